@@ -1,0 +1,76 @@
+"""What one run of the aggregator is asked to do: one world, that is one split of the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from federation.errors import InputError
+from federation.reference import Reference
+
+
+class PublicTable(Protocol):
+    """The public auxiliary rows: raw values (N, columns), their column names, and which columns hold text codes."""
+
+    rows: np.ndarray
+    columns: tuple[str, ...]
+    text_columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class VariantPlan:
+    """One protocol with resolved options, compared side by side with the others of its world."""
+
+    name: str
+    kind: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class WorldPlan:
+    """One world: K declared parties, public rows and classes, the variants to release at each epsilon.
+
+    `public` loads the auxiliary rows (a `PublicTable`). `world` names the world and keys its noise. `seed` None
+    takes noise from the operating system. `quorum` is the least fraction of the declared parties that must answer,
+    `individual` the number of parties whose own accuracy is a (NON-PRIVATE) baseline, `timeout` in seconds.
+    """
+
+    world: str
+    directory: str
+    seed: int | None
+    split: int
+    parties: int
+    quorum: float
+    timeout: float | None
+    classes: tuple[str, ...]
+    public: Reference
+    features: tuple[Any, ...]
+    classifier: Mapping[str, Any]
+    variants: tuple[VariantPlan, ...]
+    epsilons: tuple[float, ...]
+    delta: float
+    budget: Mapping[str, float] | None
+    draws: int
+    individual: int
+
+    def save(self, path: Path) -> None:
+        """Write as JSON."""
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    @classmethod
+    def load(cls, path: Path) -> WorldPlan:
+        """Inverse of `save`. Raises `InputError` when the file is missing or malformed."""
+        try:
+            record = json.loads(path.read_text())
+            record["public"] = Reference(**record["public"])
+            record["variants"] = tuple(VariantPlan(**variant) for variant in record["variants"])
+            for name in ("classes", "features", "epsilons"):
+                record[name] = tuple(record[name])
+            return cls(**record)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"the plan {path} cannot be read: {error}") from error

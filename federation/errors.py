@@ -1,0 +1,36 @@
+"""Failures a person can act on; each knows the exit code of the command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FederationError(Exception):
+    """A failure whose message is one sentence for the user: parameter, allowed, received, what to do."""
+
+    exit_code = 1
+
+
+class InputError(FederationError):
+    """A scenario, a data file, a message or an argument that cannot be used."""
+
+    exit_code = 2
+
+
+class BudgetExceededError(FederationError):
+    """A release would spend more than the declared privacy budget."""
+
+    exit_code = 3
+
+
+class QuorumError(FederationError):
+    """Fewer parties answered than the declared public quorum."""
+
+    exit_code = 4
+
+
+def nearest_name(name: str, allowed: Iterable[str]) -> str:
+    """`"; did you mean 'x'?"` for the closest allowed name, or an empty string when none is close."""
+    match = difflib.get_close_matches(str(name), [str(a) for a in allowed], n=1, cutoff=0.6)
+    return f"; did you mean '{match[0]}'?" if match else ""

@@ -1,0 +1,204 @@
+"""The steps that a public feature map applies to rows, each a plain function of arrays.
+
+Every step treats each row alone, with the same floating-point operations however many rows come together, so
+that a party's features do not depend on who shares its batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from federation.errors import InputError
+
+
+class Step(Protocol):
+    """What a feature map is made of. The fields of a step are arrays or plain numbers."""
+
+    kind: ClassVar[str]
+
+    def width(self, columns: int) -> int:
+        """Columns after the step, given those before. Raises `InputError` when the step does not fit them."""
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (n, columns) to rows (n, width), both C-contiguous float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class OneHot:
+    """Text columns become one indicator per known code; an unknown code becomes zeros.
+
+    The result has the other columns, in order, followed for the i-th of `columns` (c,) by the indicators of
+    codes[starts[i]:starts[i + 1]], which are sorted; `starts` has shape (c + 1,).
+    """
+
+    kind: ClassVar[str] = "one_hot"
+    columns: np.ndarray
+    codes: np.ndarray
+    starts: np.ndarray
+
+    def __post_init__(self) -> None:
+        _require(
+            self.columns.ndim == self.codes.ndim == self.starts.ndim == 1, self.kind, "arrays of one axis"
+        )
+        _require(
+            self.columns.dtype.kind in "iu" and self.starts.dtype.kind in "iu", self.kind, "integer indices"
+        )
+        _require(len(set(self.columns.tolist())) == len(self.columns) > 0, self.kind, "distinct columns")
+        bounds = self.starts.tolist()
+        _require(
+            len(bounds) == len(self.columns) + 1
+            and bounds == sorted(bounds)
+            and (bounds[0], bounds[-1]) == (0, len(self.codes))
+            and all(np.all(np.diff(self._vocabulary(i)) > 0) for i in range(len(self.columns))),
+            self.kind,
+            "sorted codes per column",
+        )
+
+    def _vocabulary(self, i: int) -> np.ndarray:
+        return self.codes[self.starts[i] : self.starts[i + 1]]
+
+    def width(self, columns: int) -> int:
+        inside = self.columns.min() >= 0 and self.columns.max() < columns
+        _require(bool(inside), self.kind, f"columns below {columns}")
+        return columns - len(self.columns) + len(self.codes)
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        numeric = np.delete(rows, self.columns, axis=1)
+        out = np.zeros((len(rows), self.width(rows.shape[1])))
+        out[:, : numeric.shape[1]] = numeric
+        for i, column in enumerate(self.columns):
+            vocabulary = self._vocabulary(i)
+            if len(vocabulary) == 0:
+                continue
+            position = np.minimum(np.searchsorted(vocabulary, rows[:, column]), len(vocabulary) - 1)
+            known = np.flatnonzero(vocabulary[position] == rows[:, column])
+            out[known, numeric.shape[1] + self.starts[i] + position[known]] = 1.0
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """(x - offset) * factor when `factor` is (d,), or (x - offset) @ factor when it is (d, D)."""
+
+    kind: ClassVar[str] = "affine"
+    offset: np.ndarray
+    factor: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name in ("offset", "factor"):
+            # Column order makes a row's product the same whatever way the array came here.
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64, order="F"))
+        _require(
+            self.offset.ndim == 1 and self.factor.ndim in (1, 2),
+            self.kind,
+            "offset (d,), factor (d,) or (d, D)",
+        )
+        _require(
+            len(self.offset) == len(self.factor) and self.factor.size > 0,
+            self.kind,
+            "offset and factor of equal length",
+        )
+        _require(
+            bool(np.isfinite(self.offset).all() and np.isfinite(self.factor).all()),
+            self.kind,
+            "finite numbers",
+        )
+
+    def width(self, columns: int) -> int:
+        _require(len(self.offset) == columns, self.kind, f"{columns} columns")
+        return self.factor.shape[-1]
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        centred = rows - self.offset
+        if self.factor.ndim == 1:
+            return np.multiply(centred, self.factor, out=centred)
+        # One vector-matrix product per row: the kernel of one big product, and with it the rounding, would
+        # change with the number of rows.
+        return np.matmul(centred[:, None, :], self.factor)[:, 0, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Append:
+    """A constant column at the end: a regularised intercept."""
+
+    kind: ClassVar[str] = "append"
+    value: float
+
+    def __post_init__(self) -> None:
+        _require(bool(np.isfinite(self.value)), self.kind, "a finite value")
+
+    def width(self, columns: int) -> int:
+        return columns + 1
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        return np.hstack([rows, np.full((len(rows), 1), self.value)])
+
+
+@dataclass(frozen=True, eq=False)
+class UnitNorm:
+    """x / |x|_2; zero rows stay zero."""
+
+    kind: ClassVar[str] = "unit_norm"
+
+    def width(self, columns: int) -> int:
+        return columns
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        # Divided by the largest entry first: squares of extreme numbers would overflow or vanish.
+        largest = np.abs(rows).max(axis=1, keepdims=True)
+        scaled = rows / np.where(largest > 0, largest, 1.0)
+        norms = np.linalg.norm(scaled, axis=1, keepdims=True)
+        return scaled / np.where(norms > 0, norms, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ClipNorm:
+    """x / largest, then divided by its own Euclidean norm where that is above 1."""
+
+    kind: ClassVar[str] = "clip_norm"
+    largest: float
+
+    def __post_init__(self) -> None:
+        _require(np.isfinite(self.largest) and self.largest > 0, self.kind, "a positive finite norm")
+
+    def width(self, columns: int) -> int:
+        return columns
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        scaled = rows / self.largest
+        outside = np.linalg.norm(scaled, axis=1) > 1.0
+        scaled[outside] = UnitNorm().apply(scaled[outside])
+        return scaled
+
+
+def _require(holds: bool, kind: str, expected: str) -> None:
+    if not holds:
+        raise InputError(
+            f"the {kind} step of a feature map needs {expected}; fit the map again or fetch it again"
+        )
+
+
+def finite_rows(rows: np.ndarray, what: str, columns: int | None = None) -> np.ndarray:
+    """`rows` as C-contiguous float64 of shape (n, d).
+
+    Raises `InputError` (naming them as `what`) unless they are numbers, two-dimensional, finite and, when
+    `columns` is given, of that width.
+    """
+    try:
+        rows = np.ascontiguousarray(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be numbers: {error}") from error
+    if rows.ndim != 2:
+        raise InputError(f"{what} must have two axes (rows, columns), got shape {rows.shape}")
+    if columns is not None and rows.shape[1] != columns:
+        raise InputError(f"{what} must have {columns} columns, as the feature map has; got {rows.shape[1]}")
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        raise InputError(
+            f"{what} must be finite: row {row}, column {column} (counted from 0) is {rows[row, column]}; "
+            "remove or replace such values"
+        )
+    return rows

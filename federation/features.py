@@ -1,0 +1,241 @@
+"""Public feature maps: fitted on public rows only, applied by every party to its own rows.
+
+A map is a list of steps in plain arrays. It travels inside a question and inside a released model, so it says
+nothing about private data, and anybody can apply it with numpy alone (`FeatureMap.to_arrays` documents how).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from federation.errors import InputError, nearest_name
+from federation.feature_steps import Affine, Append, ClipNorm, OneHot, Step, UnitNorm, finite_rows
+
+# Columns whose largest range is beyond this many lower-quartile ranges do not share a unit. Data sets in one
+# unit (pixels, HAR, iris) stay below 5, those in many (KDD-99, cardiotocography, wine) are above 75.
+MIXED_UNITS_RATIO = 30.0
+# Directions with less than this share of the largest variance hold rounding errors only.
+_NEGLIGIBLE_VARIANCE = 1e-10
+# A text column with more values is a key or free text, not a category.
+_LARGEST_VOCABULARY = 1000
+# Rows transformed at a time, so that what lies between two steps stays in cache.
+_TILE = 1024
+
+_STEPS: dict[str, type[Any]] = {step.kind: step for step in (OneHot, Affine, Append, UnitNorm, ClipNorm)}
+
+
+def text_code(text: str) -> float:
+    """The number that stands for a text cell: the first six bytes of its SHA-256, exact in float64."""
+    return float(int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big"))
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """Raw rows (n, columns) to features (n, dimension); built by `fit` or `from_arrays`.
+
+    Raises `InputError` when the steps do not fit each other.
+    """
+
+    columns: int
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        if self.columns < 1 or self.dimension < 1:
+            raise InputError(f"a feature map needs columns, got {self.columns} to {self.dimension}")
+
+    def __repr__(self) -> str:
+        return f"FeatureMap({self.columns} -> {self.dimension}: {', '.join(s.kind for s in self.steps)})"
+
+    @property
+    def dimension(self) -> int:
+        """Number of features D."""
+        width = self.columns
+        for step in self.steps:
+            width = step.width(width)
+        return width
+
+    def transform(self, rows: np.ndarray) -> np.ndarray:
+        """Features (n, D), float64 and C-contiguous, of raw rows (n, columns); n may be 0.
+
+        Each row's features are the same bits whatever rows come with it. Raises `InputError` for another
+        number of columns, for rows that are not finite, and for finite rows so large that a feature is not.
+        """
+        rows = finite_rows(rows, "rows", self.columns)
+        out = np.empty((len(rows), self.dimension))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, len(rows), _TILE):
+                tile = rows[start : start + _TILE]
+                for step in self.steps:
+                    tile = step.apply(tile)
+                out[start : start + _TILE] = tile
+        return finite_rows(out, "features")
+
+    def to_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+        """The map as JSON text and named arrays; `from_arrays` is the exact inverse.
+
+        The text is {"columns": d, "steps": [{"kind": ..., FIELD: NUMBER OR ARRAY NAME, ...}, ...]}. To apply
+        it to rows x (n, d), take the steps in order:
+
+        - one_hot: drop the columns `columns`; then for each i append 1.0 * (old[:, [columns[i]]] == v) with
+          v = codes[starts[i]:starts[i + 1]]. A text cell's number is `text_code` of the text.
+        - affine: (x - offset) * factor when factor has one axis, (x - offset) @ factor when it has two.
+        - append: append one column of `value`.
+        - unit_norm: divide each row by its Euclidean norm; zero rows stay zero.
+        - clip_norm: divide by `largest`; then divide each row whose Euclidean norm is above 1 by that norm.
+        """
+        arrays: dict[str, np.ndarray] = {}
+        steps = []
+        for i, step in enumerate(self.steps):
+            record: dict[str, Any] = {"kind": step.kind}
+            for name in _field_names(type(step)):
+                value = getattr(step, name)
+                if isinstance(value, np.ndarray):
+                    arrays[f"features_{i}_{name}"] = value
+                    value = f"features_{i}_{name}"
+                record[name] = value
+            steps.append(record)
+        return json.dumps({"columns": self.columns, "steps": steps}), arrays
+
+    @classmethod
+    def from_arrays(cls, description: str, arrays: Mapping[str, np.ndarray]) -> FeatureMap:
+        """Inverse of `to_arrays`; other arrays may be present. Raises `InputError` for anything else."""
+        try:
+            record = json.loads(description)
+            steps = []
+            for entry in record["steps"]:
+                kind = _STEPS[entry["kind"]]
+                values = {name: entry[name] for name in _field_names(kind)}
+                values = {n: arrays[v] if isinstance(v, str) else float(v) for n, v in values.items()}
+                steps.append(kind(**values))
+            return cls(int(record["columns"]), tuple(steps))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"the description of a feature map cannot be read: {error!r}") from error
+
+
+def _field_names(kind: type[Any]) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def fit(
+    stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_columns: Sequence[int] = ()
+) -> FeatureMap:
+    """The map that `stages` describe, fitted on public rows (N, d), which must be no party's private rows.
+
+    Text columns (cells coded by `text_code`) first become indicators of the texts seen in `rows`. Then:
+
+    - "scale": "standardise", but only when the columns do not share units: when the largest range of a column
+      is more than 30 times the lower quartile of the ranges of the non-constant columns.
+    - "standardise": each column minus its mean, over its standard deviation; constant ones are only centred.
+    - {"pca": k}: centred, projected to the k directions of largest variance.
+    - {"whiten": k}: the same, each component over its standard deviation: covariance Z'Z/N = I on `rows`.
+      Both keep fewer when the rank is smaller, and turn each direction so that its largest entry is positive.
+    - "constant": a column of ones. "unit_norm": rows of norm 1 (zero rows stay zero).
+    - "max_norm": divided by the largest norm among `rows`, then clipped to norm 1.
+
+    Raises `InputError` for unknown stages, no rows, rows that are not finite, and rows that cannot be fitted.
+    """
+    rows = finite_rows(rows, "public rows")
+    if rows.size == 0:
+        raise InputError(f"public rows must not be empty, got shape {rows.shape}; raise data.auxiliary")
+    columns, steps = rows.shape[1], []
+    fitters: list[Callable[[np.ndarray], Step | None]] = [_stage(stage) for stage in stages]
+    if len(text_columns):
+        fitters.insert(0, lambda public: _one_hot(public, text_columns))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for fitter in fitters:
+            step = fitter(rows)
+            if step is not None:
+                steps.append(step)
+                rows = finite_rows(step.apply(rows), "features of the public rows")
+    return FeatureMap(columns, tuple(steps))
+
+
+def _stage(stage: str | Mapping[str, int]) -> Callable[[np.ndarray], Step | None]:
+    """The fitting function of one stage. Raises `InputError` naming the allowed stages."""
+    simple: dict[str, Callable[[np.ndarray], Step | None]] = {
+        "scale": lambda rows: _standardise(rows) if mixed_units(rows) else None,
+        "standardise": _standardise,
+        "constant": lambda rows: Append(1.0),
+        "unit_norm": lambda rows: UnitNorm(),
+        "max_norm": _max_norm,
+    }
+    name, value = stage, None
+    if isinstance(stage, Mapping) and len(stage) == 1:
+        ((name, value),) = stage.items()
+    if isinstance(name, str) and name in simple and value is None:
+        return simple[name]
+    if name in ("pca", "whiten"):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise InputError(f"features: {name} needs a whole number of dimensions from 1, got {value!r}")
+        return lambda rows: _project(rows, value, whiten=name == "whiten")
+    raise InputError(
+        f"features: {stage!r} is not a stage; allowed: {', '.join(simple)}, {{pca: k}}, {{whiten: k}}"
+        + nearest_name(str(name), [*simple, "pca", "whiten"])
+    )
+
+
+def mixed_units(rows: np.ndarray) -> bool:
+    """Whether the columns of public rows (N, d) differ so much in range that they cannot share a unit."""
+    ranges = np.ptp(rows, axis=0)
+    ranges = ranges[ranges > 0]
+    return len(ranges) > 0 and bool(
+        ranges.max() > MIXED_UNITS_RATIO * np.quantile(ranges, 0.25, method="lower")
+    )
+
+
+def _one_hot(rows: np.ndarray, text_columns: Sequence[int]) -> OneHot:
+    columns = np.asarray(text_columns, dtype=np.int64)
+    if columns.min() < 0 or columns.max() >= rows.shape[1]:
+        raise InputError(f"text columns must lie in 0..{rows.shape[1] - 1}, got {list(text_columns)}")
+    vocabularies = [np.unique(rows[:, column]) for column in columns]
+    for column, vocabulary in zip(columns, vocabularies, strict=True):
+        if len(vocabulary) > _LARGEST_VOCABULARY:
+            raise InputError(
+                f"text column {column} (counted from 0) has {len(vocabulary)} different texts in the public "
+                f"rows, at most {_LARGEST_VOCABULARY} are allowed; remove the column or make it a number"
+            )
+    starts = np.cumsum([0, *(len(v) for v in vocabularies)]).astype(np.int64)
+    return OneHot(columns, np.concatenate(vocabularies), starts)
+
+
+def _standardise(rows: np.ndarray) -> Affine:
+    deviation = np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
+    # Below the smallest normal number a deviation is as good as constant, and its inverse overflows.
+    return Affine(rows.mean(axis=0), 1.0 / np.where(deviation > np.finfo(float).tiny, deviation, 1.0))
+
+
+def _max_norm(rows: np.ndarray) -> ClipNorm:
+    largest = float(np.linalg.norm(rows, axis=1).max())
+    if largest == 0:
+        raise InputError("features: max_norm needs a public row that is not zero; leave the stage out")
+    return ClipNorm(largest)
+
+
+def _project(rows: np.ndarray, dimensions: int, whiten: bool) -> Affine:
+    """Principal directions from the covariance X'X/N, or from the Gram matrix XX'/N when that is smaller."""
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    count, columns = rows.shape
+    if columns <= count:
+        variances, directions = np.linalg.eigh(centred.T @ centred / count)
+    else:
+        variances, left = np.linalg.eigh(centred @ centred.T / count)
+        directions = centred.T @ left
+    rank = int(np.sum(variances > _NEGLIGIBLE_VARIANCE * variances[-1])) if variances[-1] > 0 else 0
+    if rank == 0:
+        raise InputError(
+            f"features: the {count} public rows are all equal, so they have no principal direction; "
+            "raise data.auxiliary"
+        )
+    kept = slice(-1, -1 - min(dimensions, rank), -1)
+    variances, directions = variances[kept], directions[:, kept]
+    directions = directions / np.linalg.norm(directions, axis=0)
+    leading = np.argmax(np.abs(directions), axis=0)
+    directions = directions * np.sign(directions[leading, np.arange(len(leading))])
+    return Affine(mean, directions / np.sqrt(variances) if whiten else directions)

@@ -1,0 +1,1 @@
+"""What carries messages between a Flower ServerApp and a Flower ClientApp."""

@@ -1,0 +1,22 @@
+"""The grid without processes: the ClientApp is called where the aggregator runs."""
+
+from __future__ import annotations
+
+from federation.grids.queue import Progress, QueueGrid, handle
+from federation.reference import Reference
+
+
+class InlineGrid(QueueGrid):
+    """Answers node by node, when replies are pulled. `client_app` is `module:attribute`, as in Flower."""
+
+    def __init__(self, client_app: str, on_reply: Progress | None = None) -> None:
+        super().__init__(on_reply)
+        self._app = Reference(client_app).load()
+
+    def _advance(self) -> None:
+        if self._queue:
+            work = self._queue.pop(next(iter(self._queue)))
+            self._accept(handle(self._app, message, self.nodes[work.node]) for message in work.messages)
+
+    def close(self) -> None:
+        """Nothing to release."""

@@ -1,0 +1,43 @@
+"""Runs a ServerApp over a grid in this process."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from flwr.app import Context, RecordDict
+from flwr.serverapp import Grid
+
+from federation.grids.inline import InlineGrid
+from federation.grids.queue import Progress, QueueGrid
+from federation.reference import Reference
+
+os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
+
+CLIENT_APP = "parties.app:app"
+SERVER_APP = "aggregator.app:app"
+
+
+def open_grid(
+    kind: Literal["inline", "ray"],
+    *,
+    workers: int = 1,
+    address: str | None = None,
+    on_reply: Progress | None = None,
+) -> QueueGrid:
+    """A grid with no nodes yet: `assign` them world by world, and close the grid after use."""
+    if kind == "inline":
+        return InlineGrid(CLIENT_APP, on_reply)
+    from federation.grids.ray import RayGrid
+
+    return RayGrid(CLIENT_APP, workers, address, on_reply)
+
+
+def run_server_app(grid: Grid, run_config: dict[str, str]) -> None:
+    """Run the aggregator's app over `grid`, on one numerical thread, so that results are reproducible."""
+    from threadpoolctl import threadpool_limits
+
+    app = Reference(SERVER_APP).load()
+    context = Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=dict(run_config))
+    with threadpool_limits(1):
+        app(grid, context)

@@ -1,0 +1,131 @@
+"""What our own grids share: messages queue by node, so all questions to one node are answered in a row."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from flwr.app import DEFAULT_TTL, Context, Error, Message, Metadata, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.common.constant import ErrorCode
+from flwr.serverapp import Grid
+from flwr.supercore.run import Run
+
+from federation.errors import FederationError
+
+_SERVER_NODE = 0
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Work:
+    """The unanswered messages of one node; `attempts` counts the workers that died on it."""
+
+    node: int
+    messages: list[Message]
+    attempts: int = 0
+
+
+def handle(app: ClientApp, message: Message, context: Context) -> Message:
+    """The app's reply; an exception becomes an error reply with a one-line reason, as in a deployment."""
+    try:
+        return app(message, context)
+    except FederationError as error:
+        reason = str(error)
+    except Exception as error:  # a party's app may fail in any way; the aggregator must hear of it
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+    return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=message)
+
+
+class QueueGrid(Grid):
+    """A Flower grid in this process. `on_reply(answered, sent)` is called after every reply."""
+
+    def __init__(self, on_reply: Progress | None = None) -> None:
+        self._on_reply = on_reply
+        self._run: Run | None = None
+        self.assign(())
+
+    def assign(self, nodes: Sequence[Context]) -> None:
+        """Serve these nodes from now on, as when a new world begins; what was under way is forgotten."""
+        self.nodes = {context.node_id: context for context in nodes}
+        self._queue: dict[int, Work] = {}
+        self._replies: dict[str, Message] = {}
+        self._sent = self._answered = 0
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what this grid started."""
+
+    def set_run(self, run: Run) -> None:
+        """Keep the run's description."""
+        self._run = run
+
+    @property
+    def run(self) -> Run:
+        """The run's description; `RuntimeError` when none was set."""
+        if self._run is None:
+            raise RuntimeError("this grid serves a local run, which has no description")
+        return self._run
+
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
+        """A message from the aggregator to one node."""
+        self._sent += 1
+        metadata = Metadata(
+            run_id=1,
+            message_id=str(self._sent),
+            src_node_id=_SERVER_NODE,
+            dst_node_id=dst_node_id,
+            reply_to_message_id="",
+            group_id=group_id,
+            created_at=time.time(),
+            ttl=ttl or DEFAULT_TTL,
+            message_type=message_type,
+        )
+        return Message(content=content, metadata=metadata)
+
+    def get_node_ids(self) -> Iterable[int]:
+        """Ids of all nodes."""
+        return list(self.nodes)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        """Queue messages; nothing runs before replies are pulled."""
+        ids = []
+        for message in messages:
+            node = message.metadata.dst_node_id
+            self._queue.setdefault(node, Work(node, [])).messages.append(message)
+            ids.append(message.metadata.message_id)
+        return ids
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """Replies that are ready, after a short wait for the next one when there is none."""
+        wanted = list(message_ids)
+        if not any(identifier in self._replies for identifier in wanted):
+            self._advance()
+        return [self._replies.pop(identifier) for identifier in wanted if identifier in self._replies]
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        """Push, then pull until all have replied or `timeout` seconds have passed."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        waiting = set(self.push_messages(messages))
+        replies: list[Message] = []
+        while waiting and (deadline is None or time.monotonic() < deadline):
+            ready = list(self.pull_messages(waiting))
+            replies += ready
+            waiting -= {reply.metadata.reply_to_message_id for reply in ready}
+        return replies
+
+    def _accept(self, replies: Iterable[Message]) -> None:
+        for reply in replies:
+            self._replies[reply.metadata.reply_to_message_id] = reply
+            self._answered += 1
+            if self._on_reply is not None:
+                self._on_reply(self._answered, self._sent)
+
+    @abstractmethod
+    def _advance(self) -> None:
+        """Bring in some replies, or return after a short wait."""

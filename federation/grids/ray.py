@@ -1,0 +1,182 @@
+"""The grid over Ray actors: worker processes on this machine or on an existing cluster.
+
+A worker serves whole nodes, a few ahead of need; the big public arrays of a question are put into the object
+store once. A worker that dies costs the nodes it was serving one retry each, alone, on a fresh worker.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+from flwr.app import Context, Error, Message, RecordDict
+from flwr.common.constant import ErrorCode
+from ray.exceptions import RayActorError, RayTaskError
+
+from federation.errors import FederationError
+from federation.grids.queue import Progress, QueueGrid, Work, handle
+from federation.reference import Reference
+
+_AHEAD = 2  # works in flight per worker: one running, one waiting
+_ATTEMPTS = 2
+_WAIT = 1.0  # seconds, after which the aggregator may look at its own time limit
+_OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
+_QUIET = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
+
+@ray.remote(num_cpus=1, max_restarts=0)
+class _Worker:
+    """One process that serves nodes; keeps the public contents that it has seen."""
+
+    def __init__(self, client_app: str, search_path: list[str]) -> None:
+        from threadpoolctl import threadpool_limits
+
+        sys.path += [entry for entry in search_path if entry not in sys.path]  # what the driver can import
+        self._app = Reference(client_app).load()
+        self._limits = threadpool_limits(1)
+        self._contents: dict[str, RecordDict] = {}
+
+    def serve(self, context: Context, envelopes: list[tuple[Any, list[Any]]]) -> tuple[list[Message], RecordDict]:
+        """Replies in order, and the node's state, which lives with the driver lest a crash reset it."""
+        wanted = {reference.hex(): reference for _, [reference] in envelopes}
+        for key in [key for key in self._contents if key not in wanted]:
+            del self._contents[key]
+        for key, reference in wanted.items():
+            if key not in self._contents:
+                self._contents[key] = ray.get(reference)
+        replies = []
+        for metadata, [reference] in envelopes:
+            message = Message(content=self._contents[reference.hex()], metadata=metadata)
+            replies.append(handle(self._app, message, context))
+        return replies, context.state
+
+
+def available_workers(address: str | None = None) -> int:
+    """Processors that the grid may use: this machine's, or the whole cluster's once connected."""
+    if address is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    _connect(address, 0)
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def _connect(address: str | None, workers: int) -> bool:
+    """Initialise Ray; True when this call started it, and so must end it."""
+    if ray.is_initialized():
+        return False
+    os.environ.update({name: value for name, value in _QUIET.items() if name not in os.environ})
+    quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
+    try:
+        if address is not None:
+            ray.init(address=address, **quiet)
+        else:
+            ray.init(
+                address="local",
+                num_cpus=workers,
+                include_dashboard=False,
+                object_store_memory=_OBJECT_STORE,
+                _node_ip_address="127.0.0.1",
+                **quiet,
+            )
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        where = f"cluster at {address}" if address else "local Ray processes"
+        raise FederationError(f"cannot start {where}: {str(error).splitlines()[0]}") from error
+    return True
+
+
+class RayGrid(QueueGrid):
+    """Nodes served by `workers` Ray actors; `address` joins an existing cluster."""
+
+    def __init__(
+        self, client_app: str, workers: int, address: str | None = None, on_reply: Progress | None = None
+    ) -> None:
+        self._client_app = client_app
+        self._owns_ray = _connect(address, workers)
+        self._load: dict[Any, int] = {self._start(): 0 for _ in range(workers)}  # works in flight per worker
+        self._flying: dict[Any, tuple[Any, Work]] = {}
+        super().__init__(on_reply)
+
+    def assign(self, nodes: Sequence[Context]) -> None:
+        """Serve these nodes from now on; workers still busy with earlier ones are replaced."""
+        super().assign(nodes)
+        for worker in {worker for worker, _ in self._flying.values()}:
+            ray.kill(worker)
+            self._replace(worker)
+        self._flying.clear()
+        self._retries: deque[Work] = deque()
+        self._shared: dict[int, tuple[RecordDict, Any]] = {}
+
+    def _start(self) -> Any:
+        return _Worker.remote(self._client_app, sys.path)  # type: ignore[attr-defined]
+
+    def _share(self, content: RecordDict) -> Any:
+        """An object reference for a question's records: put once, however many nodes it goes to."""
+        if id(content) not in self._shared:
+            self._shared[id(content)] = (content, ray.put(content))
+        return self._shared[id(content)][1]
+
+    def _submit(self, worker: Any, work: Work) -> None:
+        envelopes = [(message.metadata, [self._share(message.content)]) for message in work.messages]
+        future = worker.serve.remote(self.nodes[work.node], envelopes)
+        self._flying[future] = (worker, work)
+        self._load[worker] += 1
+
+    def _fill(self) -> None:
+        for worker, load in list(self._load.items()):
+            if self._retries:
+                if load == 0:  # a suspect runs alone, so that it cannot take others down again
+                    self._submit(worker, self._retries.popleft())
+                continue
+            while self._queue and self._load[worker] < _AHEAD:
+                self._submit(worker, self._queue.pop(next(iter(self._queue))))
+
+    def _advance(self) -> None:
+        self._fill()
+        if not self._flying:
+            return
+        ready, _ = ray.wait(list(self._flying), num_returns=1, timeout=_WAIT)
+        for future in ready:
+            worker, work = self._flying.pop(future)
+            if worker in self._load:
+                self._load[worker] -= 1
+            try:
+                replies, state = ray.get(future)
+            except RayActorError:
+                self._bury(worker, work)
+            except RayTaskError as error:
+                self._fail(work, str(error.cause))
+            else:
+                self.nodes[work.node].state = state
+                self._accept(replies)
+
+    def _replace(self, worker: Any) -> None:
+        if self._load.pop(worker, None) is not None:  # its other work may have told us already
+            self._load[self._start()] = 0
+
+    def _bury(self, worker: Any, work: Work) -> None:
+        self._replace(worker)
+        work.attempts += 1
+        if work.attempts < _ATTEMPTS:
+            self._retries.append(work)
+        else:
+            self._fail(work, "the worker process died while serving this node")
+
+    def _fail(self, work: Work, reason: str) -> None:
+        error = Error(ErrorCode.CLIENT_APP_CRASHED, reason)
+        self._accept(Message(error, reply_to=message) for message in work.messages)
+
+    def close(self) -> None:
+        """End this grid's workers, and Ray if this grid started it."""
+        for worker in self._load:
+            ray.kill(worker)
+        self._load.clear()
+        if self._owns_ray:
+            ray.shutdown()

@@ -1,0 +1,78 @@
+"""What was released under which guarantee, what it adds up to, and the gate that refuses to spend more.
+
+A sweep over variants and epsilons is many counterfactual worlds on the same parties: each release is charged
+against the budget on its own, and `published_together` says what all of them would cost if one group of parties
+were to see them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from federation.errors import BudgetExceededError
+from federation.guarantee import Guarantee, NoGuarantee
+from federation.privacy.composition import compose
+
+_ROUNDING = 1e-9  # relative slack for budgets written with few digits
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that the releases to one group of parties may spend in one world."""
+
+    epsilon: float
+    delta: float
+
+    def gate(self, guarantees: Sequence[Guarantee], what: str) -> tuple[float, float]:
+        """The composed (epsilon, delta) of `guarantees`; raises `BudgetExceededError` when it is over budget."""
+        epsilon, delta = compose(guarantees, self.delta)
+        if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
+            raise BudgetExceededError(
+                f"{what} would spend epsilon={epsilon:g}, delta={delta:g}, the budget is epsilon={self.epsilon:g}, "
+                f"delta={self.delta:g}; lower privacy.epsilon or raise privacy.budget"
+            )
+        return epsilon, delta
+
+
+@dataclass
+class Ledger:
+    """The releases of one world in order, and the budget that each of them must fit."""
+
+    budget: Budget | None = None
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    _guarantees: list[Guarantee] = field(default_factory=list)
+
+    def charge(self, variant: str, guarantee: Guarantee | NoGuarantee, checks: Sequence[str] = ()) -> None:
+        """Record a release before it is made. `checks` says what was verified at run time, in public words.
+
+        Raises `BudgetExceededError` and records nothing when the release does not fit the budget.
+        """
+        if isinstance(guarantee, Guarantee):
+            if self.budget is not None:
+                self.budget.gate([guarantee], f"release '{variant}'")
+            self._guarantees.append(guarantee)
+        self.entries.append({"variant": variant, "guarantee": guarantee.to_dict(), "checks": list(checks)})
+
+    def totals(self, delta: float) -> list[dict[str, Any]]:
+        """Composed (epsilon, delta) per unit and adjacency if all recorded releases reached the same parties."""
+        groups: dict[tuple[str, str], list[Guarantee]] = {}
+        for guarantee in self._guarantees:
+            groups.setdefault((str(guarantee.unit), str(guarantee.adjacency)), []).append(guarantee)
+        totals = []
+        for (unit, adjacency), members in sorted(groups.items()):
+            epsilon, spent = compose(members, delta)
+            totals.append(
+                {"unit": unit, "adjacency": adjacency, "releases": len(members), "epsilon": epsilon, "delta": spent}
+            )
+        return totals
+
+    def to_dict(self, delta: float) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "budget": None if self.budget is None else {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
+            "releases": self.entries,
+            "non_private": any(entry["guarantee"].get("non_private") for entry in self.entries),
+            "published_together": self.totals(delta),
+        }

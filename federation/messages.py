@@ -1,0 +1,162 @@
+"""What crosses between an aggregator and its parties: questions, submissions; and what leaves: releases.
+
+Free of any transport: `federation.grids.codec` turns these into Flower records and back. A submission holds the
+answers of a cohort of parties as arrays with a leading party axis, so a million parties are not a million objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from federation.errors import InputError
+from federation.features import FeatureMap
+from federation.guarantee import Guarantee, NoGuarantee
+
+
+@dataclass(frozen=True)
+class Field:
+    """One declared array of a submission: its shape behind the party axis, and the values allowed in it.
+
+    `levels` (integers 0..levels-1) marks a categorical field, which travels bit-packed; otherwise values are
+    float64 in [minimum, maximum].
+    """
+
+    shape: tuple[int, ...]
+    levels: int | None = None
+    minimum: float = -np.inf
+    maximum: float = np.inf
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Storage type: the smallest unsigned integer for categories, float64 otherwise."""
+        return np.dtype(np.float64) if self.levels is None else np.min_scalar_type(self.levels - 1)
+
+    def invalid(self, values: np.ndarray) -> np.ndarray:
+        """Boolean (P,): which parties' entries break the declared range."""
+        flat = values.reshape(len(values), int(np.prod(self.shape)))
+        if self.levels is not None:
+            return flat.max(axis=1, initial=0) >= self.levels
+        return ~((flat >= self.minimum) & (flat <= self.maximum)).all(axis=1)  # NaN compares false
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a party trains its local classifier: the public feature map, the classes, the classifier, the trial.
+
+    `classifier` is `{"name": str, "parameters": dict}`; `trial` keys a party's own randomness.
+    """
+
+    feature_map: FeatureMap
+    classes: int
+    classifier: Mapping[str, Any]
+    trial: int
+
+
+class Question(Protocol):
+    """What an aggregator may ask: a frozen dataclass of arrays, JSON values, feature maps and such dataclasses."""
+
+    kind: ClassVar[str]
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        ...
+
+
+@dataclass(frozen=True)
+class VotesQuestion:
+    """Label each public auxiliary row with your local classifier: one class in 0..C-1 per row.
+
+    `rows` are the auxiliary rows behind the public feature map, shape (N, d). The answer goes to a trusted
+    aggregator only.
+    """
+
+    kind: ClassVar[str] = "votes"
+    training: Training
+    rows: np.ndarray
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        return {"votes": Field((len(self.rows),), levels=self.training.classes)}
+
+
+@dataclass(frozen=True)
+class IndividualQuestion:
+    """Score your local classifier on evaluation rows that you hold yourself (simulation only, NON-PRIVATE).
+
+    Only parties with an id below `first` answer.
+    """
+
+    kind: ClassVar[str] = "individual"
+    training: Training
+    first: int
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        return {name: Field((), minimum=0.0, maximum=1.0) for name in ("accuracy", "balanced_accuracy")}
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The answers of some parties to one question.
+
+    `parties` (P,) are the ids that answered, `arrays` the declared fields with a leading axis of length P, and
+    `failures` names the parties that could not answer and why. `guarantee` is None for a trusted-only submission:
+    it may be used by the trusted aggregator and written nowhere.
+    """
+
+    kind: str
+    parties: np.ndarray
+    arrays: Mapping[str, np.ndarray]
+    guarantee: Guarantee | None = None
+    failures: Mapping[int, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        shapes = {name: array.shape for name, array in self.arrays.items()}
+        return f"Submission({self.kind}, {len(self.parties)} parties, {shapes}, {len(self.failures)} failures)"
+
+
+def check_submission(question: Question, submission: Submission) -> None:
+    """Refuse a submission whose form is not the declared one; values are checked per party by `Field.invalid`.
+
+    Raises `InputError` when the kind differs, a field is missing or undeclared, a type or shape differs, an id is
+    negative or occurs twice.
+    """
+    fields = question.fields()
+    if submission.kind != question.kind:
+        raise InputError(f"expected an answer to '{question.kind}', got one to '{submission.kind}'")
+    if set(submission.arrays) != set(fields):
+        raise InputError(
+            f"an answer to '{question.kind}' carries {sorted(fields)}, got {sorted(submission.arrays)}"
+        )
+    parties = submission.parties
+    if parties.ndim != 1 or parties.dtype.kind not in "iu" or (parties < 0).any():
+        raise InputError(f"party ids must be a list of integers >= 0, got {parties.dtype} of shape {parties.shape}")
+    if len(np.unique(parties)) != len(parties):
+        raise InputError("a submission names a party twice")
+    for name, declared in fields.items():
+        array, shape = submission.arrays[name], (len(parties), *declared.shape)
+        if array.dtype != declared.dtype or array.shape != shape:
+            raise InputError(
+                f"field '{name}' must be {declared.dtype} of shape {shape}, got {array.dtype} of shape {array.shape}"
+            )
+
+
+@dataclass(frozen=True)
+class Release:
+    """Models that leave the aggregator, one per noise draw, all under one guarantee.
+
+    `weights` (draws, C, d): a row x behind the feature map belongs to class argmax_c <weights[c], x>. Cannot be
+    built without saying what it guarantees.
+    """
+
+    variant: str
+    weights: np.ndarray
+    guarantee: Guarantee | NoGuarantee
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee | NoGuarantee):
+            raise InputError(f"release of '{self.variant}' needs a guarantee, got {self.guarantee!r}")

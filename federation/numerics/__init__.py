@@ -1,0 +1,1 @@
+"""Pure array functions: minimisers and their certificates, bases, kernels."""

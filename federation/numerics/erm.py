@@ -1,0 +1,244 @@
+"""Certified minimisers of regularised logistic and softmax risks.
+
+Output perturbation calibrates noise to the distance between *exact* minimisers. Strong convexity turns a
+gradient bound into a distance, |grad R(w)| <= g  =>  |w - w*| <= g / lam, so a solver that meets one public
+tolerance g on every data set costs 2 g / lam of sensitivity (`federation.privacy.sensitivity.solver_slack`).
+Nothing here returns weights that miss the tolerance.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dgeqrf, dorgqr, dposv
+
+from federation.errors import FederationError, InputError
+from federation.numerics.label_losses import (
+    BinaryLoss,
+    LabelLoss,
+    MultinomialLoss,
+    check_finite,
+    check_regularisation,
+    label_loss,
+)
+
+_DENSE_UNKNOWNS = 600  # up to here a Cholesky factor is cheaper than conjugate gradients
+_NEWTON_STEPS = 200
+_HALVINGS = 40
+_SUFFICIENT_DECREASE = 1e-4
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+class Minimiser(NamedTuple):
+    """Weights whose true risk gradient is at most `gradient_norm_bound` (the public tolerance).
+
+    `weights` has the shape of mu. `iterations` depends on the labels: a diagnostic that must not be released.
+    """
+
+    weights: np.ndarray
+    gradient_norm_bound: float
+    iterations: int
+
+
+def gradient_floor(regularisation: float, row_norm: float = 1.0) -> float:
+    """Smallest gradient tolerance that double precision can certify for rows of norm at most `row_norm`.
+
+    1e-13, or 4 eps row_norm / sqrt(lam) when that is larger: weights grow like 1/sqrt(lam), and with them the
+    rounding of the scores. Both in units of max(1, row_norm). Raises `InputError` for lam <= 0.
+    """
+    check_regularisation(regularisation)
+    scores = 4 * _EPSILON * row_norm / math.sqrt(regularisation)
+    return max(1.0, row_norm) * max(1e-13, scores)
+
+
+def minimise(
+    rows: np.ndarray,
+    mu: np.ndarray,
+    regularisation: float,
+    *,
+    gradient_tolerance: float,
+    start: np.ndarray | None = None,
+    newton_steps: int = _NEWTON_STEPS,
+) -> Minimiser:
+    """The minimiser of the risk of `federation.numerics.label_losses` (Hamm et al. 2016, Eq. 19 and App. B).
+
+    Args:
+        rows: public rows, shape (N, d).
+        mu: the labels' statistic; shape (d,) binary (mean share of class 1 times row), (C, d) multinomial.
+        regularisation: lam > 0, the strong convexity.
+        gradient_tolerance: bound on the norm of the gradient, at least `gradient_floor(lam, max |x|)`.
+        start: weights of the shape of mu to start from; zero by default.
+        newton_steps: at most so many damped Newton steps before the accelerated gradient method takes over.
+
+    Newton's method (exact Hessian up to 600 unknowns, conjugate gradients above; from zero if `start` leads
+    nowhere) nearly always certifies; otherwise Nesterov's method runs for a number of steps that depends on
+    public numbers only and suffices in theory for every set of labels. Raises `InputError` for arguments
+    outside these ranges and `FederationError` when rounding kept even that from the tolerance.
+    """
+    loss = label_loss(rows, mu, regularisation)
+    shape = np.shape(mu)
+    if start is None:
+        w = np.zeros(loss.unknowns)
+    else:
+        w = np.array(start, dtype=np.float64).ravel()
+        check_finite(w, "start")
+        if np.shape(start) != shape:
+            raise InputError(f"start must have the shape of mu, {shape}, got {np.shape(start)}")
+    w, iterations = _certified(loss, w, gradient_tolerance, newton_steps)
+    return Minimiser(w.reshape(shape), gradient_tolerance, iterations)
+
+
+def fit_labels(
+    rows: np.ndarray, labels: np.ndarray, classes: int, regularisation: float, gradient_tolerance: float
+) -> np.ndarray:
+    """Logistic (2 classes) or softmax weights for hard labels: shape (d,) or (C, d).
+
+    `rows` is (n, d), `labels` holds integers in 0..classes-1. With fewer rows than columns the problem is
+    solved in the row space: X' = Q R and the minimiser is V Q' with V the minimiser for rows X Q = R',
+    because the penalty removes every component that no row sees. Raises `InputError` as `minimise` and for
+    labels out of range.
+    """
+    rows = np.ascontiguousarray(rows, dtype=np.float64)
+    labels = np.asarray(labels)
+    if classes < 2 or rows.ndim != 2 or labels.shape != rows.shape[:1] or labels.dtype.kind not in "iu":
+        raise InputError(
+            f"labels must be one integer per row and classes at least 2, got labels of shape {labels.shape} "
+            f"({labels.dtype}), rows of shape {rows.shape}, classes {classes}"
+        )
+    if rows.size == 0 or labels.min() < 0 or labels.max() >= classes:
+        raise InputError(f"labels must lie in 0..{classes - 1}, and rows must not be empty")
+    check_finite(rows, "rows")
+    check_regularisation(regularisation)
+    basis = None
+    if rows.shape[0] < rows.shape[1]:
+        basis = _row_space(rows)
+        rows = rows.dot(basis)
+    kind = BinaryLoss if classes == 2 else MultinomialLoss
+    members = labels == (1 if classes == 2 else np.arange(classes)[:, None])
+    mu = members.astype(np.float64).dot(rows) / len(labels)
+    loss = kind(rows, mu, regularisation)
+    w, _ = _certified(loss, np.zeros(loss.unknowns), gradient_tolerance, _NEWTON_STEPS)
+    weights = w.reshape(mu.shape)
+    return weights if basis is None else weights.dot(basis.T)
+
+
+def _row_space(rows: np.ndarray) -> np.ndarray:
+    """Orthonormal (d, n) whose span holds every one of n < d rows: the Q of X' = Q R."""
+    factors, scales, _, _ = dgeqrf(rows.T)
+    return dorgqr(factors, scales, overwrite_a=1)[0]
+
+
+def _certified(loss: LabelLoss, w: np.ndarray, tolerance: float, newton_steps: int) -> tuple[np.ndarray, int]:
+    """Weights that meet the tolerance and the iterations they took."""
+    row_norm = math.sqrt(float(np.einsum("ij,ij->i", loss.rows, loss.rows).max()))
+    floor = gradient_floor(loss.regularisation, row_norm)
+    if not floor <= tolerance < np.inf:
+        raise InputError(
+            f"gradient_tolerance must be finite and at least {floor:.2g} for this regularisation and these "
+            f"row norms (the limit of double precision), got {tolerance}"
+        )
+    # Half the tolerance for the computed gradient leaves the other half for its rounding error.
+    target, iterations = tolerance / 2, 0
+    zero = np.zeros(loss.unknowns)
+    for origin in (w, zero) if w.any() else (zero,):
+        w, steps, met = _newton(loss, origin, target, newton_steps)
+        iterations += steps
+        if met:
+            return w, iterations
+    w, steps, met = _accelerated_gradient(loss, row_norm, target)
+    if not met:
+        raise FederationError(
+            f"the risk could not be minimised to gradient_tolerance {tolerance}; raise the tolerance or the "
+            f"regularisation (now {loss.regularisation})"
+        )
+    return w, iterations + steps
+
+
+def _newton(loss: LabelLoss, w: np.ndarray, target: float, steps: int) -> tuple[np.ndarray, int, bool]:
+    """Damped Newton; whether the gradient met the target.
+
+    Backtracking asks for a smaller gradient norm instead of a smaller risk: the Newton direction decreases
+    both at a rate that converges from everywhere (the Hessian is at least lam I), and the norm, unlike the
+    risk, does not drown in rounding near the minimum, where the certificate is decided.
+    """
+    dense = loss.unknowns <= _DENSE_UNKNOWNS
+    gradient, probabilities = loss.gradient(w)
+    norm = _norm(gradient)
+    for iteration in range(steps):
+        if norm <= target:
+            return w, iteration, True
+        if dense:
+            direction = _cholesky_direction(loss, gradient, probabilities)
+        else:
+            direction = _conjugate_direction(loss, gradient, probabilities)
+        step = 1.0
+        for _ in range(_HALVINGS):
+            candidate = w + step * direction
+            gradient, probabilities = loss.gradient(candidate)
+            candidate_norm = _norm(gradient)
+            if candidate_norm <= (1.0 - _SUFFICIENT_DECREASE * step) * norm:
+                break
+            step /= 2
+        else:
+            return w, iteration, False
+        w, norm = candidate, candidate_norm
+    return w, steps, norm <= target
+
+
+def _cholesky_direction(loss: LabelLoss, gradient: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    """The Newton direction; zero, which ends Newton's method, when rounding left the Hessian indefinite."""
+    # A C-ordered symmetric matrix, transposed, is the Fortran order that LAPACK factors in place.
+    _, x, failed = dposv(loss.hessian(probabilities).T, gradient, overwrite_a=1)
+    return np.zeros_like(gradient) if failed else np.negative(x, out=x)
+
+
+def _conjugate_direction(loss: LabelLoss, gradient: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    """Conjugate gradients on H p = -g to a residual of min(1/2, sqrt|g|) |g| (superlinear convergence)."""
+    residual = -gradient
+    squared = float(residual @ residual)
+    goal = squared * min(0.25, math.sqrt(squared))
+    search, direction = residual.copy(), np.zeros_like(residual)
+    for _ in range(2 * loss.unknowns):
+        image = loss.product(probabilities, search)
+        length = squared / float(search @ image)
+        direction += length * search
+        residual -= length * image
+        previous, squared = squared, float(residual @ residual)
+        if squared <= goal:
+            break
+        search = residual + (squared / previous) * search
+    return direction
+
+
+def _accelerated_gradient(loss: LabelLoss, row_norm: float, target: float) -> tuple[np.ndarray, int, bool]:
+    """Nesterov's constant-momentum method from zero (Nesterov 2004, Theorem 2.2.3).
+
+    With strong convexity m and smoothness L, R(w_k) - R* <= (1 - sqrt(m/L))^k (R(0) - R* + m/2 |w*|^2), the
+    bracket is at most G^2/m for G >= |grad R(0)|, and |grad R(w)|^2 <= 2 L (R(w) - R*): the target is met
+    after log(2 L G^2 / (m target^2)) / -log(1 - sqrt(m/L)) steps.
+    """
+    m = loss.regularisation
+    smoothness = loss.curvature * row_norm**2 + m
+    ratio = math.sqrt(m / smoothness)
+    w = np.zeros(loss.unknowns)
+    extrapolated = w
+    gradient, _ = loss.gradient(w)
+    # Label shares keep |grad R(0)| below the public bound; only a perturbed, hence public, mu exceeds it.
+    gap = max(loss.start_gradient * row_norm, _norm(gradient), target)
+    decay = -math.log1p(-ratio) if ratio < 1 else math.inf
+    steps = math.ceil(max(0.0, math.log(2 * smoothness / m) + 2 * math.log(gap / target)) / decay) + 1
+    momentum = (1 - ratio) / (1 + ratio)
+    for iteration in range(steps):
+        gradient, _ = loss.gradient(extrapolated)
+        if _norm(gradient) <= target:
+            return extrapolated, iteration, True
+        following = extrapolated - gradient / smoothness
+        extrapolated = following + momentum * (following - w)
+        w = following
+    return w, steps, _norm(loss.gradient(w)[0]) <= target
+
+
+def _norm(vector: np.ndarray) -> float:
+    return math.sqrt(vector.dot(vector))

@@ -1,0 +1,1 @@
+"""Mechanisms, their exact accounting and calibration, composition, and the statistical audit."""

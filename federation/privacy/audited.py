@@ -1,0 +1,177 @@
+"""The audited mechanisms, each on its worst pair of neighbours and next to twins with a known mistake.
+
+A twin makes the same claim with one classic error; an audit that cannot tell it from the real mechanism is
+worthless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from federation.privacy import l2_gamma
+from federation.privacy.additive import AdditiveMechanism, calibrate
+from federation.privacy.audit import AuditResult, audit
+from federation.randomness import NoiseBits
+
+RUNS = 500_000
+CONFIDENCE = 0.999
+_EPSILON, _DELTA = 1.0, 0.01
+_COARSE = 5.0  # in sensitivities: a rounding that multiplies the distance of a pair by five
+
+Sampler = Callable[[int, NoiseBits, int], np.ndarray]  # (which neighbour: 0 or 1, bits, runs) -> (runs, D)
+Statistic = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A broken copy of a mechanism: what is wrong, how it samples, and the statistic that shows it best."""
+
+    mistake: str
+    sample: Sampler
+    statistic: Statistic
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A mechanism of sensitivity 1, its claim, and the log likelihood ratio of its worst pair, up to scale.
+
+    The bound of a correct mechanism should pass `tight` times the claim, or the audit has no power.
+    """
+
+    name: str
+    epsilon: float
+    delta: float
+    sample: Sampler
+    statistic: Statistic
+    twins: tuple[Twin, ...]
+    tight: float = 0.5
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The audit of a mechanism and of its twins."""
+
+    audited: Audited
+    result: AuditResult
+    twins: tuple[tuple[str, AuditResult], ...]
+
+    @property
+    def as_expected(self) -> bool:
+        """The claim stands, the bound comes close to it, and every twin is refuted."""
+        powerful = self.result.lower_bound >= self.audited.tight * self.audited.epsilon
+        return self.result.passed and powerful and not any(result.passed for _, result in self.twins)
+
+
+def audited_mechanisms() -> dict[str, Audited]:
+    """All audited mechanisms by name, at epsilon 1 (Gaussian: delta 0.01, as smaller ones need more runs)."""
+    cases = [_laplace(), _l2_gamma(2), _l2_gamma(3), _gaussian(1), _gaussian(3)]
+    return {case.name: case for case in cases}
+
+
+def judge(audited: Audited, *, runs: int = RUNS, seed: int | None = 1) -> Verdict:
+    """Audits a mechanism and its twins with `runs` runs a side; the fixed seed makes it reproducible."""
+
+    def run(sample: Sampler, statistic: Statistic, purpose: str) -> AuditResult:
+        first, second = (NoiseBits(seed, f"audit|{audited.name}|{purpose}", side) for side in (0, 1))
+        return audit(
+            lambda n: sample(0, first, n),
+            lambda n: sample(1, second, n),
+            statistic,
+            epsilon=audited.epsilon,
+            delta=audited.delta,
+            runs=runs,
+            confidence=CONFIDENCE,
+        )
+
+    twins = tuple((twin.mistake, run(twin.sample, twin.statistic, twin.mistake)) for twin in audited.twins)
+    return Verdict(audited, run(audited.sample, audited.statistic, "mechanism"), twins)
+
+
+def _laplace() -> Audited:
+    mechanism = calibrate("pure", sensitivity=1.0, dimension=1, epsilon=_EPSILON)
+    ratio = _distance_gap(1, 0.0)
+    twins = (_half_noise("pure", 1, ratio), _uncharged_rounding(mechanism))
+    return Audited("discrete_laplace", _EPSILON, 0.0, _release(mechanism, 1.0), ratio, twins)
+
+
+def _l2_gamma(dimension: int) -> Audited:
+    mechanism = calibrate("pure", sensitivity=1.0, dimension=dimension, epsilon=_EPSILON)
+    ratio = _distance_gap(dimension, 0.0)
+
+    def wrong_radius(shape: int) -> Twin:
+        def sample(side: int, bits: NoiseBits, runs: int) -> np.ndarray:
+            radius = l2_gamma.gamma_radius(bits, shape, 1 / _EPSILON, runs)
+            return (
+                _neighbours(dimension, 1.0)[side] + l2_gamma.sphere(bits, dimension, runs) * radius[:, None]
+            )
+
+        # The density is then proportional to e^{-r} r^{shape - D}: infinite at the value itself.
+        return Twin(
+            f"radius Gamma({shape})", sample, _distance_gap(dimension, (dimension - shape) / _EPSILON)
+        )
+
+    shapes = sorted({1, dimension - 1})
+    twins = (
+        _half_noise("pure", dimension, ratio),
+        *(wrong_radius(shape) for shape in shapes),
+        _uncharged_rounding(mechanism),
+    )
+    return Audited(f"l2_gamma_{dimension}d", _EPSILON, 0.0, _release(mechanism, 1.0), ratio, twins)
+
+
+def _gaussian(dimension: int) -> Audited:
+    mechanism = calibrate("gaussian", sensitivity=1.0, dimension=dimension, epsilon=_EPSILON, delta=_DELTA)
+    twins = [_half_noise("gaussian", dimension, _projection), _uncharged_rounding(mechanism)]
+    if dimension > 1:
+        # When every coordinate moves by 1, the change has norm sqrt(D), not the 1 that was calibrated for.
+        moved = _release(mechanism, dimension**0.5)
+        twins.append(Twin("sensitivity of one coordinate only", moved, _projection))
+    name = f"discrete_gaussian_{dimension}d"
+    return Audited(name, _EPSILON, _DELTA, _release(mechanism, 1.0), _projection, tuple(twins))
+
+
+def _half_noise(noise: Literal["pure", "gaussian"], dimension: int, statistic: Statistic) -> Twin:
+    halved = calibrate(noise, sensitivity=0.5, dimension=dimension, epsilon=_EPSILON, delta=_DELTA)
+    return Twin("half the noise", _release(halved, 1.0), statistic)
+
+
+def _uncharged_rounding(mechanism: AdditiveMechanism) -> Twin:
+    def sample(side: int, bits: NoiseBits, runs: int) -> np.ndarray:
+        value = 0.45 * _COARSE + _neighbours(mechanism.dimension, 1.0)[side]
+        return mechanism.release(np.rint(value / _COARSE) * _COARSE, bits, runs)
+
+    return Twin("coarse rounding not charged", sample, _projection)
+
+
+def _release(mechanism: AdditiveMechanism, distance: float) -> Sampler:
+    pair = _neighbours(mechanism.dimension, distance)
+    return lambda side, bits, runs: mechanism.release(pair[side], bits, runs)
+
+
+def _neighbours(dimension: int, distance: float) -> np.ndarray:
+    """Two values at the given L2 distance: zero and a multiple of the first unit vector; shape (2, D)."""
+    pair = np.zeros((2, dimension))
+    pair[1, 0] = distance
+    return pair
+
+
+def _projection(outputs: np.ndarray) -> np.ndarray:
+    """The coordinate in which the neighbours differ: increasing in the likelihood ratio of Gaussian noise."""
+    return outputs[:, 0]
+
+
+def _distance_gap(dimension: int, log_weight: float) -> Statistic:
+    """|x - v1| - |x - v0| + log_weight ln(|x - v1| / |x - v0|): the loss of e^{-r} r^{-log_weight} noise."""
+    pair = _neighbours(dimension, 1.0)
+
+    def statistic(outputs: np.ndarray) -> np.ndarray:
+        from_zero, from_one = (np.linalg.norm(outputs - value, axis=1) for value in pair)
+        if log_weight == 0:
+            return from_one - from_zero
+        return from_one - from_zero + log_weight * np.log(from_one / from_zero)
+
+    return statistic

@@ -1,0 +1,73 @@
+"""The discrete Laplace law P[k] = (1 - q)/(1 + q) q^|k|, q = exp(-1/t), on integers: sampler and accounting.
+
+Adding it to an integer that moves by at most s is (s/t)-differentially private (Ghosh, Roughgarden,
+Sundararajan 2009). The sampler is exact; its source is Canonne, Kamath, Steinke 2020, Algorithm 2, with the
+geometric variable taken from a lazily known uniform.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from federation.errors import InputError
+from federation.privacy.lazy_uniform import collect, floor_exponential
+from federation.randomness import NoiseBits
+
+MAX_SCALE = 2**40  # beyond, too many draws need interval arithmetic, and sums could leave the exact doubles
+
+
+def propose(bits: NoiseBits, scale: int, count: int) -> np.ndarray:
+    """Between 0 and `count` independent draws: sign times geometric, without the negative zeros."""
+    words = bits.words(count)
+    magnitude = floor_exponential(words, scale, bits)
+    negative = (words & np.uint64(1)).astype(bool)
+    return np.where(negative, -magnitude, magnitude)[(magnitude != 0) | ~negative]
+
+
+def sample(bits: NoiseBits, scale: int, size: int) -> np.ndarray:
+    """`size` independent exact draws with P[k] ∝ exp(-|k|/scale); shape (size,), int64.
+
+    Raises `InputError` unless `scale` is an integer from 1 to 2^40.
+    """
+    _check_scale(scale)
+    return collect(lambda count: propose(bits, scale, count), size, 1 + 0.5 * math.expm1(-1 / scale))
+
+
+def epsilon(sensitivity: int, scale: int) -> float:
+    """The pure epsilon s/t of an integer sensitivity s."""
+    _check_scale(scale)
+    return sensitivity / scale
+
+
+def delta(epsilon: float, sensitivity: int, scale: int) -> float:
+    """The exact delta at `epsilon` >= 0 of one value that moves by `sensitivity` = s.
+
+    The loss is (s - 2k)/t for 0 <= k <= s and s/t below, so with m the largest k whose loss exceeds epsilon,
+    delta = P[K <= m] - e^epsilon P[K <= m - s].
+    """
+    _check_scale(scale)
+    if epsilon * scale >= sensitivity:
+        return 0.0
+    q = math.exp(-1 / scale)
+    m = math.ceil((sensitivity - epsilon * scale) / 2) - 1
+    return 1 - (q ** (m + 1) + math.exp(epsilon - (sensitivity - m) / scale)) / (1 + q)
+
+
+def mean_magnitude(scale: int) -> float:
+    """E|K| = 2q/(1 - q²) = 1/sinh(1/t)."""
+    return 1 / math.sinh(1 / scale)
+
+
+def calibrate(sensitivity: int, epsilon: float) -> int:
+    """The smallest integer scale t with s/t <= epsilon, in exact arithmetic."""
+    return math.ceil(Fraction(sensitivity) / Fraction(epsilon))
+
+
+def _check_scale(scale: int) -> None:
+    if not isinstance(scale, int) or not 1 <= scale <= MAX_SCALE:
+        raise InputError(
+            f"scale must be an integer from 1 to 2^40 grid units, got {scale!r}; choose another step"
+        )

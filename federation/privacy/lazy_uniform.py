@@ -1,0 +1,107 @@
+"""Exact decisions about real uniform numbers, of which only the leading bits have been drawn.
+
+A real U, uniform on [0, 1), is given by its first bits; the others exist but are drawn only when a decision
+needs them. Each decision is first taken for all elements in double precision with an interval that surely
+contains the true value; the few elements whose interval straddles the boundary get more bits, and interval
+arithmetic of growing precision settles them. So every returned value has exactly the law of the real-number
+formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from federation.randomness import NoiseBits
+
+_PREFIX_BITS = 63  # one word gives a 63-bit prefix, and its lowest bit stays free for a sign
+_COARSE = 2**48  # below this prefix the relative width of U exceeds 2^-48: settle it at once
+_RELATIVE_ERROR = 2.0**-46  # covers log and exp with relative errors up to 2^-47 (numpy's stay below 2^-50)
+_BLOCK = 2**16  # proposals at a time: the work arrays stay in the processor's cache
+
+
+def collect(draw: Callable[[int], np.ndarray], size: int, acceptance: float) -> np.ndarray:
+    """The first `size` values of the independent sequence that `draw(n)` continues by at most n values.
+
+    `acceptance` is roughly the share of the n that survive rejection; it affects speed only. Shape (size,),
+    int64.
+    """
+    values = np.empty(size, dtype=np.int64)
+    filled = 0
+    while filled < size:
+        count = min(int(1.05 * (size - filled) / acceptance) + 16, _BLOCK)
+        fresh = draw(count)[: size - filled]
+        values[filled : filled + len(fresh)] = fresh
+        filled += len(fresh)
+    return values
+
+
+def floor_exponential(words: np.ndarray, scale: int, bits: NoiseBits) -> np.ndarray:
+    """floor(-scale ln U), U uniform with the high bits of `words` as its first 63; shape of `words`, int64.
+
+    -scale ln U is exponential with mean `scale`, so the result is geometric: P[k] ∝ exp(-k/scale), k = 0, 1,
+    ... `bits` supplies further bits where the first 63 leave the integer open.
+    """
+    prefix = (words >> np.uint64(1)).view(np.int64)
+    log = np.log(np.maximum(prefix, 1) * 2.0**-_PREFIX_BITS)
+    centre = log * -float(scale)
+    error = (1.0 - log) * (_RELATIVE_ERROR * scale)
+    low = np.floor(np.maximum(centre - error, 0.0))
+    open_ = (low != np.floor(centre + error)) | (prefix < _COARSE)
+    values = low.astype(np.int64)
+    for i in np.flatnonzero(open_):
+        values[i] = _settle(int(prefix[i]), _PREFIX_BITS, bits, partial(_floor_log, scale=scale))
+    return values
+
+
+def below_exp_square(distance: np.ndarray, denominator: int, bits: NoiseBits) -> np.ndarray:
+    """Whether a fresh uniform U < exp(-distance²/denominator), for integers; shape of `distance`, bool."""
+    words = bits.words(len(distance))
+    exponent = np.square(distance.astype(np.float64)) / float(denominator)
+    probability = np.exp(-exponent)
+    gap = words * 2.0**-64 - probability
+    error = probability * (1.0 + exponent) * _RELATIVE_ERROR + 2.0**-52
+    answers = gap < 0
+    for i in np.flatnonzero(np.abs(gap) <= error):
+        square = int(distance[i]) ** 2
+        answers[i] = _settle(
+            int(words[i]), 64, bits, partial(_below_exp, numerator=square, denominator=denominator)
+        )
+    return answers
+
+
+def _settle(prefix: int, length: int, bits: NoiseBits, decide: Callable[[tuple, int], Any]) -> Any:
+    """Draws bits after `prefix` until `decide(interval of U, precision)` is not None: soon, almost surely."""
+    from mpmath.libmp import from_man_exp
+
+    while True:
+        prefix, length = prefix << 64 | int(bits.words(1)[0]), length + 64
+        if prefix == 0:
+            continue
+        interval = from_man_exp(prefix, -length), from_man_exp(prefix + 1, -length)
+        answer = decide(interval, length + 64)
+        if answer is not None:
+            return answer
+
+
+def _floor_log(interval: tuple, precision: int, scale: int) -> int | None:
+    """floor(-scale ln U) when it is the same all over the interval."""
+    from mpmath.libmp import from_int, mpi_log, mpi_mul, to_int
+
+    negative_scale = from_int(-scale)
+    low, high = mpi_mul(mpi_log(interval, precision), (negative_scale, negative_scale), precision)
+    return to_int(low) if to_int(low) == to_int(high) else None
+
+
+def _below_exp(interval: tuple, precision: int, numerator: int, denominator: int) -> bool | None:
+    """Whether U < exp(-numerator/denominator) when that is the same all over the interval."""
+    from mpmath.libmp import from_int, mpf_ge, mpf_le, mpi_div, mpi_exp
+
+    top, bottom = from_int(-numerator), from_int(denominator)
+    low, high = mpi_exp(mpi_div((top, top), (bottom, bottom), precision), precision)
+    if mpf_le(interval[1], low):
+        return True
+    return False if mpf_ge(interval[0], high) else None

@@ -1,0 +1,1 @@
+"""The private side: the only place that sees labelled private rows."""

@@ -1,0 +1,90 @@
+"""A party's private table, and the cohort of parties that one node serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from federation.errors import InputError
+from federation.reference import Reference
+
+
+@dataclass(frozen=True, repr=False)
+class Holdings:
+    """What one party holds: raw rows (n, columns) and class codes (n,). Shown by shape only.
+
+    Raises `InputError` when it is empty, lengths differ or a value is not finite.
+    """
+
+    party: int
+    rows: np.ndarray
+    labels: np.ndarray
+
+    def __post_init__(self) -> None:
+        if len(self.rows) == 0:
+            raise InputError(f"party {self.party} holds no rows; give every party at least one")
+        if len(self.labels) != len(self.rows):
+            raise InputError(f"party {self.party} holds {len(self.rows)} rows but {len(self.labels)} labels")
+        if not np.isfinite(self.rows).all():
+            raise InputError(f"party {self.party} holds NaN or infinite features; impute or drop those rows")
+
+    def __repr__(self) -> str:
+        return f"Holdings(party={self.party}, rows={self.rows.shape})"
+
+
+class Provider(Protocol):
+    """Where a node finds its parties' rows; named in the node's own configuration, never in a message."""
+
+    def holdings(self, party: int) -> Holdings:
+        """The rows of one party."""
+        ...
+
+    def evaluation(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Raw evaluation rows and class codes in a simulation, None in a deployment."""
+        ...
+
+
+@lru_cache(maxsize=2)  # a node's world, and the one before it while worlds change
+def _provider(reference: str) -> Provider:
+    return Reference.from_json(reference).call()
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """The parties first..first+count-1 behind one node. `seed` is set in a simulation only."""
+
+    reference: str
+    first: int
+    count: int
+    seed: int | None
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Cohort:
+        """From a Flower node configuration: `holdings` (a reference as JSON), `first-party`, `parties`, `seed`.
+
+        Raises `InputError` when a key is missing.
+        """
+        try:
+            seed = config.get("seed")
+            return cls(
+                str(config["holdings"]),
+                int(config["first-party"]),
+                int(config["parties"]),
+                None if seed is None else int(seed),
+            )
+        except KeyError as error:
+            raise InputError(f"the node's configuration lacks {error}") from error
+
+    @property
+    def provider(self) -> Provider:
+        """The loaded provider, shared by the nodes of one process."""
+        return _provider(self.reference)
+
+    @property
+    def parties(self) -> range:
+        """Ids of the parties behind this node."""
+        return range(self.first, self.first + self.count)

@@ -1,0 +1,1 @@
+"""One module per command of `federation`, each light to import: the work is imported when it is done."""

@@ -1,0 +1,82 @@
+"""`federation audit`: try to refute the claim of each mechanism, and show that known mistakes are refuted."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from federation.privacy.audited import Verdict
+
+
+def audit(
+    target: str | None = typer.Argument(None, help="A mechanism or a scenario; all mechanisms when omitted."),
+    runs: int | None = typer.Option(None, min=1000, help="Runs on each of the two neighbours."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+) -> None:
+    """Check claimed epsilons against lower bounds from many runs; exit code 1 if one is refuted."""
+    from federation.privacy.audited import RUNS, audited_mechanisms, judge
+
+    mechanisms = audited_mechanisms()
+    # `l2_gamma` stands for the cases of all its dimensions, l2_gamma_2d and l2_gamma_3d.
+    chosen = [case for name, case in mechanisms.items() if target in (None, name, name.rpartition("_")[0])]
+    if not chosen and target is not None:
+        from scenarios.audit_scenario import audit_scenario
+
+        raise typer.Exit(audit_scenario(target, as_json))
+    verdicts = [judge(case, runs=runs or RUNS) for case in chosen]
+    if as_json:
+        typer.echo(json.dumps([_record(verdict) for verdict in verdicts], indent=2))
+    else:
+        Console().print(_table(verdicts))
+    raise typer.Exit(0 if all(verdict.as_expected for verdict in verdicts) else 1)
+
+
+def _record(verdict: Verdict) -> dict[str, Any]:
+    result = verdict.result
+    return {
+        "mechanism": verdict.audited.name,
+        "epsilon": result.claimed,
+        "delta": result.delta,
+        "lower_bound": result.lower_bound,
+        "confidence": result.confidence,
+        "runs": result.runs,
+        "event": result.event,
+        "claim_stands": result.passed,
+        "as_expected": verdict.as_expected,
+        "broken_twins": [
+            {"mistake": mistake, "lower_bound": twin.lower_bound, "caught": not twin.passed}
+            for mistake, twin in verdict.twins
+        ],
+    }
+
+
+def _table(verdicts: list[Verdict]) -> Table:
+    first = verdicts[0].result
+    title = f"Lower bounds on epsilon, confidence {first.confidence:g}, {first.runs:,} runs a side"
+    table = Table("mechanism", "claim", "lower bound", "verdict", "broken twins (lower bound)", title=title)
+    for verdict in verdicts:
+        result = verdict.result
+        delta = f", delta={result.delta:g}" if result.delta else ""
+        twins = [
+            f"{'caught' if not twin.passed else 'MISSED'} {twin.lower_bound:.2f}  {mistake}"
+            for mistake, twin in verdict.twins
+        ]
+        table.add_row(
+            verdict.audited.name,
+            f"epsilon={result.claimed:g}{delta}",
+            f"{result.lower_bound:.3f}",
+            _word(verdict),
+            "\n".join(twins),
+        )
+    return table
+
+
+def _word(verdict: Verdict) -> str:
+    if not verdict.result.passed:
+        return "REFUTED"
+    return "stands" if verdict.as_expected else "NO POWER"

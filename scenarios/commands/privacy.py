@@ -1,0 +1,173 @@
+"""`federation privacy MECHANISM`: the noise that a guarantee needs, before any data is touched."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from federation.privacy.additive import AdditiveMechanism
+
+privacy_app = typer.Typer(
+    no_args_is_help=True, help="Noise scales and guarantees of a mechanism, without data."
+)
+
+Noise = Literal["pure", "gaussian"]
+Sensitivity = Annotated[float, typer.Option(help="L2 distance by which one unit can move the value.")]
+Dimension = Annotated[int, typer.Option(min=1, help="Coordinates of the value.")]
+Features = Annotated[int, typer.Option("--dimension", min=1, help="Feature dimension of the linear model.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy loss bound.")]
+Delta = Annotated[float, typer.Option(help="Probability beyond the bound (Gaussian noise only).")]
+Parties = Annotated[int, typer.Option(min=1, help="Number of parties.")]
+Classes = Annotated[int, typer.Option(min=2, help="Number of classes.")]
+Regularisation = Annotated[float, typer.Option(help="lambda of the regularised risk.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+_FORMS = ("published", "tight", "diameter")
+
+
+@privacy_app.command("gaussian")
+def gaussian(
+    sensitivity: Sensitivity = 1.0,
+    dimension: Dimension = 1,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    as_json: AsJson = False,
+) -> None:
+    """Discrete Gaussian noise with the exact analytic calibration."""
+    _describe("gaussian", sensitivity, dimension, epsilon, delta, as_json)
+
+
+@privacy_app.command("l2-gamma")
+def l2_gamma(
+    sensitivity: Sensitivity = 1.0, dimension: Dimension = 2, epsilon: Epsilon = 1.0, as_json: AsJson = False
+) -> None:
+    """Pure noise with density falling in the L2 norm (in one dimension: the discrete Laplace)."""
+    _describe("pure", sensitivity, dimension, epsilon, 0.0, as_json)
+
+
+@privacy_app.command("discrete-laplace")
+def discrete_laplace(sensitivity: Sensitivity = 1.0, epsilon: Epsilon = 1.0, as_json: AsJson = False) -> None:
+    """Pure noise for one number."""
+    _describe("pure", sensitivity, 1, epsilon, 0.0, as_json)
+
+
+@privacy_app.command("soft-vote")
+def soft_vote(
+    parties: Parties = 1000,
+    classes: Classes = 2,
+    regularisation: Regularisation = 1e-4,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    dimension: Features = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Sensitivities and noise of the soft vote, on its parameters and on its sufficient statistic."""
+    from federation.privacy import sensitivity
+
+    bounds = {
+        f"parameters, {form}": _vote_bound("soft_vote", form, regularisation, parties, classes)
+        for form in _FORMS
+    }
+    bounds["statistic, whitened"] = sensitivity.statistic(parties)
+    _compare(bounds, classes, dimension, epsilon, delta, as_json)
+
+
+@privacy_app.command("majority-vote")
+def majority_vote(
+    parties: Parties = 1000,
+    classes: Classes = 2,
+    regularisation: Regularisation = 1e-4,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    dimension: Features = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Sensitivities and noise of the majority vote's parameters, beside the soft vote's statistic."""
+    from federation.privacy import sensitivity
+
+    bounds = {
+        f"parameters, {form}": _vote_bound("majority_vote", form, regularisation, parties, classes)
+        for form in _FORMS
+    }
+    bounds["soft vote's statistic, whitened"] = sensitivity.statistic(parties)
+    _compare(bounds, classes, dimension, epsilon, delta, as_json)
+
+
+def _vote_bound(vote: str, form: str, regularisation: float, parties: int, classes: int) -> float:
+    from federation.privacy import sensitivity
+
+    return getattr(sensitivity, vote)(form, regularisation=regularisation, parties=parties, classes=classes)
+
+
+def _describe(
+    noise: Noise, sensitivity: float, dimension: int, epsilon: float, delta: float, as_json: bool
+) -> None:
+    from federation.privacy.additive import calibrate
+
+    mechanism = calibrate(noise, sensitivity=sensitivity, dimension=dimension, epsilon=epsilon, delta=delta)
+    record: dict[str, Any] = {
+        "mechanism": mechanism.name,
+        "epsilon": mechanism.epsilon,
+        "delta": mechanism.delta,
+        **mechanism.parameters,
+        "expected_noise_norm": mechanism.expected_noise_norm(),
+    }
+    profile = {
+        factor * epsilon: mechanism.delta_at(factor * epsilon) for factor in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+    }
+    if as_json:
+        record["delta_at"] = [{"epsilon": e, "delta": d} for e, d in profile.items()]
+        record["assumptions"] = [{"text": a.text, "check": str(a.check)} for a in mechanism.assumptions]
+        typer.echo(json.dumps(record, indent=2))
+        return
+    table = Table("quantity", "value", title=mechanism.name)
+    for name, value in record.items():
+        table.add_row(name.replace("_", " "), value if isinstance(value, str) else f"{value:.10g}")
+    for at, value in profile.items():
+        table.add_row(f"delta at epsilon {at:g}", f"{value:.6g}")
+    Console().print(table)
+
+
+def _compare(
+    bounds: dict[str, float], classes: int, dimension: int, epsilon: float, delta: float, as_json: bool
+) -> None:
+    """One row per sensitivity: both noises in the (classes - 1) x dimension space of class contrasts."""
+    from federation.privacy.additive import calibrate
+
+    size = (classes - 1) * dimension
+
+    def noise(kind: Noise, bound: float) -> AdditiveMechanism:
+        return calibrate(kind, sensitivity=bound, dimension=size, epsilon=epsilon, delta=delta)
+
+    rows = []
+    for what, bound in bounds.items():
+        pure, normal = noise("pure", bound), noise("gaussian", bound)
+        rows.append(
+            {
+                "what": what,
+                "sensitivity": bound,
+                "pure_scale": pure.parameters["scale"],
+                "pure_noise_norm": pure.expected_noise_norm(),
+                "gaussian_sigma": normal.parameters["scale"],
+                "gaussian_noise_norm": normal.expected_noise_norm(),
+            }
+        )
+    if as_json:
+        typer.echo(
+            json.dumps({"epsilon": epsilon, "delta": delta, "dimension": size, "rows": rows}, indent=2)
+        )
+        return
+    title = f"epsilon={epsilon:g}; Gaussian: delta={delta:g}; noise of {size} dimensions"
+    table = Table(*(name.replace("_", " ") for name in rows[0]), title=title)
+    for row in rows:
+        table.add_row(*(value if isinstance(value, str) else f"{value:.5g}" for value in row.values()))
+    Console().print(table)
+    typer.echo(
+        "Parameters are weights on features of norm at most 1 (an inexact solver adds its slack);\n"
+        "the statistic's whitened coordinates have norm at most 1. Compare each noise with what it perturbs."
+    )

@@ -1,0 +1,44 @@
+"""`federation run`: run a scenario, or say what it would do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+
+def run_command(
+    scenario: str,
+    *,
+    out: Path | None,
+    overrides: list[str],
+    data_dir: Path | None,
+    resume: bool,
+    dry_run: bool,
+    keep_models: bool,
+    as_json: bool,
+) -> None:
+    """Run with live progress on standard error and the table of accuracies at the end. Raises `FederationError`s."""
+    from scenarios.schema import resolve
+
+    resolved = resolve(scenario, overrides)
+    if dry_run:
+        from scenarios.preview import preview
+
+        print(json.dumps(preview(resolved, data_dir), indent=2))
+        return
+    from scenarios.progress import TerminalProgress
+    from scenarios.runner import run
+    from scenarios.summary import summarise, table
+
+    progress = TerminalProgress()
+    with progress:
+        finished = run(
+            resolved, out=out, data_dir=data_dir, resume=resume, keep_models=keep_models, progress=progress
+        )
+    if as_json:
+        print(json.dumps({"directory": str(finished.directory), "status": "done"}))
+        return
+    Console().print(table(summarise(finished.rows)))
+    print(f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/, report.html")

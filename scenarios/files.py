@@ -1,0 +1,137 @@
+"""One's own data: a CSV file with a header, or an npz file with the arrays X and y."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from federation.errors import InputError
+from scenarios.archives import Archive
+from scenarios.sheets import Sheet, read_sheet
+from scenarios.tables import Table, encode_labels
+
+SUFFIXES = (".csv", ".npz")
+_MOST_CLASSES = 1000
+
+
+def read_table(
+    path: Path, label: str | None, group: str | None = None, classes: Sequence[str] | None = None
+) -> Table:
+    """The labelled rows of a CSV or npz file.
+
+    CSV: `label` names the column of the class names; all other columns but `group` are features, as numbers
+    or, when fewer than nine in ten of a column's cells are numbers, as texts. npz: X (n, d) and y (n,), or
+    X_train, X_test, y_train and y_test for an official split; `label` names another array than y, `group` an
+    array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present.
+
+    Raises `InputError` for missing or unreadable values (naming file, line and column), unknown names, labels
+    of one class (unless `classes` are declared) and labels outside the declared `classes`.
+    """
+    table = _from_npz(path, label, group) if _suffix(path) == ".npz" else _from_csv(path, label, group)
+    if classes is not None:
+        return table.with_classes(classes)
+    if not 2 <= len(table.classes) <= _MOST_CLASSES:
+        raise InputError(
+            f"{path}: the labels must be of 2 to {_MOST_CLASSES} classes, got {len(table.classes)} "
+            f"({', '.join(table.classes[:3])}{', ...' if len(table.classes) > 3 else ''}); "
+            "name another label or other rows"
+        )
+    return table
+
+
+def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> np.ndarray:
+    """Unlabelled rows (n, d) with the raw columns of a model, of which those numbered in `text` are texts.
+
+    CSV: columns are found by name, others are ignored. npz: the array X, with d columns in the same order.
+    Raises `InputError` for missing columns and unreadable values.
+    """
+    if _suffix(path) == ".npz":
+        rows = Archive(path).tables("X")[0].astype(np.float64)
+        if rows.shape[1] != len(columns):
+            raise InputError(
+                f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}"
+            )
+        return rows
+    return _features(read_sheet(path), columns, text)
+
+
+def _suffix(path: Path) -> str:
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path} must be a file of the type {' or '.join(SUFFIXES)}")
+    return path.suffix.lower()
+
+
+def _from_csv(path: Path, label: str | None, group: str | None) -> Table:
+    sheet = read_sheet(path)
+    if label is None:
+        raise InputError(f"data.label must name the label column of {path}; it has {', '.join(sheet.header)}")
+    labels = _complete(sheet, label)
+    groups = {} if group is None else {group: _as_integers(_complete(sheet, group))}
+    columns = tuple(name for name in sheet.header if name not in (label, group))
+    if not columns:
+        raise InputError(f"{path} must have a column beside '{label}' that can be a feature")
+    text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
+    classes, codes = encode_labels(labels)
+    return Table(path.name, columns, classes, codes, (_features(sheet, columns, text),), text, groups)
+
+
+def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int]) -> np.ndarray:
+    return np.column_stack([sheet.codes(c) if i in text else sheet.numbers(c) for i, c in enumerate(columns)])
+
+
+def _complete(sheet: Sheet, name: str) -> np.ndarray:
+    """A column of texts without a gap; `nan` counts as one."""
+    texts = sheet.texts(name)
+    missing = np.flatnonzero((texts == "") | (np.char.lower(texts) == "nan"))
+    if len(missing):
+        line = sheet.lines[missing[0]]
+        raise InputError(f"{sheet.path}:{line}: column '{name}' is missing; correct it or remove the row")
+    return texts
+
+
+def _as_integers(texts: np.ndarray) -> np.ndarray:
+    """The same as whole numbers, if they all are, so that they sort by value."""
+    try:
+        return texts.astype(np.int64)
+    except ValueError:
+        return texts
+
+
+def _from_npz(path: Path, label: str | None, group: str | None) -> Table:
+    archive = Archive(path)
+    parts = ("",) if "X" in archive else ("_train", "_test")
+    if f"X{parts[0]}" not in archive:
+        raise InputError(
+            f"{path} must hold the arrays X and y, or X_train, X_test, y_train and y_test; "
+            f"it has {', '.join(archive.names) or 'none'}"
+        )
+    blocks = archive.tables(*(f"X{part}" for part in parts))
+    width = blocks[0].shape[1]
+    classes, codes = encode_labels(_joined(archive, label or "y", parts, blocks))
+    return Table(
+        path.name,
+        _column_names(archive, width),
+        classes,
+        codes,
+        (np.concatenate(blocks),) if len(blocks) > 1 else (blocks[0],),
+        groups={} if group is None else {group: _joined(archive, group, parts, blocks)},
+        official=official_split(*map(len, blocks)) if len(blocks) > 1 else None,
+    )
+
+
+def official_split(train: int, test: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row indices of `train` training rows followed by `test` test rows."""
+    return np.arange(train), np.arange(train, train + test)
+
+
+def _joined(archive: Archive, name: str, parts: Sequence[str], blocks: Sequence[np.ndarray]) -> np.ndarray:
+    """One value per row, of all parts."""
+    return np.concatenate([archive.vector(f"{name}{p}", len(b)) for p, b in zip(parts, blocks, strict=True)])
+
+
+def _column_names(archive: Archive, width: int) -> tuple[str, ...]:
+    if "feature_names" not in archive:
+        return tuple(f"x{i}" for i in range(width))
+    return tuple(map(str, archive.vector("feature_names", width)))

@@ -1,0 +1,55 @@
+"""What a run would do, from public numbers and the data's shape; nothing is trained and nothing is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from scenarios.runner import cells, check_budget, world_of
+from scenarios.schema import Scenario
+from scenarios.world import BASELINES
+
+
+def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
+    """Worlds, parties, rows and releases of a scenario as plain JSON values.
+
+    Raises `InputError` for data that cannot be used and `BudgetExceededError` like a run.
+    """
+    check_budget(scenario)
+    todo = cells(scenario)
+    points = []
+    for cell in todo:
+        if cell.split > 0:
+            continue
+        world = world_of(cell, Path(), None if data_dir is None else str(data_dir))
+        pieces = world.split
+        points.append({
+            "swept": cell.setting.swept,
+            "parties": pieces.cut.parties,
+            "private_rows": len(pieces.cut.order),
+            "auxiliary_rows": len(pieces.cut.auxiliary),
+            "test_rows": len(pieces.cut.test),
+            "columns": len(pieces.table.columns),
+            "features": world.feature_map.dimension,
+            "classes": list(pieces.table.classes),
+        })  # fmt: skip
+    point = todo[0].setting.scenario
+    listed = world_of(todo[0], Path(), None).variants
+    draws = point.trials.noise
+    return {
+        "scenario": scenario.name,
+        "worlds": len(todo),
+        "points": points,
+        "variants": [
+            {"name": variant.name, "protocol": variant.kind, "default": variant.default, "options": variant.options}
+            for variant in listed
+        ],
+        "epsilon": list(point.privacy.epsilon),
+        "delta": point.privacy.delta,
+        "releases": len(todo) * sum(
+            1 if variant.options.get("noise") == "off" else draws * len(point.privacy.epsilon)
+            for variant in listed
+            if variant.kind not in BASELINES
+        ),
+        "engine": point.engine.kind,
+    }  # fmt: skip

@@ -1,0 +1,90 @@
+"""Live progress on the terminal: worlds with an estimate of the time left, and the answers within a world."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Hears how far a run has come."""
+
+    def begin(self, worlds: int, done: int) -> None:
+        """A run of so many worlds begins, of which some were done before."""
+        ...
+
+    def world(self, label: str) -> None:
+        """A world begins."""
+        ...
+
+    def answers(self, answered: int, sent: int) -> None:
+        """Nodes have answered so many of the messages sent."""
+        ...
+
+    def world_done(self) -> None:
+        """The world is complete."""
+        ...
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def begin(self, worlds: int, done: int) -> None:
+        """Ignore."""
+
+    def world(self, label: str) -> None:
+        """Ignore."""
+
+    def answers(self, answered: int, sent: int) -> None:
+        """Ignore."""
+
+    def world_done(self) -> None:
+        """Ignore."""
+
+
+class TerminalProgress:
+    """Bars on standard error while used as a context."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._worlds = self._bars.add_task("worlds", total=None)
+        self._answers = self._bars.add_task("answers", total=None, visible=False)
+
+    def __enter__(self) -> TerminalProgress:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def begin(self, worlds: int, done: int) -> None:
+        """Show all worlds."""
+        self._bars.update(self._worlds, total=worlds, completed=done)
+
+    def world(self, label: str) -> None:
+        """Name the world under way."""
+        self._bars.update(self._worlds, description=f"worlds ({label})")
+        self._bars.update(self._answers, completed=0, visible=True)
+
+    def answers(self, answered: int, sent: int) -> None:
+        """Show the answers of this world."""
+        self._bars.update(self._answers, total=sent, completed=answered)
+
+    def world_done(self) -> None:
+        """One world more."""
+        self._bars.update(self._answers, visible=False)
+        self._bars.advance(self._worlds)

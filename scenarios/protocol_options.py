@@ -1,0 +1,201 @@
+"""The entries under `protocols`: options checked against the protocol's own class, lists expanded to variants."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema, core_schema
+
+from federation import registry
+from federation.errors import FederationError, InputError, nearest_name
+from scenarios.problems import problems, refusal, refuse, rule, unknown_key
+from scenarios.yaml_rules import KeyPath
+
+BASELINES = ("pooled", "individual")
+_LISTS = (list, tuple, set, frozenset)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One entry: its kind, every option with its default filled in, and the values of the options that are swept."""
+
+    kind: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    sweeps: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def choices(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """(all options, the swept ones among them) of each variant; the last swept option changes fastest."""
+        for values in itertools.product(*self.sweeps.values()):
+            swept = dict(zip(self.sweeps, values, strict=True))
+            yield {name: swept.get(name, value) for name, value in self.options.items()}, swept
+
+    def to_plain(self) -> dict[str, Any]:
+        """As in a scenario file."""
+        lists = {name: list(values) for name, values in self.sweeps.items()}
+        return {"kind": self.kind, **self.options, **lists}
+
+    @classmethod
+    def parse(cls, entry: Any) -> Protocol:
+        """Check an entry of a scenario file; raises pydantic errors for each thing that is wrong with it."""
+        if not isinstance(entry, dict):
+            raise rule("must be a section such as {kind: soft_vote}")
+        given = dict(entry)
+        kind = given.pop("kind", None)
+        names = kinds()
+        if kind not in names:
+            hint = nearest_name(str(kind), names)
+            text = f"must be one of {', '.join(names)}" if "kind" in entry else "missing; it has no default"
+            refuse([(("kind",), refusal(f"{text}, got {kind!r}{hint}" if "kind" in entry else text), kind)])
+        return _Options(kind).parse(given)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(cls.to_plain)
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"oneOf": [_Options(kind).json_schema() for kind in kinds()]}
+
+
+def kinds() -> list[str]:
+    """Every kind that a scenario may list: installed protocols, then the baselines."""
+    return [*registry.protocol_names(), *BASELINES]
+
+
+def variant_name(kind: str, options: Mapping[str, Any]) -> str:
+    """`kind` followed by the options that differ from their defaults, in field order; a folder name.
+
+    A literal is named by its value (`soft_vote-output-published`) unless another option has that value too;
+    everything else as `name=value`.
+    """
+    known = _Options(kind)
+    parts = [kind]
+    for name, value in options.items():
+        if name in known.defaults and known.defaults[name] == value:
+            continue
+        words = [word for other in known.types for word in known.words(other)]
+        by_value = value in known.words(name) and words.count(value) == 1
+        parts.append(str(value) if by_value else f"{name}={_text(value)}")
+    return "-".join(parts)
+
+
+class _Options:
+    """What the class of one protocol accepts."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.type: Any = None if kind in BASELINES else registry.protocol(kind)
+        self.types: dict[str, Any] = {}
+        self.defaults: dict[str, Any] = {}
+        if self.type is None:
+            return
+        if not dataclasses.is_dataclass(self.type):
+            raise InputError(f"protocol '{kind}' is not a dataclass of options; its package must be repaired")
+        hints = typing.get_type_hints(self.type, include_extras=True)
+        for option in dataclasses.fields(self.type):
+            if option.init:
+                self.types[option.name] = hints[option.name]
+                if option.default is not dataclasses.MISSING:
+                    self.defaults[option.name] = option.default
+                elif option.default_factory is not dataclasses.MISSING:
+                    self.defaults[option.name] = option.default_factory()
+
+    def words(self, name: str) -> list[Any]:
+        """The texts that a literal option allows, null aside; none for other options."""
+        return [word for word in _literals(self.types[name]) if isinstance(word, str)]
+
+    def parse(self, given: Mapping[str, Any]) -> Protocol:
+        errors: list[tuple[KeyPath, Any, Any]] = []
+        options, sweeps = dict(self.defaults), {}
+        for name, value in given.items():
+            if name not in self.types:
+                text = unknown_key(name, ["kind", *self.types])
+                errors.append(((name,), refusal(text), value))
+                continue
+            values = value if self._is_swept(name, value) else [value]
+            if not values:
+                errors.append(((name,), rule("must not be empty"), value))
+            adapter = TypeAdapter(self.types[name])
+            clean = []
+            for i, item in enumerate(values):
+                path: KeyPath = (name, i) if values is value else (name,)
+                try:
+                    checked = adapter.validate_json(json.dumps(item), strict=True)
+                    clean.append(adapter.dump_python(checked, mode="json"))
+                except ValidationError as error:
+                    errors += [((*path, *inner), refusal(text), item) for inner, text in problems(error)]
+            if len(clean) == len(values) and clean:
+                options[name] = clean[0]
+                if values is value:
+                    sweeps[name] = tuple(clean)
+        missing = self.types.keys() - options.keys() - given.keys()
+        errors += [((name,), refusal("missing; it has no default"), None) for name in missing]
+        if errors:
+            refuse(errors)
+        ordered = {name: options[name] for name in self.types}
+        protocol = Protocol(self.kind, ordered, {name: sweeps[name] for name in ordered if name in sweeps})
+        self._try(protocol)
+        return protocol
+
+    def _is_swept(self, name: str, value: Any) -> bool:
+        return isinstance(value, list) and not _holds_list(self.types[name])
+
+    def _try(self, protocol: Protocol) -> None:
+        """Build each variant, for the checks that a class makes of its options together."""
+        if self.type is None:
+            return
+        texts: dict[str, None] = {}
+        for options, _ in protocol.choices():
+            try:
+                self.type(**options)
+            except (FederationError, ValueError, TypeError) as error:
+                texts[str(error)] = None
+        if texts:
+            refuse([((), refusal(text), None) for text in texts])
+
+    def json_schema(self) -> dict[str, Any]:
+        properties: dict[str, Any] = {"kind": {"const": self.kind}}
+        for name, hint in self.types.items():
+            schema = TypeAdapter(hint).json_schema()
+            if not _holds_list(hint):
+                schema = {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1}]}
+            properties[name] = schema | ({"default": self.defaults[name]} if name in self.defaults else {})
+        required = ["kind", *(name for name in self.types if name not in self.defaults)]
+        return {
+            "type": "object", "properties": properties, "required": required, "additionalProperties": False,
+        }  # fmt: skip
+
+
+def _literals(hint: Any) -> tuple[Any, ...]:
+    if typing.get_origin(hint) is Literal:
+        return typing.get_args(hint)
+    return tuple(word for arg in _union(hint) for word in _literals(arg))
+
+
+def _holds_list(hint: Any) -> bool:
+    return (typing.get_origin(hint) or hint) in _LISTS or any(_holds_list(arg) for arg in _union(hint))
+
+
+def _union(hint: Any) -> tuple[Any, ...]:
+    """The alternatives of a union; nothing for any other type."""
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else ()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    if isinstance(value, list):
+        return "_".join(map(_text, value))
+    plain = "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return re.sub(r"[^A-Za-z0-9._=-]", "_", plain.replace("e+", "e"))

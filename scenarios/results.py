@@ -1,0 +1,40 @@
+"""results.csv: tidy, one row per measured value; holds no clock time, so equal runs give equal files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from federation.errors import InputError
+
+COLUMNS = (
+    "scenario", "protocol", "variant", "default", "epsilon", "delta", "unit", "split", "noise", "metric", "value",
+)  # fmt: skip
+_NUMBERS = {"epsilon": float, "delta": float, "value": float, "split": int, "noise": int, "default": int}
+
+Row = dict[str, Any]
+
+
+def write_results(path: Path, rows: Iterable[Row], swept: Sequence[str]) -> None:
+    """Write rows with the fixed columns and one per swept key; replaces the file as a whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*COLUMNS, *swept], restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    partial.replace(path)
+
+
+def read_results(path: Path) -> list[Row]:
+    """Rows with epsilon, delta and value as floats, split, noise and default as integers, the rest as text.
+
+    Raises `InputError` when the file is missing or not such a table.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return [{name: _NUMBERS.get(name, str)(value) for name, value in row.items()} for row in rows]
+    except (OSError, ValueError, TypeError, csv.Error) as error:
+        raise InputError(f"{path} is not a results table: {error}") from error

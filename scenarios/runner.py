@@ -1,0 +1,233 @@
+"""Runs a scenario: every world through the two apps, to artefacts that a person can read."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from federation.grids.launch import open_grid
+from federation.grids.queue import QueueGrid
+from federation.guarantee import Adjacency, Guarantee, Unit
+from federation.ledger import Budget
+from scenarios.costs import Costs
+from scenarios.directory import RunDirectory
+from scenarios.progress import Progress, Silent
+from scenarios.results import Row, write_results
+from scenarios.schema import Scenario, resolve, to_yaml
+from scenarios.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants
+from scenarios.world import BASELINES, World, split_spec
+
+_PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its directory, and its measured values."""
+
+    directory: Path
+    rows: list[Row]
+
+    @property
+    def results(self) -> Any:
+        """The rows as a pandas DataFrame when pandas is installed, as a list of dicts otherwise."""
+        try:
+            import pandas
+        except ImportError:
+            return self.rows
+        return pandas.DataFrame(self.rows)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One world to run: a sweep point, a split and the name that keys its noise and its files."""
+
+    name: str
+    setting: WorldSetting
+    split: int
+
+    @property
+    def label(self) -> str:
+        """Readable: the swept values and the split."""
+        return ", ".join([*(f"{key}={value}" for key, value in self.setting.swept.items()), f"split {self.split}"])
+
+    @property
+    def place(self) -> str:
+        """A folder name for the sweep point, empty without a sweep."""
+        return "_".join(f"{key}={value}" for key, value in self.setting.swept.items()).replace("/", "-")
+
+
+def cells(scenario: Scenario) -> list[Cell]:
+    """All worlds of a scenario in the order of results.csv."""
+    return [
+        Cell(cell_id(setting, number), setting, number)
+        for setting in expand(scenario)
+        for number in range(setting.scenario.trials.splits)
+    ]
+
+
+def check_budget(scenario: Scenario) -> None:
+    """Refuse a scenario whose budget cannot pay for a release, before any party is asked.
+
+    Raises `BudgetExceededError`.
+    """
+    budget = scenario.privacy.budget
+    if budget is None:
+        return
+    for variant in variants(scenario):
+        noise = variant.options.get("noise", "off")
+        if noise == "off":
+            continue
+        for epsilon in scenario.privacy.epsilon:
+            delta = 0.0 if noise == "pure" else scenario.privacy.delta
+            planned = Guarantee(epsilon, delta, Unit.PARTY, Adjacency.REPLACE, noise)
+            Budget(budget.epsilon, budget.delta).gate([planned], f"release '{variant.name}'")
+
+
+def run(
+    scenario: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    out: str | Path | None = None,
+    overrides: Sequence[str] = (),
+    data_dir: str | Path | None = None,
+    resume: bool = False,
+    keep_models: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Run a scenario: a file, a library name, a dict of the same shape, or a resolved `Scenario`.
+
+    `overrides` are KEY=VALUE texts as for `--set`. Writes the artefacts to `out` (default runs/NAME) and keeps
+    finished worlds whatever happens later; `resume` goes on with them. Raises `FederationError`s: `InputError`
+    for a scenario or data that cannot be used, `BudgetExceededError`, `QuorumError`.
+    """
+    resolved = scenario if isinstance(scenario, Scenario) else resolve(scenario, overrides)
+    check_budget(resolved)
+    watcher = progress or Silent()
+    todo = cells(resolved)
+    folder = None if data_dir is None else str(data_dir)
+    for cell in todo[:1]:
+        world_of(cell, Path(), folder).split  # noqa: B018 - data that cannot be used must stop us before anything is written
+    directory = RunDirectory.open(None if out is None else Path(out), resolved.name, resume)
+    (directory.path / "scenario.yaml").write_text(to_yaml(resolved))
+    started, costs = datetime.now(UTC), Costs()
+    watcher.begin(len(todo), sum(directory.finished(cell.name) for cell in todo))
+    status = "failed"
+    try:
+        _run_cells(resolved, todo, directory, folder, keep_models, watcher, costs)
+        status = "done"
+    except KeyboardInterrupt:
+        status = "interrupted"
+        raise
+    finally:
+        rows = _write(resolved, todo, directory, status, started, costs)
+    return Run(directory.path, rows)
+
+
+def _run_cells(
+    scenario: Scenario,
+    todo: Sequence[Cell],
+    directory: RunDirectory,
+    data_dir: str | None,
+    keep_models: bool,
+    watcher: Progress,
+    costs: Costs,
+) -> None:
+    unfinished = [cell for cell in todo if not directory.finished(cell.name)]
+    if not unfinished:
+        return
+    with ExitStack() as stack:
+        with costs.phase("start"):
+            workers = worker_count(scenario)
+            grid: QueueGrid = open_grid(
+                scenario.engine.kind, workers=workers, address=scenario.engine.address, on_reply=watcher.answers
+            )
+        stack.callback(grid.close)
+        for cell in unfinished:
+            watcher.world(cell.label)
+            world = world_of(cell, directory.scratch(cell.name), data_dir)
+            rows, summary = world.run(grid, workers, costs)
+            for variant in _kept(world.variants, keep_models):
+                directory.keep_models(world.directory, variant.name, cell.place, cell.split)
+            summary["swept"], summary["split"] = cell.setting.swept, cell.split
+            swept = swept_columns(scenario)
+            directory.finish(cell.name, [{**row, **cell.setting.swept} for row in rows], swept, summary)
+            watcher.world_done()
+
+
+def world_of(cell: Cell, work: Path, data_dir: str | None) -> World:
+    point = cell.setting.scenario
+    return World(cell.name, point, variants(point), split_spec(point, cell.split, data_dir), work)
+
+
+def worker_count(scenario: Scenario) -> int:
+    """Worker processes of the scenario's engine; 1 inline."""
+    engine = scenario.engine
+    if engine.kind == "inline":
+        return 1
+    if engine.workers is not None:
+        return engine.workers
+    from federation.grids.ray import available_workers
+
+    return available_workers(engine.address)
+
+
+def _kept(candidates: Sequence[Variant], everything: bool) -> list[Variant]:
+    """Whose models stay: the default variant (the first one when nothing is left at its default), or all."""
+    released = [variant for variant in candidates if variant.kind not in BASELINES]
+    return released if everything else ([variant for variant in released if variant.default] or released[:1])
+
+
+def _write(
+    scenario: Scenario,
+    todo: Sequence[Cell],
+    directory: RunDirectory,
+    status: str,
+    started: datetime,
+    costs: Costs,
+) -> list[Row]:
+    """All artefacts of the worlds finished so far."""
+    done = [cell for cell in todo if directory.finished(cell.name)]
+    rows = [row for cell in done for row in directory.rows(cell.name)]
+    summaries = [directory.summary(cell.name) for cell in done]
+    failures: Counter[str] = Counter()
+    for summary in summaries:
+        failures.update(summary["failures"])
+    write_results(directory.path / "results.csv", rows, swept_columns(scenario))
+    worlds = [
+        {"swept": summary["swept"], "split": summary["split"], **summary["ledger"]}
+        for summary in summaries
+        if summary["split"] == 0
+    ]
+    directory.write_json("ledger.json", {"worlds": worlds})
+    directory.write_json(
+        "run.json",
+        {
+            "status": status,
+            "started": started.isoformat(timespec="seconds"),
+            "worlds": {"finished": len(done), "all": len(todo)},
+            "seed": scenario.seed,
+            "engine": scenario.engine.kind,
+            "non_private": any(variant.options.get("noise") == "off" for variant in variants(scenario)),
+            "versions": {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}},
+            "seconds": {phase: round(seconds, 3) for phase, seconds in costs.seconds.items()},
+            "peak_memory_mebibytes": {phase: round(peak, 1) for phase, peak in costs.peak_mebibytes.items()},
+            "failures": dict(failures),
+        },
+    )
+    if rows:
+        _draw(scenario, directory, rows)
+    return rows
+
+
+def _draw(scenario: Scenario, directory: RunDirectory, rows: list[Row]) -> None:
+    from scenarios.figures import draw
+    from scenarios.report import write_report
+
+    draw(rows, directory.path / "figures", scenario.name)
+    write_report([directory.path], directory.path / "report.html")

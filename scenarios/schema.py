@@ -1,0 +1,218 @@
+"""What a scenario file may say: frozen models, filled with every default by `resolve`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from federation.errors import InputError
+from scenarios.classifier import Classifier
+from scenarios.loader import load
+from scenarios.problems import problems, refusal, rule
+from scenarios.protocol_options import Protocol, variant_name
+from scenarios.values import ClassName, OneOrMore, Partition, Share, Stage, Sweep, TestShare
+
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Probability = Annotated[float, Field(gt=0, lt=1)]
+_Count = Annotated[int, Field(ge=1)]
+_Text = Annotated[str, Field(min_length=1)]
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", text):
+        raise rule("must consist of letters, digits, '-', '_' and '.', the first of them no '.'")
+    return text
+
+
+def _classes(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if names is not None and (len(names) < 2 or len(set(names)) < len(names)):
+        raise rule("must be two or more distinct class names")
+    return names
+
+
+def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
+    first: dict[str, int] = {}
+    for position, protocol in enumerate(protocols):
+        for options, _ in protocol.choices():
+            name = variant_name(protocol.kind, options)
+            if name in first:
+                raise refusal(f"entries {first[name]} and {position} (from 0) both ask for '{name}'; remove one")
+            first[name] = position
+    return protocols
+
+
+class Section(BaseModel):
+    """Part of a scenario: immutable, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Data(Section):
+    """Which rows there are, and which of them are public or held out."""
+
+    source: Annotated[_Text, Sweep()] = Field(
+        description="A data set by name (federation list shows them), or a csv or npz file."
+    )
+    label: Annotated[_Text, Sweep()] | None = Field(None, description="Column of the class names, for own files.")
+    classes: Annotated[tuple[ClassName, ...] | None, AfterValidator(_classes)] = Field(
+        None, description="All class names in order, declared public; null takes those in the data."
+    )
+    auxiliary: Annotated[Share, Sweep()] = Field(
+        0.25, description="Public unlabelled rows: a count, or a fraction of the rows that are not for testing."
+    )
+    test: Annotated[TestShare, Sweep()] = Field(
+        0.2, description="Held-out rows: official (the data set's own), a count or a fraction of all rows."
+    )
+    features: tuple[Stage, ...] = Field(
+        ("scale", {"whiten": 10}, "constant", "unit_norm"),
+        description="Feature map, fitted on the auxiliary rows only and applied in this order.",
+    )
+
+    @model_validator(mode="after")
+    def _label_of_own_file(self) -> Data:
+        sources = self.source if isinstance(self.source, tuple) else (self.source,)
+        if self.label is None and any(source.lower().endswith(".csv") for source in sources):
+            raise refusal("label is missing; a csv file needs the name of the column of the class names")
+        return self
+
+
+class Parties(Section):
+    """Who holds the private rows and what each party trains."""
+
+    count: Annotated[_Count, Sweep()] | None = Field(
+        None, description="Number of parties; null with {by: COLUMN} means one per group."
+    )
+    rows: Annotated[_Count, Sweep()] | None = Field(
+        None, description="Private rows per party; null deals out all rows."
+    )
+    partition: Annotated[Partition, Sweep()] = Field(
+        "iid", description="How rows are dealt: iid, or {by: COLUMN} for one party per value of a column."
+    )
+    classifier: Annotated[Classifier, Sweep()] = Field(
+        default_factory=lambda: Classifier.parse("logistic"),
+        description="What each party trains: logistic, or a scikit-learn classifier with its parameters.",
+    )
+    quorum: Annotated[float, Field(gt=0, le=1), Sweep()] = Field(
+        0.5, description="Least fraction of the parties that must answer; public."
+    )
+
+    @model_validator(mode="after")
+    def _count_of_iid(self) -> Parties:
+        partitions = self.partition if isinstance(self.partition, tuple) else (self.partition,)
+        if self.count is None and "iid" in partitions:
+            raise refusal("count is missing; the iid partition needs the number of parties")
+        classifiers = self.classifier if isinstance(self.classifier, tuple) else ()
+        if any(classifier.swept for classifier in classifiers):
+            raise refusal("classifier: in a list of classifiers each regularisation must be one number")
+        return self
+
+
+class Budget(Section):
+    """The most that the releases of one world may spend."""
+
+    epsilon: _Positive
+    delta: Annotated[float, Field(ge=0, lt=1)]
+
+
+class Privacy(Section):
+    """How private each release must be."""
+
+    epsilon: Annotated[tuple[float, ...], OneOrMore(_Positive)] = Field(
+        description="Privacy loss of a release, one or several; smaller is more private."
+    )
+    delta: _Probability = Field(1e-6, description="Used by Gaussian noise; pure variants report 0.")
+    budget: Budget | None = Field(
+        None, description="Refuse releases beyond {epsilon, delta}; null sets no limit."
+    )
+
+
+class Trials(Section):
+    """How often the experiment is repeated."""
+
+    splits: _Count = Field(5, description="Random divisions of the rows.")
+    noise: _Count = Field(5, description="Independent noise draws of each release.")
+
+
+class Engine(Section):
+    """Where it runs; nothing here changes a result."""
+
+    kind: Literal["inline", "ray"] = Field("inline", description="inline (this process) or ray (worker processes).")
+    parties_per_node: Literal["auto"] | _Count = Field("auto", description="Parties that one message serves.")
+    workers: Literal["auto"] | _Count = Field("auto", description="Worker processes; auto is one per core.")
+    timeout: _Positive | None = Field(None, description="Seconds to wait for answers; null waits for all.")
+    address: _Text | None = Field(None, description="An existing Ray cluster (ray only).")
+
+    @model_validator(mode="after")
+    def _address_of_ray(self) -> Engine:
+        if self.address is not None and self.kind != "ray":
+            raise refusal("address is for kind: ray; remove it or change kind")
+        return self
+
+
+class Scenario(Section):
+    """A whole scenario. Scalars of `data` and `parties` that are swept hold tuples until `sweep.expand`."""
+
+    name: Annotated[_Text, AfterValidator(_name)] = Field(description="Names the run and its folder.")
+    description: str | None = Field(None, description="One line for people.")
+    data: Data
+    parties: Parties
+    protocols: Annotated[tuple[Protocol, ...], Field(min_length=1), AfterValidator(_distinct)] = Field(
+        ({"kind": "soft_vote"},),  # type: ignore[arg-type]  # validated like what a file says
+        validate_default=True,
+        description="Compared side by side on the same data and parties; options given as lists are swept.",
+    )
+    privacy: Privacy
+    trials: Trials = Trials()
+    engine: Engine = Engine()
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
+        1, description="Everything random follows from it; results of equal seeds are equal."
+    )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain values as in a scenario file, every default written out; `resolve` of it is this scenario."""
+        return self.model_dump(mode="json")
+
+
+def resolve(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Scenario:
+    """Read, override and check a scenario: a file, the name of a library scenario, or a mapping.
+
+    `overrides` are `KEY=VALUE` settings, applied in order. `name` defaults to the file's name. A relative
+    `data.source` becomes absolute when it is a file beside the scenario file (or, when it comes from an
+    override, in the working directory). Raises `InputError` with one line per problem, each with its file and
+    line or its setting, the key path, what is allowed and what came.
+    """
+    document = load(source)
+    _find_files(document.value, document.base)
+    for setting in overrides:
+        document.override(setting)
+    _find_files(document.value, Path.cwd())
+    document.value.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", document.stem).lstrip(".") or "scenario")
+    try:
+        return Scenario.model_validate_json(json.dumps(document.value), strict=True)
+    except ValidationError as error:
+        lines = [
+            f"{document.place(path)}: {'.'.join(map(str, path))}{': ' if path else ''}{sentence}"
+            for path, sentence in problems(error, Scenario)
+        ]
+        raise InputError("\n".join(lines)) from None
+
+
+def _find_files(document: Mapping[str, Any], base: Path) -> None:
+    """Make the sources that are files under `base` absolute, in place."""
+    data = document.get("data")
+    if not isinstance(data, dict) or "source" not in data:
+        return
+
+    def found(source: Any) -> Any:
+        if not isinstance(source, str) or not Path(source).suffix:
+            return source
+        path = base / Path(source).expanduser()
+        return str(path.resolve()) if path.is_file() else source
+
+    source = data["source"]
+    data["source"] = [found(item) for item in source] if isinstance(source, list) else found(source)

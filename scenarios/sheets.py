@@ -1,0 +1,125 @@
+"""CSV files with a header, and their cells as numbers or texts, with errors that name file and line."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from federation.errors import InputError, nearest_name
+from federation.features import text_code
+
+# A column with at least this share of numbers is meant to be one: a cell that is none is then a mistake.
+_NUMERIC_SHARE = 0.9
+_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The cells of a CSV file, column by column; `lines` are the line numbers of its n rows."""
+
+    path: Path
+    header: tuple[str, ...]
+    cells: tuple[Sequence[str], ...]
+    lines: tuple[int, ...]
+
+    def column(self, name: str) -> Sequence[str]:
+        """The cells of a column. Raises `InputError` with the nearest name when there is none."""
+        if name not in self.header:
+            raise InputError(
+                f"{self.path} has no column '{name}'; it has {', '.join(self.header)}"
+                + nearest_name(name, self.header)
+            )
+        return self.cells[self.header.index(name)]
+
+    def is_text(self, name: str) -> bool:
+        """Whether fewer than nine in ten of the cells that are not missing are numbers."""
+        cells = self.column(name)
+        if _floats(cells) is not None:
+            return False
+        present = {cell: n for cell, n in Counter(cells).items() if cell.strip().lower() not in _MISSING}
+        numbers = sum(n for cell, n in present.items() if _floats([cell]) is not None)
+        return numbers < _NUMERIC_SHARE * sum(present.values())
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A column as float64 (n,). Raises `InputError` naming the first line that holds no finite number."""
+        cells = self.column(name)
+        values = _floats(cells)
+        if values is None or not np.isfinite(values).all():
+            line, cell = next(
+                (line, cell)
+                for line, cell in zip(self.lines, cells, strict=True)
+                if (value := _floats([cell])) is None or not np.isfinite(value).all()
+            )
+            problem = (
+                "is missing" if cell.strip().lower() in _MISSING else f"is {cell!r}, not a finite number"
+            )
+            raise InputError(f"{self.path}:{line}: column '{name}' {problem}; correct it or remove the row")
+        return values
+
+    def texts(self, name: str) -> np.ndarray:
+        """A column as texts (n,), without the spaces around them."""
+        return np.array([cell.strip() for cell in self.column(name)], dtype=np.str_)
+
+    def codes(self, name: str) -> np.ndarray:
+        """A text column as `text_code` numbers, float64 (n,)."""
+        texts = [cell.strip() for cell in self.column(name)]
+        codes = {text: text_code(text) for text in set(texts)}
+        return np.array([codes[text] for text in texts])
+
+
+def read_sheet(path: Path) -> Sheet:
+    """The cells of a UTF-8 file separated by commas, semicolons or tabs, whichever its header has most of.
+
+    Raises `InputError` for an unreadable file, a header that does not name every column, and ragged rows.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            first = file.readline()
+            file.seek(0)
+            separator = max(",;\t", key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
+            reader = csv.reader(file, delimiter=separator, skipinitialspace=True)
+            header = _checked_header(path, next(reader, []))
+            rows, lines = [], []
+            for row in reader:
+                if not row:
+                    continue
+                if len(row) != len(header):
+                    raise InputError(
+                        f"{path}:{reader.line_num}: the header names {len(header)} columns, "
+                        f"this row has {len(row)}; correct it or remove the row"
+                    )
+                rows.append(row)
+                lines.append(reader.line_num)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} cannot be read as CSV: {error}") from error
+    if not rows:
+        raise InputError(f"{path} has no rows below its header")
+    return Sheet(path, header, tuple(zip(*rows, strict=True)), tuple(lines))
+
+
+def _checked_header(path: Path, cells: list[str]) -> tuple[str, ...]:
+    header = tuple(cell.strip() for cell in cells)
+    if not any(header) or all(cell and _floats([cell]) is not None for cell in header):
+        raise InputError(
+            f"{path}:1: the first line must name the columns, got {', '.join(header) or 'nothing'}"
+        )
+    for i, name in enumerate(header):
+        if not name or name in header[:i]:
+            problem = f"the name '{name}' twice" if name else f"no name for column {i + 1}"
+            raise InputError(f"{path}:1: the header has {problem}; rename or remove the column")
+    return header
+
+
+def _floats(cells: Sequence[str]) -> np.ndarray | None:
+    """Cells as float64, NaN and infinities included; None when one of them is no number."""
+    try:
+        values = np.array(list(map(float, cells)))
+    except ValueError:
+        return None
+    # Python reads 1_000 as a number; in a data file it is a text.
+    return None if any("_" in cell for cell in cells) else values

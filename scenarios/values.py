@@ -1,0 +1,135 @@
+"""Kinds of values that scenario files have and plain types do not: swept scalars, shares of rows, feature stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import GetCoreSchemaHandler, PlainValidator, WithJsonSchema
+from pydantic_core import CoreSchema, core_schema
+
+from scenarios.problems import MANY, ONE, rule
+
+_BARE_STAGES = ("scale", "standardise", "constant", "unit_norm", "max_norm")
+_SIZED_STAGES = ("pca", "whiten")
+
+
+def _form(value: Any) -> str:
+    return MANY if isinstance(value, list | tuple) else ONE
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if any(value in values[:i] for i, value in enumerate(values)):
+        raise rule("must not list a value twice")
+    return values
+
+
+def _list_of(item: CoreSchema) -> CoreSchema:
+    items = core_schema.tuple_variable_schema(item, min_length=1)
+    return core_schema.no_info_after_validator_function(_distinct, items)
+
+
+class Sweep:
+    """Marks a scalar that may be swept: a list of distinct values, kept as a tuple until `sweep.expand`.
+
+    Type checkers see the scalar, which is what everything after the expansion works with.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        item = handler(source)
+        return core_schema.tagged_union_schema({ONE: item, MANY: _list_of(item)}, discriminator=_form)
+
+
+@dataclass(frozen=True)
+class OneOrMore:
+    """Marks a tuple that may be written as a single `item`; its values are distinct and at least one."""
+
+    item: Any
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        item = handler.generate_schema(self.item)
+        one = core_schema.no_info_after_validator_function(lambda value: (value,), item)
+        return core_schema.tagged_union_schema({ONE: one, MANY: _list_of(item)}, discriminator=_form)
+
+
+def _is_share(value: Any) -> bool:
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return whole or (isinstance(value, float) and 0 < value < 1)
+
+
+def _share(value: Any) -> int | float:
+    if not _is_share(value):
+        raise rule("must be a count of rows (a whole number from 1) or a fraction between 0 and 1")
+    return value
+
+
+def _test_share(value: Any) -> str | int | float:
+    if value != "official" and not _is_share(value):
+        raise rule("must be official, a count of rows (a whole number from 1) or a fraction between 0 and 1")
+    return value
+
+
+def _stage(value: Any) -> str | dict[str, int]:
+    if isinstance(value, str) and value in _BARE_STAGES:
+        return value
+    if isinstance(value, dict) and len(value) == 1:
+        ((name, size),) = value.items()
+        if name in _SIZED_STAGES and isinstance(size, int) and not isinstance(size, bool) and size >= 1:
+            return value
+    sized = ", ".join(f"{{{name}: DIMENSIONS}}" for name in _SIZED_STAGES)
+    raise rule(f"must be one of {', '.join(_BARE_STAGES)}, {sized}")
+
+
+def _partition(value: Any) -> str | dict[str, str]:
+    by = value.get("by") if isinstance(value, dict) and len(value) == 1 else None
+    if value != "iid" and not (isinstance(by, str) and by):
+        raise rule("must be iid or {by: COLUMN}")
+    return value
+
+
+def _class_name(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise rule("must be a class name (text or a whole number)")
+    return str(value)
+
+
+_SHARE_SCHEMA: list[dict[str, Any]] = [
+    {"type": "integer", "minimum": 1},
+    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+]
+_STAGE_SCHEMA: list[dict[str, Any]] = [
+    {"enum": list(_BARE_STAGES)},
+    *(
+        {
+            "type": "object",
+            "properties": {name: {"type": "integer", "minimum": 1}},
+            "required": [name],
+            "additionalProperties": False,
+        }
+        for name in _SIZED_STAGES
+    ),
+]
+_PARTITION_SCHEMA: list[dict[str, Any]] = [
+    {"const": "iid"},
+    {
+        "type": "object",
+        "properties": {"by": {"type": "string", "minLength": 1}},
+        "required": ["by"],
+        "additionalProperties": False,
+    },
+]
+
+Share = Annotated[int | float, PlainValidator(_share), WithJsonSchema({"anyOf": _SHARE_SCHEMA})]
+TestShare = Annotated[
+    str | int | float,
+    PlainValidator(_test_share),
+    WithJsonSchema({"anyOf": [{"const": "official"}, *_SHARE_SCHEMA]}),
+]
+Stage = Annotated[str | Mapping[str, int], PlainValidator(_stage), WithJsonSchema({"anyOf": _STAGE_SCHEMA})]
+Partition = Annotated[
+    str | Mapping[str, str], PlainValidator(_partition), WithJsonSchema({"anyOf": _PARTITION_SCHEMA})
+]
+ClassName = Annotated[
+    str, PlainValidator(_class_name), WithJsonSchema({"type": ["string", "integer"], "minLength": 1})
+]

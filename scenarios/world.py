@@ -1,0 +1,158 @@
+"""Runs one world: one split of one sweep point, through the two apps, to scored rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from aggregator.models import ReleasedModels
+from aggregator.plan import VariantPlan, WorldPlan
+from federation.features import FeatureMap, fit
+from federation.grids.launch import run_server_app
+from federation.grids.nodes import cohort_size, simulated_nodes
+from federation.grids.queue import QueueGrid
+from federation.randomness import generator
+from parties.classifiers import fit as fit_classifier
+from scenarios.costs import Costs
+from scenarios.results import Row
+from scenarios.schema import Scenario
+from scenarios.scoring import TestRows, label_metrics, score
+from scenarios.simulation import Split, SplitSpec, split
+from scenarios.sweep import Variant
+
+POOLED, INDIVIDUAL = "pooled", "individual"
+BASELINES = (POOLED, INDIVIDUAL)
+INDIVIDUAL_SAMPLE = 1000  # parties whose own classifiers are scored
+_NOBODY = {"epsilon": np.inf, "delta": 0.0, "unit": "none", "noise": 0}
+
+
+def split_spec(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:
+    """The split `number` of a scenario without sweeps."""
+    data, parties = scenario.data, scenario.parties
+    return SplitSpec(
+        source=data.source,
+        label=data.label,
+        classes=data.classes,
+        data_dir=data_dir,
+        auxiliary=data.auxiliary,
+        test=data.test,
+        parties=parties.count,
+        rows=parties.rows,
+        partition=parties.partition,
+        seed=scenario.seed,
+        split=number,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """One split of a scenario that has no sweeps left in it; `name` keys its noise, `directory` takes its files."""
+
+    name: str
+    scenario: Scenario
+    variants: list[Variant]
+    spec: SplitSpec
+    directory: Path
+
+    @cached_property
+    def split(self) -> Split:
+        """The data, loaded and cut."""
+        return split(self.spec)
+
+    @cached_property
+    def feature_map(self) -> FeatureMap:
+        """The public map, as the aggregator fits it."""
+        table = self.split.table
+        return fit(self.scenario.data.features, table.rows(self.split.cut.auxiliary), table.text)
+
+    @cached_property
+    def test(self) -> TestRows:
+        """Labelled test rows behind the map."""
+        table, indices = self.split.table, self.split.cut.test
+        rows = self.feature_map.transform(table.rows(indices))
+        return TestRows.of(rows, table.labels[indices], len(table.classes))
+
+    def plan(self) -> WorldPlan:
+        """What the aggregator is asked to do."""
+        scenario, budget = self.scenario, self.scenario.privacy.budget
+        kinds = {variant.kind for variant in self.variants}
+        return WorldPlan(
+            world=self.name,
+            directory=str(self.directory),
+            seed=scenario.seed,
+            split=self.spec.split,
+            parties=self.split.cut.parties,
+            quorum=scenario.parties.quorum,
+            timeout=scenario.engine.timeout,
+            classes=self.split.table.classes,
+            public=self.spec.reference("public_rows"),
+            features=tuple(scenario.data.features),
+            classifier=scenario.parties.classifier,
+            variants=tuple(
+                VariantPlan(variant.name, variant.kind, variant.options)
+                for variant in self.variants
+                if variant.kind not in BASELINES
+            ),
+            epsilons=tuple(scenario.privacy.epsilon),
+            delta=scenario.privacy.delta,
+            budget=None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta},
+            draws=scenario.trials.noise,
+            individual=INDIVIDUAL_SAMPLE if INDIVIDUAL in kinds else 0,
+        )
+
+    def run(self, grid: QueueGrid, workers: int, costs: Costs) -> tuple[list[Row], dict[str, Any]]:
+        """Scored rows, and the aggregator's summary (ledger, failures, costs). Raises `FederationError`."""
+        with costs.phase("data"):
+            plan = self.plan()
+        plan.save(self.directory / "plan.json")
+        per_node = cohort_size(plan.parties, workers, self.scenario.engine.parties_per_node)
+        holdings = self.spec.reference("SimulatedParties")
+        grid.assign(simulated_nodes(plan.parties, per_node, holdings, self.scenario.seed))
+        with costs.phase("parties and aggregator"):
+            run_server_app(grid, {"plan": str(self.directory / "plan.json")})
+        summary = json.loads((self.directory / "world.json").read_text())
+        with costs.phase("scoring"), threadpool_limits(1):
+            rows = [row for variant in self.variants for row in self._rows(variant, summary)]
+        return rows, summary
+
+    def _rows(self, variant: Variant, summary: dict[str, Any]) -> Iterator[Row]:
+        base: Row = {
+            "scenario": self.scenario.name,
+            "protocol": variant.kind,
+            "variant": variant.name,
+            "default": int(variant.default),
+            "split": self.spec.split,
+            **variant.swept,
+        }
+        if variant.kind in BASELINES:
+            metrics = self._pooled() if variant.kind == POOLED else summary["individual"]
+            yield from ({**base, **_NOBODY, "metric": metric, "value": value} for metric, value in metrics.items())
+            return
+        models = ReleasedModels.load(self.directory / f"{variant.name}.npz")
+        epsilons, draws = models.weights.shape[:2]
+        scores = score(self.test, models.weights.reshape(epsilons * draws, *models.weights.shape[2:]))
+        for number, guarantee in enumerate(models.guarantees):
+            known = _NOBODY if guarantee.get("non_private") else guarantee
+            protected = {name: known[name] for name in ("epsilon", "delta", "unit")}
+            for draw in range(draws):
+                for metric, values in scores.items():
+                    value = float(values[number * draws + draw])
+                    yield {**base, **protected, "noise": draw, "metric": metric, "value": value}
+            cost = summary["bytes_per_party"]["votes"]
+            yield {**base, **protected, "noise": 0, "metric": "bytes_per_party", "value": cost}
+
+    def _pooled(self) -> dict[str, float]:
+        """The scenario's classifier on the union of all private rows (Hamm's `batch`), without any privacy."""
+        table, held = self.split.table, self.split.cut.order
+        rows = self.feature_map.transform(table.rows(held))
+        random = generator(self.scenario.seed, "pooled", trial=self.spec.split)
+        predict = fit_classifier(rows, table.labels[held], self.scenario.parties.classifier, random)
+        metrics = label_metrics(self.test, predict(self.test.rows)[:, None])
+        return {metric: float(values[0]) for metric, values in metrics.items()}

@@ -1,0 +1,139 @@
+"""YAML as scenario files mean it: the scalars of YAML 1.2, no duplicate keys, and the line of every key.
+
+PyYAML reads by the older rules, where `1e-5` is text, `on` is true, `1:30` is 90 and `0123` is 83. Here numbers
+are decimal, only `true` and `false` are booleans, and whatever is not plainly a number is text. The writer uses
+the same rules, so what it writes is read back as the same values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from federation.errors import InputError
+
+KeyPath = tuple[str | int, ...]
+
+LARGEST_TEXT = 1_000_000  # characters
+_MOST_VALUES = 100_000  # after aliases are written out
+_DEEPEST = 20
+_PREFIX = "tag:yaml.org,2002:"
+
+_CONSTRUCTORS: dict[str, Callable[[str], Any]] = {
+    "null": lambda text: None,
+    "bool": lambda text: text.lower() == "true",
+    "int": int,
+    "float": lambda text: float(re.sub(r"\.(inf|nan)$", r"\1", text.lower())),
+    "str": str,
+}
+_RESOLVERS = [  # tag, pattern of the plain scalars, their possible first characters
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
+    (
+        "float",
+        r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        list("-+.0123456789"),
+    ),
+]
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes nodes; `_Builder` makes the values."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes a text that the older or the newer rules would take for something else; writes no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+for _tag, _pattern, _first in _RESOLVERS:
+    for _class in (_Loader, _Dumper):
+        _class.add_implicit_resolver(_PREFIX + _tag, re.compile(f"^(?:{_pattern})$"), _first)
+
+
+class _Builder:
+    """Plain values from nodes, with the line of every mapping key and list item."""
+
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
+        self.lines: dict[KeyPath, int] = {}
+        self._values = 0
+
+    def fail(self, node: yaml.Node, text: str) -> InputError:
+        return InputError(f"{self.origin}:{_line(node)}: {text}")
+
+    def build(self, node: yaml.Node, path: KeyPath) -> Any:
+        self._values += 1
+        if self._values > _MOST_VALUES or len(path) > _DEEPEST:
+            raise self.fail(
+                node, f"more than {_MOST_VALUES} values or {_DEEPEST} levels (are there aliases of aliases?)"
+            )
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            for i, item in enumerate(node.value):
+                self.lines[(*path, i)] = _line(item)
+            return [self.build(item, (*path, i)) for i, item in enumerate(node.value)]
+        construct = _CONSTRUCTORS.get(node.tag.removeprefix(_PREFIX))
+        if construct is None:
+            raise self.fail(node, f"the tag {node.tag.removeprefix(_PREFIX)} is not allowed; write a plain value")
+        try:
+            return construct(node.value)
+        except ValueError:
+            raise self.fail(node, f"cannot read '{node.value[:40]}' as a number") from None
+
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag != _PREFIX + "str":
+                raise self.fail(key_node, "a key must be text; put quotes around it")
+            key = key_node.value
+            if key in out:
+                first = self.lines[(*path, key)]
+                raise self.fail(key_node, f"key '{key}' occurs twice, first on line {first}; remove one")
+            self.lines[(*path, key)] = _line(key_node)
+            out[key] = self.build(value_node, (*path, key))
+        return out
+
+
+def parse(text: str, origin: str) -> tuple[Any, dict[KeyPath, int]]:
+    """The value of one YAML document and the line (from 1) of every key and list item in it.
+
+    `origin` is the file's name, for messages. Values are dict, list, str, int, float, bool and None. Raises
+    `InputError` (`origin:line: ...`) for malformed YAML, duplicate keys, keys that are not text, tags, several
+    documents, and texts that are too large or too deep.
+    """
+    if len(text) > LARGEST_TEXT:
+        raise InputError(f"{origin}: longer than {LARGEST_TEXT} characters; this is not a scenario file")
+    builder = _Builder(origin)
+    try:
+        node = yaml.compose(text, Loader=_Loader)
+        return (None if node is None else builder.build(node, ())), builder.lines
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{origin}:{mark.line + 1}" if mark else origin
+        raise InputError(f"{place}: not valid YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise InputError(f"{origin}: not valid YAML: {str(error).splitlines()[0]}") from error
+    except RecursionError:
+        raise InputError(f"{origin}: nested too deeply; at most {_DEEPEST} levels are allowed") from None
+
+
+def dump(value: Any, flow: bool | None = None) -> str:
+    """YAML text of plain values, never wrapped; `flow=True` writes `{a: 1}` and `[1, 2]` on one line."""
+    text: str = yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, default_flow_style=flow, width=float("inf"), allow_unicode=True
+    )
+    return text.removesuffix("...\n")
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1

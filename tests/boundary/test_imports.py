@@ -1,0 +1,75 @@
+"""Who may import whom. The folders are the trust boundary, so this is a privacy test."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYERS = {
+    "federation": set(),
+    "parties": {"federation"},
+    "aggregator": {"federation"},
+    "scenarios": {"federation", "parties", "aggregator"},
+}
+ONLY_IN = {
+    "flwr": ("federation/grids/", "parties/app.py", "aggregator/app.py", "aggregator/asking.py"),
+    "ray": ("federation/grids/",),
+    "yaml": ("scenarios/",),
+    "pydantic": ("scenarios/",),
+    "matplotlib": ("scenarios/",),
+    "rich": ("scenarios/",),
+    "typer": ("scenarios/",),
+    "jinja2": ("scenarios/",),
+    "sklearn": ("parties/", "aggregator/", "scenarios/"),
+}
+
+
+def imports(source):
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield node.module
+
+
+def violations(path, source):
+    layer = path.split("/")[0]
+    for name in imports(source):
+        top = name.split(".")[0]
+        if top in LAYERS and top != layer and top not in LAYERS[layer]:
+            yield f"{path} imports {name}"
+        if top in ONLY_IN and not path.startswith(ONLY_IN[top]):
+            yield f"{path} imports {name}"
+
+
+FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+
+
+def test_there_are_files_to_check():
+    assert len(FILES) > 40
+
+
+def test_nothing_crosses_the_boundary():
+    found = [v for path in FILES for v in violations(str(path.relative_to(ROOT)), path.read_text())]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("parties/votes.py", "from aggregator.tally import VoteTally"),
+        ("aggregator/tally.py", "import parties.holdings"),
+        ("federation/ledger.py", "from scenarios import schema"),
+        ("federation/messages.py", "from flwr.app import Message"),
+        ("parties/votes.py", "def f():\n    import ray"),
+        ("aggregator/models.py", "import yaml"),
+    ],
+)
+def test_a_crossing_would_be_found(path, source):
+    assert list(violations(path, source))
+
+
+def test_no_file_is_too_long_to_be_one_concept():
+    assert [str(path) for path in FILES if len(path.read_text().splitlines()) > 400] == []

@@ -1,0 +1,59 @@
+"""Shared pieces: a small synthetic world that needs no files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from synthetic import Parties, public_table
+
+from aggregator.plan import VariantPlan, WorldPlan
+from federation.reference import Reference
+
+
+@pytest.fixture
+def make_plan(tmp_path):
+    """A plan over the synthetic parties; keyword arguments replace its fields."""
+
+    def make(**changes):
+        fields = {
+            "world": "test-world",
+            "directory": str(tmp_path),
+            "seed": 1,
+            "split": 0,
+            "parties": 40,
+            "quorum": 0.5,
+            "timeout": None,
+            "classes": ("a", "b", "c"),
+            "public": Reference("synthetic:public_table"),
+            "features": ({"whiten": 3}, "unit_norm"),
+            "classifier": {"name": "logistic", "parameters": {"regularisation": 1e-3}},
+            "variants": (VariantPlan("soft_vote", "soft_vote", {}),),
+            "epsilons": (1.0, 10.0),
+            "delta": 1e-6,
+            "budget": None,
+            "draws": 3,
+            "individual": 0,
+        }
+        plan = WorldPlan(**{**fields, **changes})
+        plan.save(tmp_path / "plan.json")
+        return plan
+
+    return make
+
+
+@pytest.fixture
+def rng():
+    """A seeded generator for test data."""
+    return np.random.default_rng(20160619)
+
+
+@pytest.fixture
+def parties():
+    """The synthetic provider, in this process."""
+    return Parties()
+
+
+@pytest.fixture
+def public():
+    """The synthetic public table."""
+    return public_table()

@@ -1,0 +1,286 @@
+"""Certified minimisers against independent solvers, their certificate, and their refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+from federation.errors import FederationError, InputError
+from federation.numerics import erm
+from federation.numerics.erm import fit_labels, gradient_floor, minimise
+
+
+def unit_rows(rng, n, d):
+    rows = rng.normal(size=(n, d))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def statistic(rows, shares):
+    mu = shares.T @ rows / len(rows)
+    return mu[1] if shares.shape[1] == 2 else mu
+
+
+def exact_gradient_norm(rows, mu, regularisation, weights):
+    """The gradient from the risk's definition, in extended precision."""
+    rows, mu, weights = (np.asarray(a, dtype=np.longdouble) for a in (rows, mu, weights))
+    z = rows @ np.atleast_2d(weights).T
+    if weights.ndim == 1:
+        z = np.hstack([np.zeros_like(z), z])
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    mean = p.T @ rows / len(rows)
+    gradient = (mean[1] if weights.ndim == 1 else mean) - mu + regularisation * weights
+    return float(np.sqrt((gradient**2).sum()))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+@pytest.mark.parametrize("regularisation", [1e-3, 1e-1])
+def test_agrees_with_scikit_learn(classes, regularisation):
+    rng = np.random.default_rng(classes)
+    n, d = 60, 5
+    rows = unit_rows(rng, n, d)
+    shares = rng.dirichlet(np.ones(classes), size=n)
+    model = LogisticRegression(
+        C=1 / (n * regularisation), fit_intercept=False, tol=1e-13, max_iter=10_000, solver="newton-cholesky"
+    )
+    labels = np.repeat(np.arange(classes), n)
+    model.fit(np.tile(rows, (classes, 1)), labels, sample_weight=shares.T.ravel())
+    found = minimise(rows, statistic(rows, shares), regularisation, gradient_tolerance=1e-11).weights
+    np.testing.assert_allclose(np.atleast_2d(found), model.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_agrees_with_a_general_minimiser_on_the_risk_in_label_shares(classes, n):
+    rng = np.random.default_rng(n)
+    rows = unit_rows(rng, n, 2)
+    shares = rng.dirichlet(np.ones(classes), size=n)
+
+    def risk(flat):
+        if classes == 2:
+            z = rows @ flat
+            return (
+                shares[:, 1] * np.logaddexp(0, -z) + shares[:, 0] * np.logaddexp(0, z)
+            ).mean() + 0.05 * flat @ flat
+        z = rows @ flat.reshape(classes, 2).T
+        return (np.logaddexp.reduce(z, axis=1) - (shares * z).sum(axis=1)).mean() + 0.05 * flat @ flat
+
+    mu = statistic(rows, shares)
+    found = minimise(rows, mu, 0.1, gradient_tolerance=1e-11).weights
+    other = minimize(risk, np.zeros(mu.size), method="BFGS", options={"gtol": 1e-9})
+    np.testing.assert_allclose(found.ravel(), other.x, atol=1e-6)
+    assert risk(found.ravel()) <= other.fun + 1e-15
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("regularisation", [3e-3, 1.0, 1e4])
+def test_fall_back_meets_the_same_tolerance(classes, regularisation):
+    rng = np.random.default_rng(3)
+    rows = unit_rows(rng, 12, 3)
+    mu = statistic(rows, rng.dirichlet(np.ones(classes), size=12))
+    newton = minimise(rows, mu, regularisation, gradient_tolerance=1e-10)
+    slow = minimise(rows, mu, regularisation, gradient_tolerance=1e-10, newton_steps=0)
+    assert exact_gradient_norm(rows, mu, regularisation, slow.weights) <= 1e-10
+    distance = np.linalg.norm(newton.weights - slow.weights)
+    assert distance <= 2e-10 / regularisation
+    assert slow.iterations > newton.iterations
+
+
+@pytest.mark.parametrize("rows", [np.zeros((3, 2)), np.ones((3, 2))])
+def test_fall_back_on_degenerate_rows(rows):
+    for mu in (np.zeros(2), np.array([0.3, -0.2])):
+        found = minimise(rows, mu, 0.5, gradient_tolerance=1e-12, newton_steps=0)
+        assert exact_gradient_norm(rows, mu, 0.5, found.weights) <= 1e-12
+
+
+def test_fall_back_allows_steps_by_public_numbers_only(monkeypatch):
+    """With the early exit disabled, the number of steps is the same for every set of labels, and suffices."""
+    rng = np.random.default_rng(4)
+    rows = unit_rows(rng, 8, 3)
+    evaluations = []
+    for _ in range(4):
+        loss = erm.label_loss(rows, statistic(rows, rng.dirichlet(np.full(3, 0.1), size=8)), 0.02)
+        gradient, norms = loss.gradient, []
+        monkeypatch.setattr(loss, "gradient", lambda w, g=gradient, n=norms: n.append(1) or g(w))
+        monkeypatch.setattr(erm, "_norm", lambda v: np.linalg.norm(v) + 1e-8)  # never reads as met
+        w, _, met = erm._accelerated_gradient(loss, 1.0, 1e-9)
+        assert not met
+        assert np.linalg.norm(gradient(w)[0]) <= 1e-9
+        evaluations.append(len(norms))
+    assert len(set(evaluations)) == 1
+
+
+def test_uncertified_weights_are_never_returned(monkeypatch):
+    rows = unit_rows(np.random.default_rng(0), 5, 2)
+    monkeypatch.setattr(erm, "_accelerated_gradient", lambda loss, norm, target: (np.zeros(2), 1, False))
+    with pytest.raises(FederationError, match="gradient_tolerance"):
+        minimise(rows, np.array([0.1, 0.2]), 0.1, gradient_tolerance=1e-9, newton_steps=0)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 12),
+    d=st.integers(1, 6),
+    classes=st.integers(2, 4),
+    log_regularisation=st.floats(-6, 3),
+    hard=st.booleans(),
+    log_tolerance=st.floats(-9, -3),
+)
+def test_certificate_and_strong_convexity_bound(seed, n, d, classes, log_regularisation, hard, log_tolerance):
+    rng = np.random.default_rng(seed)
+    rows = unit_rows(rng, n, d) * rng.random((n, 1))
+    shares = rng.dirichlet(np.ones(classes), size=n)
+    if hard:
+        shares = np.eye(classes)[shares.argmax(axis=1)]
+    mu, lam, tolerance = statistic(rows, shares), 10**log_regularisation, 10**log_tolerance
+    found = minimise(rows, mu, lam, gradient_tolerance=tolerance)
+    assert found.gradient_norm_bound == tolerance
+    assert exact_gradient_norm(rows, mu, lam, found.weights) <= tolerance
+    floor = gradient_floor(lam)
+    tight = minimise(rows, mu, lam, gradient_tolerance=floor)
+    assert exact_gradient_norm(rows, mu, lam, tight.weights) <= floor
+    assert np.linalg.norm(found.weights - tight.weights) <= (tolerance + floor) / lam
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("regularisation", [1e-8, 1e-4, 1.0, 1e4])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.array([[0.6, 0.8]]),
+        np.tile([[0.6, 0.8]], (5, 1)),
+        np.zeros((4, 2)),
+        np.vstack([np.zeros((3, 2)), [[1.0, 0.0]]]),
+        np.array([[1.0, 1e-3], [1.0, 2e-3], [-1.0, 1e-3], [-1.0, 0.0]]) / 1.001,  # separable
+    ],
+    ids=["one", "duplicates", "zero", "mostly zero", "separable"],
+)
+def test_certifies_at_the_floor_on_extreme_problems(classes, regularisation, rows):
+    labels = (rows[:, 0] > 0).astype(int)
+    mu = statistic(rows, np.eye(classes)[labels])
+    tolerance = gradient_floor(regularisation, np.linalg.norm(rows, axis=1).max())
+    found = minimise(rows, mu, regularisation, gradient_tolerance=tolerance)
+    assert exact_gradient_norm(rows, mu, regularisation, found.weights) <= tolerance
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_zero_rows_leave_the_ridge_solution(classes):
+    mu = np.arange(1.0, 3.0) if classes == 2 else np.arange(6.0).reshape(3, 2)
+    found = minimise(np.zeros((4, 2)), mu, 0.25, gradient_tolerance=1e-12)
+    np.testing.assert_allclose(found.weights, 4 * mu, rtol=1e-11)
+
+
+def test_perturbed_statistic_outside_the_label_polytope_still_has_a_minimiser():
+    rows = unit_rows(np.random.default_rng(5), 30, 3)
+    mu = np.array([[5.0, -2.0, 1.0], [0.0, 7.0, 0.0], [-9.0, 0.0, 3.0]])
+    found = minimise(rows, mu, 1e-3, gradient_tolerance=1e-9)
+    assert exact_gradient_norm(rows, mu, 1e-3, found.weights) <= 1e-9
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_conjugate_gradients_agree_with_the_dense_factor(classes, monkeypatch):
+    rng = np.random.default_rng(6)
+    rows = unit_rows(rng, 40, 7)
+    mu = statistic(rows, rng.dirichlet(np.ones(classes), size=40))
+    dense = minimise(rows, mu, 1e-3, gradient_tolerance=1e-11).weights
+    monkeypatch.setattr(erm, "_DENSE_UNKNOWNS", 0)
+    monkeypatch.setattr(erm, "_accelerated_gradient", None)  # Newton itself must certify
+    np.testing.assert_allclose(
+        minimise(rows, mu, 1e-3, gradient_tolerance=1e-11).weights, dense, atol=2e-11 / 1e-3
+    )
+
+
+def test_more_unknowns_than_the_dense_limit():
+    rng = np.random.default_rng(7)
+    rows = unit_rows(rng, 50, 220)
+    labels = rng.integers(0, 3, 50)
+    mu = statistic(rows, np.eye(3)[labels])
+    found = minimise(rows, mu, 1e-2, gradient_tolerance=1e-10).weights
+    np.testing.assert_allclose(found, fit_labels(rows, labels, 3, 1e-2, 1e-10), atol=2e-8)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_start_changes_the_path_and_not_the_minimiser(scale):
+    rng = np.random.default_rng(8)
+    rows = unit_rows(rng, 20, 3)
+    mu = statistic(rows, rng.dirichlet(np.ones(3), size=20))
+    cold = minimise(rows, mu, 1e-2, gradient_tolerance=1e-11)
+    warm = minimise(rows, mu, 1e-2, gradient_tolerance=1e-11, start=scale * rng.normal(size=mu.shape))
+    np.testing.assert_allclose(warm.weights, cold.weights, atol=2e-11 / 1e-2)
+    assert minimise(rows, mu, 1e-2, gradient_tolerance=1e-11, start=cold.weights).iterations == 0
+
+
+def test_multinomial_minimisers_sum_to_zero_over_classes_and_two_classes_are_the_binary_risk():
+    rng = np.random.default_rng(9)
+    rows = unit_rows(rng, 25, 4)
+    shares = rng.dirichlet(np.ones(2), size=25)
+    softmax = minimise(rows, shares.T @ rows / 25, 0.02, gradient_tolerance=1e-12).weights
+    np.testing.assert_allclose(softmax.sum(axis=0), 0, atol=1e-10)
+    binary = minimise(rows, statistic(rows, shares), 0.01, gradient_tolerance=1e-12).weights
+    np.testing.assert_allclose(softmax[1] - softmax[0], binary, atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+@pytest.mark.parametrize(("n", "d"), [(1, 3), (3, 8), (6, 50), (8, 8), (20, 5)])
+def test_fit_labels_is_the_full_solve(classes, n, d):
+    rng = np.random.default_rng(n)
+    rows, labels = unit_rows(rng, n, d), rng.integers(0, classes, n)
+    rows[n // 2] = rows[0]  # a duplicate makes the row space smaller than n
+    full = minimise(rows, statistic(rows, np.eye(classes)[labels]), 1e-3, gradient_tolerance=1e-11).weights
+    found = fit_labels(rows, labels, classes, 1e-3, 1e-11)
+    assert found.shape == full.shape
+    np.testing.assert_allclose(found, full, atol=2e-11 / 1e-3)
+
+
+def test_fit_labels_depends_on_values_only():
+    """The same rows in another memory layout, and after other work, give the same bits."""
+    rng = np.random.default_rng(10)
+    rows, labels = unit_rows(rng, 6, 10), rng.integers(0, 4, 6)
+    first = fit_labels(rows, labels, 4, 1e-4, 1e-8)
+    fit_labels(unit_rows(rng, 22, 11), rng.integers(0, 2, 22), 2, 1e-4, 1e-8)
+    padded = np.full((6, 23), np.nan)
+    padded[:, 3:23:2] = rows
+    for other in (np.asfortranarray(rows), padded[:, 3:23:2]):
+        np.testing.assert_array_equal(fit_labels(other, labels.astype(np.uint8), 4, 1e-4, 1e-8), first)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-14, -1.0, np.nan, np.inf])
+def test_refuses_tolerances_that_double_precision_cannot_certify(tolerance):
+    with pytest.raises(InputError, match="gradient_tolerance"):
+        minimise(np.ones((2, 1)), np.zeros(1), 1.0, gradient_tolerance=tolerance)
+
+
+def test_floor_rises_for_weak_regularisation_and_long_rows():
+    assert gradient_floor(1.0) == 1e-13
+    assert gradient_floor(1e-8) > 5e-12
+    assert gradient_floor(1.0, 10.0) == 1e-12
+    with pytest.raises(InputError, match="regularisation"):
+        gradient_floor(0.0)
+
+
+@pytest.mark.parametrize("start", [np.zeros(3), np.zeros((1, 2)), np.array([0.0, np.nan])])
+def test_refuses_a_start_of_another_shape_or_not_finite(start):
+    with pytest.raises(InputError, match="start"):
+        minimise(np.ones((2, 2)), np.zeros(2), 1.0, gradient_tolerance=1e-9, start=start)
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "classes", "match"),
+    [
+        (np.ones((2, 2)), np.array([0, 2]), 2, "0..1"),
+        (np.ones((2, 2)), np.array([-1, 0]), 2, "0..1"),
+        (np.ones((2, 2)), np.array([0.0, 1.0]), 2, "integer"),
+        (np.ones((2, 2)), np.array([0]), 2, "labels"),
+        (np.ones((2, 2)), np.array([0, 0]), 1, "classes"),
+        (np.ones((0, 2)), np.array([], dtype=int), 2, "empty"),
+        (np.full((2, 2), np.nan), np.array([0, 1]), 2, "finite"),
+    ],
+)
+def test_fit_labels_refuses_unusable_labels_and_rows(rows, labels, classes, match):
+    with pytest.raises(InputError, match=match):
+        fit_labels(rows, labels, classes, 0.1, 1e-8)

@@ -1,0 +1,106 @@
+"""Decisions of lazily known uniforms against the same uniforms written out to hundreds of bits."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from federation.privacy.lazy_uniform import below_exp_square, collect, floor_exponential
+from federation.randomness import NoiseBits
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+class Script:
+    """A bit source that replays given words, and counts how many were taken."""
+
+    def __init__(self, words: list[int]) -> None:
+        self.pending, self.taken = list(words), 0
+
+    def words(self, count: int) -> np.ndarray:
+        self.taken += count
+        served, self.pending = self.pending[:count], self.pending[count:]
+        return np.array(served, dtype=np.uint64)
+
+
+def real_number(words: list[int], first_bits: int) -> mpmath.mpf:
+    """The binary fraction with the given leading word (of first_bits bits) and further 64-bit words."""
+    value, length = words[0], first_bits
+    for word in words[1:]:
+        value, length = value << 64 | word, length + 64
+    return mpmath.mpf(value) / mpmath.mpf(2) ** length
+
+
+@pytest.mark.parametrize("scale", [1, 7, 2**16, 2**26, 2**40])
+def test_floor_exponential_equals_high_precision_arithmetic(scale: int) -> None:
+    words = NoiseBits(3, "test").words(3000)
+    tail = [int(w) for w in NoiseBits(4, "test").words(3000)]
+    source = Script(tail)
+    values = floor_exponential(words, scale, source)
+    # Consumed words belong to the open elements in order; replaying them reproduces each real number.
+    unused = list(tail)
+    with mpmath.workprec(400):
+        for word, value in zip(words, values, strict=True):
+            prefix = int(word) >> 1
+            low = mpmath.floor(-scale * mpmath.log(mpmath.mpf(prefix + 1) / 2**63))
+            high = mpmath.floor(-scale * mpmath.log(mpmath.mpf(prefix) / 2**63))
+            assert low <= value <= high
+            if low != high:
+                u = real_number([prefix, unused.pop(0)], 63)
+                assert value == mpmath.floor(-scale * mpmath.log(u))
+    assert source.taken < 200
+
+
+@pytest.mark.parametrize("further", [0, 2**64 - 1])
+def test_an_element_on_the_boundary_is_settled_by_further_bits(further: int) -> None:
+    with mpmath.workprec(300):
+        boundary = int(mpmath.floor(mpmath.exp(-1) * mpmath.mpf(2) ** 63))
+    source = Script([further])
+    value = floor_exponential(np.array([boundary << 1], dtype=np.uint64), 1, source)
+    assert source.taken == 1
+    # The prefix is just below e^-1 and the boundary lies inside its cell: low bits decide on 1, high bits on 0.
+    assert value[0] == (1 if further == 0 else 0)
+
+
+def test_a_zero_prefix_draws_until_a_bit_is_set() -> None:
+    source = Script([0, 0, 5, 2**63])
+    value = floor_exponential(np.zeros(1, dtype=np.uint64), 1000, source)
+    with mpmath.workprec(300):
+        # 5 alone leaves values between 1000 ln(2^255/6) and 1000 ln(2^255/5); the next word settles it.
+        assert value[0] == mpmath.floor(-1000 * mpmath.log(mpmath.mpf(5.5) / mpmath.mpf(2) ** 255))
+    assert source.taken == 4
+
+
+@pytest.mark.parametrize(("distance", "denominator"), [(3, 7), (1, 2 * 10**9), (-40, 3200), (900, 20000)])
+@pytest.mark.parametrize("further", [0, 2**64 - 1])
+def test_a_coin_on_the_boundary_is_settled_by_further_bits(
+    distance: int, denominator: int, further: int
+) -> None:
+    with mpmath.workprec(300):
+        p = mpmath.exp(-mpmath.mpf(distance**2) / denominator)
+        first = int(mpmath.floor(p * mpmath.mpf(2) ** 64))
+        source = Script([first, further])
+        answer = below_exp_square(np.array([distance]), denominator, source)
+        assert source.taken == 2
+        assert bool(answer[0]) == bool(real_number([first, further], 64) < p)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 10**12), st.integers(0, 2**64 - 1))
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_coins_equal_high_precision_arithmetic(distance: int, denominator: int, word: int) -> None:
+    further = 2**63 + 12345
+    answer = below_exp_square(np.array([distance]), denominator, Script([word, further, further]))
+    with mpmath.workprec(400):
+        p = mpmath.exp(-mpmath.mpf(distance**2) / denominator)
+        assert bool(answer[0]) == bool(real_number([word, further, further], 64) < p)
+
+
+def test_collect_returns_the_first_values_of_the_sequence() -> None:
+    sequence = iter(range(10**6))
+
+    def every_third(count: int) -> np.ndarray:
+        fresh = np.array([next(sequence) for _ in range(count)])
+        return fresh[fresh % 3 == 0]
+
+    assert np.array_equal(collect(every_third, 1000, 0.5), 3 * np.arange(1000))
+    assert collect(every_third, 0, 0.5).shape == (0,)

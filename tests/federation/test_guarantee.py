@@ -1,0 +1,52 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.errors import InputError, nearest_name
+from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("inf"), float("nan")])
+def test_epsilon_must_be_positive_and_finite(epsilon):
+    with pytest.raises(InputError, match="epsilon"):
+        Guarantee(epsilon, 0.0, Unit.PARTY, Adjacency.REPLACE, "m")
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, float("nan")])
+def test_delta_must_be_a_probability_below_one(delta):
+    with pytest.raises(InputError, match="delta"):
+        Guarantee(1.0, delta, Unit.PARTY, Adjacency.REPLACE, "m")
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    epsilon=st.floats(1e-6, 1e6),
+    delta=st.floats(0, 0.5),
+    unit=st.sampled_from(Unit),
+    adjacency=st.sampled_from(Adjacency),
+    texts=st.lists(st.text(), max_size=3),
+)
+def test_json_round_trip(epsilon, delta, unit, adjacency, texts):
+    assumptions = tuple(Assumption(text, Check.ENFORCED) for text in texts)
+    guarantee = Guarantee(epsilon, delta, unit, adjacency, "m", {"scale": 1.5, "name": "x"}, assumptions, 0.25)
+    assert Guarantee.from_dict(json.loads(json.dumps(guarantee.to_dict()))) == guarantee
+
+
+def test_assumptions_are_numbered_from_one():
+    guarantee = Guarantee(
+        1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "m", {}, (Assumption("a", Check.CHECKED), Assumption("b", Check.DECLARED))
+    )
+    assert [a["number"] for a in guarantee.to_dict()["assumptions"]] == [1, 2]
+
+
+@pytest.mark.parametrize("record", [{}, {"epsilon": 1}, {"unit": "planet", "adjacency": "replace", "assumptions": []}])
+def test_damaged_records_are_input_errors(record):
+    with pytest.raises(InputError):
+        Guarantee.from_dict(record)
+
+
+def test_the_nearest_name_is_suggested():
+    assert "'count'" in nearest_name("coutn", ["count", "rows"])
+    assert nearest_name("zzz", ["count", "rows"]) == ""

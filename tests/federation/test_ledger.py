@@ -1,0 +1,45 @@
+import pytest
+
+from federation.errors import BudgetExceededError
+from federation.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.ledger import Budget, Ledger
+
+
+def pure(epsilon, unit=Unit.PARTY):
+    return Guarantee(epsilon, 0.0, unit, Adjacency.REPLACE, "l2_gamma")
+
+
+def test_a_release_within_budget_is_recorded_with_its_checks():
+    ledger = Ledger(Budget(1.0, 1e-6))
+    ledger.charge("a", pure(1.0), ["votes are one-hot"])
+    record = ledger.to_dict(1e-6)
+    assert record["releases"][0]["checks"] == ["votes are one-hot"]
+    assert record["budget"] == {"epsilon": 1.0, "delta": 1e-6}
+    assert not record["non_private"]
+
+
+def test_a_release_over_budget_is_refused_and_not_recorded():
+    ledger = Ledger(Budget(1.0, 1e-6))
+    with pytest.raises(BudgetExceededError, match="'a'.*epsilon=2"):
+        ledger.charge("a", pure(2.0))
+    assert ledger.entries == []
+
+
+def test_delta_counts_against_the_budget_too():
+    with pytest.raises(BudgetExceededError):
+        Ledger(Budget(5.0, 1e-7)).charge("g", Guarantee(1.0, 1e-6, Unit.PARTY, Adjacency.REPLACE, "other"))
+
+
+def test_totals_add_up_per_unit():
+    ledger = Ledger()
+    for guarantee in (pure(1.0), pure(2.0), pure(0.5, Unit.LABEL)):
+        ledger.charge("v", guarantee)
+    totals = {total["unit"]: (total["epsilon"], total["releases"]) for total in ledger.totals(1e-6)}
+    assert totals == {"party": (3.0, 2), "label": (0.5, 1)}
+
+
+def test_a_release_without_guarantee_marks_the_ledger():
+    ledger = Ledger(Budget(1.0, 0.0))
+    ledger.charge("v", NoGuarantee("noise is off"))
+    assert ledger.to_dict(1e-6)["non_private"]
+    assert ledger.totals(1e-6) == []

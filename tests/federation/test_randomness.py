@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from federation.errors import InputError
+from federation.randomness import NoiseBits, generator
+
+
+def test_equal_keys_give_equal_streams_however_they_are_read():
+    whole = NoiseBits(1, "p", 2, 3).words(100)
+    parts = NoiseBits(1, "p", 2, 3)
+    np.testing.assert_array_equal(whole, np.concatenate([parts.words(37), parts.words(63)]))
+
+
+@pytest.mark.parametrize("other", [(2, "p", 2, 3), (1, "q", 2, 3), (1, "p", 3, 3), (1, "p", 2, 4)])
+def test_every_part_of_the_key_matters(other):
+    assert not (NoiseBits(1, "p", 2, 3).words(50) == NoiseBits(*other).words(50)).any()
+    assert generator(1, "p", 2, 3).integers(2**62) != generator(*other).integers(2**62)
+
+
+def test_keys_do_not_run_into_each_other():
+    assert NoiseBits(1, "p|1", 2).words(1) != NoiseBits(1, "p", 1, 2).words(1)
+
+
+def test_without_a_seed_every_stream_is_new():
+    assert not (NoiseBits(None, "p").words(50) == NoiseBits(None, "p").words(50)).any()
+
+
+def test_words_are_uniform():
+    words = NoiseBits(5, "uniformity").words(200_000)
+    assert stats.kstest(words / 2.0**64, "uniform").pvalue > 1e-3
+    bits = np.unpackbits(words.view(np.uint8)).reshape(-1, 64).mean(axis=0)
+    assert np.abs(bits - 0.5).max() < 5 * 0.5 / np.sqrt(200_000)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "1"])
+def test_seeds_out_of_range_are_refused(seed):
+    with pytest.raises(InputError, match="seed"):
+        generator(seed, "p")

@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+from synthetic import Parties, draw
+
+from federation.errors import InputError
+from federation.features import fit
+from federation.messages import IndividualQuestion, Training, VotesQuestion, check_submission
+from federation.reference import Reference
+from parties import individual, training, votes
+from parties.holdings import Cohort, Holdings
+
+LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
+
+
+def cohort(first=0, count=5, **arguments):
+    return Cohort(Reference("synthetic:Parties", arguments).to_json(), first, count, seed=1)
+
+
+def make_training(public, trial=0):
+    return Training(fit([{"whiten": 3}, "unit_norm"], public.rows), 3, LOGISTIC, trial)
+
+
+def test_each_party_votes_with_its_own_classifier(public):
+    asked = make_training(public)
+    question = VotesQuestion(asked, asked.feature_map.transform(public.rows))
+    submission = votes.answer(cohort(3, 4), question)
+    check_submission(question, submission)
+    assert submission.parties.tolist() == [3, 4, 5, 6]
+    alone = votes.answer(cohort(5, 1), question)
+    np.testing.assert_array_equal(submission.arrays["votes"][2], alone.arrays["votes"][0])
+    assert submission.guarantee is None
+
+
+def test_votes_agree_with_the_classifier_they_come_from(public):
+    asked = make_training(public)
+    question = VotesQuestion(asked, asked.feature_map.transform(public.rows))
+    submission = votes.answer(cohort(0, 2), question)
+    labels = draw(99, 120)[1]
+    assert (submission.arrays["votes"] == labels).mean() > 0.5  # three classes, six rows each
+
+
+def test_a_broken_party_is_named_and_leaves_the_others_alone(public):
+    asked = make_training(public)
+    question = VotesQuestion(asked, asked.feature_map.transform(public.rows))
+    submission = votes.answer(cohort(0, 4, broken=[2]), question)
+    assert submission.parties.tolist() == [0, 1, 3]
+    assert list(submission.failures) == [2]
+    assert "NaN" in submission.failures[2]
+
+
+def test_all_questions_of_a_world_share_one_training(public, monkeypatch):
+    asked = make_training(public, trial=77)
+    calls = []
+    original = training.fit
+    monkeypatch.setattr(training, "fit", lambda *arguments: calls.append(1) or original(*arguments))
+    votes.answer(cohort(), VotesQuestion(asked, asked.feature_map.transform(public.rows)))
+    individual.answer(cohort(), IndividualQuestion(asked, 3))
+    assert len(calls) == 5
+    votes.answer(cohort(), VotesQuestion(make_training(public, trial=78), asked.feature_map.transform(public.rows)))
+    assert len(calls) == 10
+
+
+def test_individual_scores_are_those_of_the_sample(public):
+    question = IndividualQuestion(make_training(public), 3)
+    submission = individual.answer(cohort(0, 5), question)
+    check_submission(question, submission)
+    assert submission.parties.tolist() == [0, 1, 2]
+    rows, labels = Parties().evaluation()
+    predicted = training.trained(cohort(0, 5), question.training).classifiers[1](
+        question.training.feature_map.transform(rows)
+    )
+    assert submission.arrays["accuracy"][1] == pytest.approx((predicted == labels).mean())
+    recalls = [(predicted[labels == c] == c).mean() for c in range(3)]
+    assert submission.arrays["balanced_accuracy"][1] == pytest.approx(np.mean(recalls))
+
+
+def test_a_deployed_party_has_no_individual_score(public, monkeypatch):
+    monkeypatch.setattr(Parties, "evaluation", lambda self: None)
+    with pytest.raises(InputError, match="simulation"):
+        individual.answer(cohort(), IndividualQuestion(make_training(public), 3))
+
+
+def test_the_text_of_foreign_exceptions_stays_home_in_a_deployment(public):
+    # One neighbour asked of a party with several classes but SVC given a bad kernel fails inside scikit-learn.
+    broken = Training(make_training(public).feature_map, 3, {"name": "SVC", "parameters": {"kernel": "none"}}, 0)
+    question = VotesQuestion(broken, broken.feature_map.transform(public.rows))
+    simulated = votes.answer(cohort(), question)
+    assert all("kernel" in reason for reason in simulated.failures.values())
+    deployed = votes.answer(Cohort(cohort().reference, 0, 5, seed=None), question)
+    assert deployed.failures
+    assert set(deployed.failures.values()) == {"InvalidParameterError"}
+
+
+def test_holdings_show_their_shape_only():
+    shown = repr(Holdings(4, np.full((2, 3), 7.25), np.array([0, 1])))
+    assert shown == "Holdings(party=4, rows=(2, 3))"
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "words"),
+    [
+        (np.empty((0, 2)), np.empty(0, int), "no rows"),
+        (np.array([[np.inf, 0.0]]), np.array([0]), "NaN or infinite"),
+        (np.zeros((2, 2)), np.array([0]), "labels"),
+    ],
+)
+def test_unusable_holdings_are_refused(rows, labels, words):
+    with pytest.raises(InputError, match=words):
+        Holdings(0, rows, labels)
+
+
+def test_a_cohort_reads_the_nodes_own_configuration():
+    config = {"holdings": cohort().reference, "first-party": 3, "parties": 2, "partition-id": 1}
+    assert list(Cohort.from_config(config).parties) == [3, 4]
+    assert Cohort.from_config(config).seed is None
+    with pytest.raises(InputError, match="holdings"):
+        Cohort.from_config({})

@@ -1,0 +1,96 @@
+"""`federation audit` and `federation privacy` on their own, without the rest of the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import typer
+from federation.privacy import audited, sensitivity
+from federation.privacy.additive import calibrate
+from scenarios.commands.audit import audit
+from scenarios.commands.privacy import privacy_app
+from typer.testing import CliRunner
+
+app = typer.Typer()
+app.command("audit")(audit)
+app.add_typer(privacy_app, name="privacy")
+
+
+def records(*arguments: str) -> dict | list:
+    result = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.output)
+
+
+def test_gaussian_prints_the_calibrated_mechanism() -> None:
+    record = records("privacy", "gaussian", "--sensitivity", "0.5", "--dimension", "8", "--epsilon", "2")
+    mechanism = calibrate("gaussian", sensitivity=0.5, dimension=8, epsilon=2.0, delta=1e-6)
+    assert record["scale"] == mechanism.parameters["scale"]
+    assert record["step"] == mechanism.step
+    assert record["expected_noise_norm"] == mechanism.expected_noise_norm()
+    at_claim = next(row["delta"] for row in record["delta_at"] if row["epsilon"] == 2.0)
+    assert 0.99e-6 < at_claim <= 1e-6
+
+
+def test_pure_mechanisms_need_no_delta() -> None:
+    assert records("privacy", "l2-gamma", "--dimension", "3")["mechanism"] == "l2_gamma"
+    laplace = records("privacy", "discrete-laplace", "--epsilon", "0.5")
+    assert laplace["mechanism"] == "discrete_laplace"
+    assert laplace["delta"] == 0
+    assert laplace["scale"] == pytest.approx(2.0, rel=1e-3)
+
+
+def test_votes_list_every_sensitivity_and_the_statistic() -> None:
+    options = ("--parties", "500", "--classes", "3", "--regularisation", "0.01", "--dimension", "4")
+    for command, bound in (
+        ("soft-vote", sensitivity.soft_vote),
+        ("majority-vote", sensitivity.majority_vote),
+    ):
+        record = records("privacy", command, *options)
+        assert record["dimension"] == 8
+        published, _, _, statistic = record["rows"]
+        assert published["sensitivity"] == bound("published", regularisation=0.01, parties=500, classes=3)
+        assert statistic["sensitivity"] == pytest.approx(2**0.5 / 500)
+        assert statistic["pure_noise_norm"] == pytest.approx(8 * 2**0.5 / 500, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "command", ["gaussian", "l2-gamma", "discrete-laplace", "soft-vote", "majority-vote"]
+)
+def test_tables_are_printed(command: str) -> None:
+    result = CliRunner().invoke(app, ["privacy", command], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "sensitiv" in result.output
+
+
+def test_audit_reports_claims_and_twins() -> None:
+    (record,) = records("audit", "discrete_laplace", "--runs", "50000")
+    assert record["claim_stands"]
+    assert record["as_expected"]
+    assert 0.5 < record["lower_bound"] <= record["epsilon"] == 1
+    assert all(twin["caught"] for twin in record["broken_twins"])
+    family = records("audit", "l2_gamma", "--runs", "20000")
+    assert [row["mechanism"] for row in family] == ["l2_gamma_2d", "l2_gamma_3d"]
+
+
+def test_audit_fails_when_a_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = audited.audited_mechanisms()["discrete_laplace"]
+    monkeypatch.setattr(
+        audited, "audited_mechanisms", lambda: {"broken": replace(honest, sample=honest.twins[0].sample)}
+    )
+    result = CliRunner().invoke(app, ["audit", "--runs", "20000"])
+    assert result.exit_code == 1
+    assert "REFUTED" in result.output
+
+
+def test_importing_the_commands_loads_no_numerics() -> None:
+    script = (
+        "import sys, scenarios.commands.audit, scenarios.commands.privacy; "
+        "print([m for m in ('numpy', 'scipy', 'mpmath') if m in sys.modules])"
+    )
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "[]"

@@ -1,0 +1,245 @@
+"""One's own CSV and npz files: what is read, and what every mistake is answered with."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.errors import InputError
+from federation.features import text_code
+from scenarios.files import read_rows, read_table
+
+GOOD = "age,city,income,ill\n30, Rome ,1e3,yes\n\n41,Oslo,2500.5,no\n52,Rome,-3,yes\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to_file(text: str, name: str = "data.csv", encoding: str = "utf-8"):
+        path = tmp_path / name
+        path.write_bytes(text.encode(encoding))
+        return path
+
+    return to_file
+
+
+@pytest.fixture
+def save(tmp_path):
+    def to_file(**arrays):
+        np.savez(tmp_path / "data.npz", **arrays)
+        return tmp_path / "data.npz"
+
+    return to_file
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_csv_with_numbers_texts_and_labels(write, mark, encoding):
+    table = read_table(write(GOOD.replace(",", mark), encoding=encoding), "ill")
+    assert table.columns == ("age", "city", "income")
+    assert table.text == (1,)
+    assert table.classes == ("no", "yes")
+    np.testing.assert_array_equal(table.labels, [1, 0, 1])
+    rome, oslo = text_code("Rome"), text_code("Oslo")
+    np.testing.assert_array_equal(
+        table.rows(np.arange(3)), [[30, rome, 1000], [41, oslo, 2500.5], [52, rome, -3]]
+    )
+    assert table.name == "data.csv"
+    assert table.official is None
+    assert not table.groups
+
+
+def test_csv_quotes_may_hold_marks_and_line_breaks(write):
+    path = write('"a,b",t,y\n1,"x\ny",p\n2,"x, z",q\nthree,x,p\n')
+    with pytest.raises(InputError, match=r"data.csv:5: column 'a,b' is 'three'"):
+        read_rows(path, ["a,b"])
+    table = read_table(write('"a,b",t,y\n1,"x\ny",p\n2,"x, z",q\n'), "y")
+    np.testing.assert_array_equal(table.rows(np.arange(2))[:, 1], [text_code("x\ny"), text_code("x, z")])
+
+
+def test_group_column_is_a_group_and_no_feature(write):
+    table = read_table(write(GOOD), "ill", group="city")
+    assert table.columns == ("age", "income")
+    assert table.groups["city"].tolist() == ["Rome", "Oslo", "Rome"]
+    table = read_table(write("h,x,y\n10,1,a\n9,2,b\n"), "y", group="h")
+    assert table.groups["h"].tolist() == [10, 9]  # numbers, so that 9 sorts before 10
+
+
+def test_labels_are_names_and_sorted_by_value(write):
+    table = read_table(write("x,y\n1,10\n2,9\n3,9\n"), "y")
+    assert table.classes == ("9", "10")
+    np.testing.assert_array_equal(table.labels, [1, 0, 0])
+
+
+def test_declared_classes_may_be_absent_from_the_rows(write):
+    table = read_table(write("x,y\n1,b\n2,b\n"), "y", classes=["a", "b"])
+    np.testing.assert_array_equal(table.labels, [1, 1])
+    with pytest.raises(InputError, match="has the class 'b'"):
+        read_table(write("x,y\n1,b\n2,b\n"), "y", classes=["a", "c"])
+
+
+def test_a_column_of_few_numbers_is_text_and_one_of_many_is_numbers(write):
+    body = "".join(f"{i if i % 10 else 'x'},{'a' if i % 2 else 'b'}\n" for i in range(1, 101))
+    with pytest.raises(InputError, match=r"data.csv:11: column 'v' is 'x', not a finite number"):
+        read_table(write("v,y\n" + body), "y")
+    body = body.replace("11,", "x,")
+    assert read_table(write("v,y\n" + body), "y").text == (0,)
+    assert read_table(write("v,y\n1_0,a\n2_0,b\n"), "y").text == (0,)
+
+
+@pytest.mark.parametrize("cell", ["", "NA", "nan", "?", " null "])
+def test_missing_numbers_name_file_line_and_column(write, cell):
+    with pytest.raises(InputError, match=r"data.csv:3: column 'v' is missing; correct it or remove"):
+        read_table(write(f"v,w,y\n1,2,a\n{cell},4,b\n"), "y")
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "part"),
+    [
+        (GOOD, "il", r"no column 'il'; it has age, city, income, ill; did you mean 'ill'\?"),
+        (GOOD, None, "data.label must name the label column .* it has age, city, income, ill"),
+        ("x,y\n1,a\n2,\n", "y", "data.csv:3: column 'y' is missing"),
+        ("x,y\n1,a\n2,NaN\n", "y", "data.csv:3: column 'y' is missing"),
+        ("x,y\ninf,a\n2,b\n", "y", "data.csv:2: column 'x' is 'inf', not a finite number"),
+        ("x,y\n1,a\n2,b,c\n", "y", "data.csv:3: the header names 2 columns, this row has 3"),
+        ("x,y\n1,a\n2\n", "y", "data.csv:3: the header names 2 columns, this row has 1"),
+        ("x,y\n1,a\n2,a\n", "y", r"2 to 1000 classes, got 1 \(a\)"),
+        ("x,y\n" + "".join(f"1,{i}\n" for i in range(1001)), "y", r"got 1001 \(0, 1, 2, \.\.\.\)"),
+        ("x,y\n", "y", "no rows below its header"),
+        ("", "y", "data.csv:1: the first line must name the columns, got nothing"),
+        ("1,2\n3,4\n", "y", "the first line must name the columns, got 1, 2"),
+        ("x,x,y\n1,2,a\n", "y", "the name 'x' twice"),
+        (",x,y\n0,1,a\n", "y", "no name for column 1"),
+        ("y\na\nb\n", "y", "a column beside 'y'"),
+    ],
+)
+def test_mistakes_in_a_csv_are_named(write, text, label, part):
+    with pytest.raises(InputError, match=part):
+        read_table(write(text), label)
+
+
+def test_files_that_are_no_csv(write, tmp_path):
+    path = write("x,y\ncafé,b\n", encoding="latin-1")
+    for bad in (path, tmp_path / "absent.csv", write('x,y\n"' + "a" * 200_000 + '",b\n')):
+        with pytest.raises(InputError, match=f"{bad.name} cannot be read as CSV"):
+            read_table(bad, "y")
+    with pytest.raises(InputError, match=r"must be a file of the type .csv or .npz"):
+        read_table(tmp_path / "data.xls", "y")
+
+
+def test_group_gaps_and_names(write):
+    with pytest.raises(InputError, match=r"data.csv:2: column 'g' is missing"):
+        read_table(write("g,x,y\n,1,a\nb,1,c\n"), "y", group="g")
+    with pytest.raises(InputError, match=r"no column 'site'"):
+        read_table(write(GOOD), "ill", group="site")
+
+
+def test_npz(save):
+    X = np.arange(6, dtype=np.float32).reshape(3, 2)
+    table = read_table(save(X=X, y=np.array([5, 3, 5])), None)
+    assert table.columns == ("x0", "x1")
+    assert table.classes == ("3", "5")
+    assert table.blocks[0].dtype == np.float32
+    np.testing.assert_array_equal(table.labels, [1, 0, 1])
+    names = np.array(["a", "b"])
+    path = save(X=X, target=np.array(["q", "p", "p"]), site=np.array([1, 1, 2]), feature_names=names)
+    table = read_table(path, "target", group="site")
+    assert table.columns == ("a", "b")
+    assert table.classes == ("p", "q")
+    assert table.groups["site"].tolist() == [1, 1, 2]
+
+
+def test_npz_with_an_official_split(save):
+    X, y = np.arange(10.0).reshape(5, 2), np.array([0, 1, 0, 1, 2])
+    parts = {"X_train": X[:3], "X_test": X[3:], "y_train": y[:3], "y_test": y[3:]}
+    table = read_table(save(**parts, s_train=y[:3], s_test=y[3:]), None, group="s")
+    np.testing.assert_array_equal(table.rows(np.arange(5)), X)
+    np.testing.assert_array_equal(table.labels, y)
+    np.testing.assert_array_equal(table.groups["s"], y)
+    assert [part.tolist() for part in table.official] == [[0, 1, 2], [3, 4]]
+    with pytest.raises(InputError, match="X_train and X_test must have equal columns"):
+        read_table(save(**{**parts, "X_test": X[3:, :1]}), None)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "part"),
+    [
+        ({"Z": np.ones((2, 2))}, "must hold the arrays X and y, or .* it has Z"),
+        ({"X": np.ones((2, 2)), "Y": np.ones(2)}, "no array 'y'; it has X, Y"),
+        (
+            {"X": np.ones(2), "y": np.ones(2)},
+            r"'X' must hold numbers in rows and columns, got float64 .* \(2,\)",
+        ),
+        ({"X": np.array([["a"], ["b"]]), "y": np.ones(2)}, "'X' must hold numbers in rows"),
+        ({"X": np.array([[1.0], [np.nan]]), "y": np.ones(2)}, "'X', row 1, column 0 .* is nan"),
+        (
+            {"X": np.ones((2, 2)), "y": np.ones(3)},
+            r"'y' must hold 2 numbers or texts, got float64 of shape \(3,\)",
+        ),
+        ({"X": np.ones((2, 2)), "y": np.array([1.0, np.nan])}, "'y', row 1 .* is missing"),
+        ({"X": np.ones((2, 2)), "y": np.array(["a", ""])}, "'y', row 1 .* is missing"),
+        ({"X": np.ones((2, 2)), "y": np.ones(2)}, r"2 to 1000 classes, got 1 \(1\)"),
+        ({"X": np.array([[{}], [{}]]), "y": np.ones(2)}, "'X' cannot be read: .*allow_pickle"),
+        (
+            {"X": np.ones((2, 2)), "y": np.arange(2), "feature_names": np.array(["a"])},
+            "'feature_names' must hold 2",
+        ),
+    ],
+)
+def test_mistakes_in_an_npz_are_named(save, arrays, part):
+    with pytest.raises(InputError, match=part):
+        read_table(save(**arrays), None)
+
+
+def test_files_that_are_no_npz(save, tmp_path):
+    good = save(X=np.random.default_rng(0).normal(size=(50, 20)), y=np.arange(50) % 2)
+    content = good.read_bytes()
+    np.save(tmp_path / "one.npy", np.ones(2))
+    flipped = bytearray(content)
+    flipped[300:340] = bytes(40)
+    for damaged in (b"", b"text", content[:500], bytes(flipped), (tmp_path / "one.npy").read_bytes()):
+        path = tmp_path / "damaged.npz"
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"damaged.npz"):
+            read_table(path, None)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_table(tmp_path / "absent.npz", None)
+
+
+def test_rows_to_predict(write, save):
+    path = write("note,income,city,age\nx,5,Oslo,1\ny,6,Bonn,2\n")
+    rows = read_rows(path, ("age", "city", "income"), text=(1,))
+    np.testing.assert_array_equal(rows, [[1, text_code("Oslo"), 5], [2, text_code("Bonn"), 6]])
+    with pytest.raises(InputError, match=r"no column 'ages'; .* did you mean 'age'"):
+        read_rows(path, ("ages",))
+    with pytest.raises(InputError, match=r"data.csv:2: column 'city' is 'Oslo', not a finite number"):
+        read_rows(path, ("city",))
+    assert read_rows(path, ("age",), text=(0,))[0, 0] == text_code("1")
+    X = np.arange(6, dtype=np.float32).reshape(3, 2)
+    rows = read_rows(save(X=X), ("a", "b"))
+    np.testing.assert_array_equal(rows, X)
+    assert rows.dtype == np.float64
+    with pytest.raises(InputError, match="the 3 columns of the model, got 2"):
+        read_rows(save(X=X), ("a", "b", "c"))
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(
+    values=st.lists(
+        st.tuples(
+            st.floats(allow_nan=False, allow_infinity=False), st.integers(-(10**15), 10**15), st.booleans()
+        ),
+        min_size=2,
+        max_size=20,
+    ).filter(lambda rows: len({row[2] for row in rows}) == 2)
+)
+def test_written_numbers_are_read_back_exactly(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("a", "b", "y"), *values])
+    table = read_table(path, "y")
+    np.testing.assert_array_equal(table.rows(np.arange(len(values))), [row[:2] for row in values])
+    assert [table.classes[code] for code in table.labels] == [str(row[2]) for row in values]

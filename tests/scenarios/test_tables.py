@@ -1,0 +1,86 @@
+"""Tables: compact blocks, label codes, declared classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.errors import InputError
+from scenarios.tables import Table, encode_labels
+
+PIXELS = np.arange(8, dtype=np.uint8).reshape(4, 2)
+SHARES = np.array([[0.1], [0.2], [0.3], [0.4]], dtype=np.float32)
+LABELS = np.array([0, 1, 1, 2])
+
+
+def table(**changes) -> Table:
+    parts = {
+        "name": "toy",
+        "columns": ("a", "b", "c"),
+        "classes": ("low", "mid", "high"),
+        "labels": LABELS,
+        "blocks": (PIXELS, SHARES),
+    }
+    return Table(**{**parts, **changes})
+
+
+def test_rows_are_the_blocks_side_by_side_as_float64():
+    rows = table().rows(np.array([3, 0, 3]))
+    assert rows.dtype == np.float64
+    np.testing.assert_array_equal(rows, np.hstack([PIXELS, SHARES.astype(float)])[[3, 0, 3]])
+    assert table().rows(np.array([], dtype=int)).shape == (0, 3)
+    assert table().blocks[0].dtype == np.uint8
+
+
+def test_description_shows_shapes_only():
+    assert repr(table()) == "Table('toy': 4 rows, 3 columns, 3 classes)"
+    assert len(table()) == 4
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"columns": ("a", "b")},
+        {"labels": LABELS[:3]},
+        {"groups": {"g": np.arange(5)}},
+        {"blocks": (PIXELS, SHARES[:3])},
+        {"columns": (), "blocks": ()},
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(changes):
+    with pytest.raises(InputError, match="'toy' do not belong together"):
+        table(**changes)
+
+
+def test_declared_classes_recode_the_labels():
+    declared = table().with_classes(["high", "none", "low", "mid"])
+    assert declared.classes == ("high", "none", "low", "mid")
+    np.testing.assert_array_equal(declared.labels, [2, 3, 3, 0])
+    np.testing.assert_array_equal(declared.with_classes(["low", "mid", "high"]).labels, LABELS)
+
+
+def test_declared_classes_are_checked():
+    with pytest.raises(InputError, match=r"has the class 'high', .* did you mean 'hihg'\?"):
+        table().with_classes(["low", "mid", "hihg"])
+    for classes in (["low"], ["low", "low", "mid", "high"]):
+        with pytest.raises(InputError, match="two or more different classes"):
+            table().with_classes(classes)
+
+
+def test_classes_are_sorted_by_value_and_then_by_alphabet():
+    classes, codes = encode_labels(np.array(["10", "b", "9", "a", "10", "-1"]))
+    assert classes == ("-1", "9", "10", "a", "b")
+    np.testing.assert_array_equal(codes, [2, 4, 1, 3, 2, 0])
+    assert encode_labels(np.array([2.0, 10.0, 0.5]))[0] == ("0.5", "2", "10")
+    assert encode_labels(np.array([True, False]))[0] == ("False", "True")
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(st.lists(st.text(max_size=3) | st.integers(-20, 20).map(str), min_size=1))
+def test_codes_point_at_their_own_class(labels):
+    labels = [label.rstrip("\0") for label in labels]  # numpy texts end at trailing zero characters
+    classes, codes = encode_labels(np.array(labels))
+    assert [classes[code] for code in codes] == labels
+    assert len(set(classes)) == len(classes)

@@ -10,7 +10,7 @@ import numpy as np
 from aggregator.public import PublicRows
 from aggregator.tally import VoteTally
 from federation.messages import Submission
-from federation.numerics.erm import minimise
+from federation.numerics.erm import gradient_floor, minimise
 
 Labels = Literal["soft", "majority"]
 
@@ -42,10 +42,12 @@ class Ensemble:
         """Number of classes C."""
         return self.tally.counts.shape[1]
 
-    @property
-    def gradient_tolerance(self) -> float:
-        """The public tolerance of every minimiser: a thousandth of what one party can move the gradient."""
-        return 1e-3 / self.parties
+    def gradient_tolerance(self, regularisation: float) -> float:
+        """The public tolerance of a minimiser: a millionth of what one party can move the gradient.
+
+        Not below what double precision can certify for rows of norm at most 1.
+        """
+        return max(1e-6 / self.parties, 4 * gradient_floor(regularisation))
 
     def statistic(self, labels: Labels) -> np.ndarray:
         """mu (C, d) = (1/N) sum_i alpha_i x_i', all that a risk takes from the labels alpha."""
@@ -64,6 +66,6 @@ class Ensemble:
                 self.public.rows,
                 mu[1] if self.classes == 2 else mu,
                 regularisation,
-                gradient_tolerance=self.gradient_tolerance,
+                gradient_tolerance=self.gradient_tolerance(regularisation),
             ).weights
         return self._minimisers[key]

@@ -63,7 +63,7 @@ def perturb_output(ensemble: Ensemble, labels: Labels, form: str, regularisation
 
     return Perturbable(
         weights.ravel(),
-        reach + sensitivity.solver_slack(ensemble.gradient_tolerance, regularisation),
+        reach + sensitivity.solver_slack(ensemble.gradient_tolerance(regularisation), regularisation),
         decode,
         (
             *VOTE_ASSUMPTIONS,

@@ -7,7 +7,7 @@ from typing import Any
 
 from scenarios.runner import cells, check_budget, world_of
 from scenarios.schema import Scenario
-from scenarios.world import BASELINES
+from scenarios.protocol_options import BASELINES
 
 
 def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:

@@ -11,16 +11,16 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from federation.errors import nearest_name
-from scenarios.yaml_rules import KeyPath
+from scenarios.yaml_rules import KeyPath, dump
 
 # Alternatives of a union are tagged with such names, which are no part of the key path.
 TAGS = ONE, MANY = "<one>", "<many>"
 
-_NUMBER = "must be a number"
+MISSING = "missing; it has no default"
 _RULES = {
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
-    "float_type": _NUMBER,
+    "float_type": "must be a number",
     "finite_number": "must be a finite number",
     "greater_than": "must be greater than {gt}",
     "greater_than_equal": "must be at least {ge}",
@@ -31,7 +31,6 @@ _RULES = {
     "bool_type": "must be true or false",
     "tuple_type": "must be a list",
     "list_type": "must be a list",
-    "too_short": "must not be empty",
     "none_required": "must be null",
 }
 
@@ -69,15 +68,16 @@ def problems(error: ValidationError, root: type[BaseModel] | None = None) -> lis
 
 def _sentence(detail: ErrorDetails, path: KeyPath, root: type[BaseModel] | None) -> str:
     kind, came, context = detail["type"], detail["input"], detail.get("ctx", {})
+    context = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context.items()}
     if kind == "refusal":
         return detail["msg"]
     if kind == "missing":
-        return "missing; it has no default"
+        return MISSING
     if kind == "extra_forbidden":
         return unknown_key(str(path[-1]), _keys(root, path[:-1]))
     if kind == "literal_error":
         allowed = [part.strip("'") for part in context["expected"].replace(" or ", ", ").split(", ")]
-        return f"must be {' or '.join(allowed)}, got {shown(came)}{nearest_name(str(came), allowed)}"
+        return f"must be {one_of(allowed)}, got {shown(came)}{nearest_name(str(came), allowed)}"
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         keys = _keys(root, path)
         named = f" with keys from {', '.join(keys)}" if keys else ""
@@ -89,9 +89,16 @@ def _sentence(detail: ErrorDetails, path: KeyPath, root: type[BaseModel] | None)
 
 def shown(value: Any) -> str:
     """A received value, short, as one would write it in YAML; a text is called one."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    is_text = isinstance(value, str)
+    text = json.dumps(value, ensure_ascii=False) if is_text else dump(value, flow=True).strip()
     text = text if len(text) <= 60 else text[:57] + "..."
-    return f"the text {text}" if isinstance(value, str) else text
+    return f"the text {text}" if is_text else text
+
+
+def one_of(allowed: Iterable[str]) -> str:
+    """`a`, or `one of a, b, c`."""
+    names = list(allowed)
+    return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
 
 
 def _keys(root: type[BaseModel] | None, path: KeyPath) -> list[str]:

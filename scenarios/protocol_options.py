@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from federation import registry
 from federation.errors import FederationError, InputError, nearest_name
-from scenarios.problems import problems, refusal, refuse, rule, unknown_key
+from scenarios.problems import MISSING, one_of, problems, refusal, refuse, rule, shown, unknown_key
 from scenarios.yaml_rules import KeyPath
 
 BASELINES = ("pooled", "individual")
@@ -52,9 +52,8 @@ class Protocol:
         kind = given.pop("kind", None)
         names = kinds()
         if kind not in names:
-            hint = nearest_name(str(kind), names)
-            text = f"must be one of {', '.join(names)}" if "kind" in entry else "missing; it has no default"
-            refuse([(("kind",), refusal(f"{text}, got {kind!r}{hint}" if "kind" in entry else text), kind)])
+            text = f"must be {one_of(names)}, got {shown(kind)}{nearest_name(str(kind), names)}"
+            refuse([(("kind",), refusal(text if "kind" in entry else MISSING), kind)])
         return _Options(kind).parse(given)
 
     @classmethod
@@ -88,6 +87,11 @@ def variant_name(kind: str, options: Mapping[str, Any]) -> str:
         by_value = value in known.words(name) and words.count(value) == 1
         parts.append(str(value) if by_value else f"{name}={_text(value)}")
     return "-".join(parts)
+
+
+def is_default(kind: str, options: Mapping[str, Any]) -> bool:
+    """Whether every option has its default."""
+    return dict(options) == _Options(kind).defaults
 
 
 class _Options:
@@ -140,7 +144,7 @@ class _Options:
                 if values is value:
                     sweeps[name] = tuple(clean)
         missing = self.types.keys() - options.keys() - given.keys()
-        errors += [((name,), refusal("missing; it has no default"), None) for name in missing]
+        errors += [((name,), refusal(MISSING), None) for name in missing]
         if errors:
             refuse(errors)
         ordered = {name: options[name] for name in self.types}

@@ -22,7 +22,8 @@ from scenarios.progress import Progress, Silent
 from scenarios.results import Row, write_results
 from scenarios.schema import Scenario, resolve, to_yaml
 from scenarios.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants
-from scenarios.world import BASELINES, World, split_spec
+from scenarios.protocol_options import BASELINES
+from scenarios.world import World, split_spec
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
 

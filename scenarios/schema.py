@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from federation.errors import InputError
-from scenarios.classifier import Classifier
+from scenarios.classifier import Classifier, swept_regularisations
+from scenarios.classifier import parse as parse_classifier
 from scenarios.loader import load
 from scenarios.problems import problems, refusal, rule
 from scenarios.protocol_options import Protocol, variant_name
-from scenarios.values import ClassName, OneOrMore, Partition, Share, Stage, Sweep, TestShare
+from scenarios.values import AutoCount, ClassName, OneOrMore, Partition, Share, Stage, Sweep, TestShare
+from scenarios.yaml_rules import dump
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Probability = Annotated[float, Field(gt=0, lt=1)]
-_Count = Annotated[int, Field(ge=1)]
+_Count = Annotated[int, Field(ge=1, le=10**9)]
 _Text = Annotated[str, Field(min_length=1)]
 
 
@@ -36,6 +38,8 @@ def _classes(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
+    if not protocols:
+        raise rule("must not be empty")
     first: dict[str, int] = {}
     for position, protocol in enumerate(protocols):
         for options, _ in protocol.choices():
@@ -44,6 +48,11 @@ def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
                 raise refusal(f"entries {first[name]} and {position} (from 0) both ask for '{name}'; remove one")
             first[name] = position
     return protocols
+
+
+def _values(value: Any) -> tuple[Any, ...]:
+    """All values of a scalar that may be swept."""
+    return value if isinstance(value, tuple) else (value,)
 
 
 class Section(BaseModel):
@@ -58,7 +67,7 @@ class Data(Section):
     source: Annotated[_Text, Sweep()] = Field(
         description="A data set by name (federation list shows them), or a csv or npz file."
     )
-    label: Annotated[_Text, Sweep()] | None = Field(None, description="Column of the class names, for own files.")
+    label: Annotated[_Text | None, Sweep()] = Field(None, description="Column of the class names, for own files.")
     classes: Annotated[tuple[ClassName, ...] | None, AfterValidator(_classes)] = Field(
         None, description="All class names in order, declared public; null takes those in the data."
     )
@@ -75,8 +84,7 @@ class Data(Section):
 
     @model_validator(mode="after")
     def _label_of_own_file(self) -> Data:
-        sources = self.source if isinstance(self.source, tuple) else (self.source,)
-        if self.label is None and any(source.lower().endswith(".csv") for source in sources):
+        if None in _values(self.label) and any(s.lower().endswith(".csv") for s in _values(self.source)):
             raise refusal("label is missing; a csv file needs the name of the column of the class names")
         return self
 
@@ -84,17 +92,17 @@ class Data(Section):
 class Parties(Section):
     """Who holds the private rows and what each party trains."""
 
-    count: Annotated[_Count, Sweep()] | None = Field(
+    count: Annotated[_Count | None, Sweep()] = Field(
         None, description="Number of parties; null with {by: COLUMN} means one per group."
     )
-    rows: Annotated[_Count, Sweep()] | None = Field(
+    rows: Annotated[_Count | None, Sweep()] = Field(
         None, description="Private rows per party; null deals out all rows."
     )
     partition: Annotated[Partition, Sweep()] = Field(
         "iid", description="How rows are dealt: iid, or {by: COLUMN} for one party per value of a column."
     )
     classifier: Annotated[Classifier, Sweep()] = Field(
-        default_factory=lambda: Classifier.parse("logistic"),
+        default_factory=lambda: parse_classifier("logistic"),
         description="What each party trains: logistic, or a scikit-learn classifier with its parameters.",
     )
     quorum: Annotated[float, Field(gt=0, le=1), Sweep()] = Field(
@@ -103,11 +111,10 @@ class Parties(Section):
 
     @model_validator(mode="after")
     def _count_of_iid(self) -> Parties:
-        partitions = self.partition if isinstance(self.partition, tuple) else (self.partition,)
-        if self.count is None and "iid" in partitions:
+        if None in _values(self.count) and "iid" in _values(self.partition):
             raise refusal("count is missing; the iid partition needs the number of parties")
-        classifiers = self.classifier if isinstance(self.classifier, tuple) else ()
-        if any(classifier.swept for classifier in classifiers):
+        classifiers = _values(self.classifier)
+        if len(classifiers) > 1 and any(map(swept_regularisations, classifiers)):
             raise refusal("classifier: in a list of classifiers each regularisation must be one number")
         return self
 
@@ -142,8 +149,8 @@ class Engine(Section):
     """Where it runs; nothing here changes a result."""
 
     kind: Literal["inline", "ray"] = Field("inline", description="inline (this process) or ray (worker processes).")
-    parties_per_node: Literal["auto"] | _Count = Field("auto", description="Parties that one message serves.")
-    workers: Literal["auto"] | _Count = Field("auto", description="Worker processes; auto is one per core.")
+    parties_per_node: AutoCount = Field(None, description="Parties that one message serves, or auto.")
+    workers: AutoCount = Field(None, description="Worker processes of ray; auto is one per core.")
     timeout: _Positive | None = Field(None, description="Seconds to wait for answers; null waits for all.")
     address: _Text | None = Field(None, description="An existing Ray cluster (ray only).")
 
@@ -161,7 +168,7 @@ class Scenario(Section):
     description: str | None = Field(None, description="One line for people.")
     data: Data
     parties: Parties
-    protocols: Annotated[tuple[Protocol, ...], Field(min_length=1), AfterValidator(_distinct)] = Field(
+    protocols: Annotated[tuple[Protocol, ...], AfterValidator(_distinct)] = Field(
         ({"kind": "soft_vote"},),  # type: ignore[arg-type]  # validated like what a file says
         validate_default=True,
         description="Compared side by side on the same data and parties; options given as lists are swept.",
@@ -200,6 +207,33 @@ def resolve(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = (
             for path, sentence in problems(error, Scenario)
         ]
         raise InputError("\n".join(lines)) from None
+
+
+def to_yaml(scenario: Scenario) -> str:
+    """The scenario as a file that `resolve` reads back, with every default and a comment on every key."""
+    head = f"# Scenario '{scenario.name}' with every default written out. Lists of scalars are swept.\n"
+    return head + "".join(_commented(Scenario, scenario.to_plain(), ""))
+
+
+def _commented(section: type[BaseModel], plain: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for key, field in section.model_fields.items():
+        if field.description:
+            yield f"{indent}# {field.description}\n"
+        value, inner = plain[key], field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield f"{indent}{key}:\n"
+            yield from _commented(inner, value, indent + "  ")
+        elif key == "protocols":
+            yield f"{indent}{key}:\n"
+            yield from (f"{indent}  - {dump(entry, flow=True)}" for entry in value)
+        else:
+            yield f"{indent}{key}: {dump(value, flow=True)}"
+
+
+def swept_keys(section: type[Section]) -> list[str]:
+    """The keys of a section that may hold a tuple of values, in order."""
+    fields = section.model_fields.items()
+    return [key for key, field in fields if any(isinstance(mark, Sweep) for mark in field.metadata)]
 
 
 def _find_files(document: Mapping[str, Any], base: Path) -> None:

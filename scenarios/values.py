@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import GetCoreSchemaHandler, PlainValidator, WithJsonSchema
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import CoreSchema, core_schema
 
 from scenarios.problems import MANY, ONE, rule
@@ -20,14 +20,20 @@ def _form(value: Any) -> str:
 
 
 def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not values:
+        raise rule("must not be empty")
     if any(value in values[:i] for i, value in enumerate(values)):
         raise rule("must not list a value twice")
     return values
 
 
 def _list_of(item: CoreSchema) -> CoreSchema:
-    items = core_schema.tuple_variable_schema(item, min_length=1)
-    return core_schema.no_info_after_validator_function(_distinct, items)
+    return core_schema.no_info_after_validator_function(_distinct, core_schema.tuple_variable_schema(item))
+
+
+def _one_or_many_json(schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    item = handler(cast(core_schema.TaggedUnionSchema, schema)["choices"][ONE])
+    return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1, "uniqueItems": True}]}
 
 
 class Sweep:
@@ -40,6 +46,9 @@ class Sweep:
         item = handler(source)
         return core_schema.tagged_union_schema({ONE: item, MANY: _list_of(item)}, discriminator=_form)
 
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return _one_or_many_json(schema, handler)
+
 
 @dataclass(frozen=True)
 class OneOrMore:
@@ -51,6 +60,9 @@ class OneOrMore:
         item = handler.generate_schema(self.item)
         one = core_schema.no_info_after_validator_function(lambda value: (value,), item)
         return core_schema.tagged_union_schema({ONE: one, MANY: _list_of(item)}, discriminator=_form)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return _one_or_many_json(schema, handler)
 
 
 def _is_share(value: Any) -> bool:
@@ -94,6 +106,14 @@ def _class_name(value: Any) -> str:
     return str(value)
 
 
+def _automatic(value: Any) -> int | None:
+    if value == "auto":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise rule("must be auto or a whole number from 1")
+    return value
+
+
 _SHARE_SCHEMA: list[dict[str, Any]] = [
     {"type": "integer", "minimum": 1},
     {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
@@ -132,4 +152,12 @@ Partition = Annotated[
 ]
 ClassName = Annotated[
     str, PlainValidator(_class_name), WithJsonSchema({"type": ["string", "integer"], "minLength": 1})
+]
+
+# `auto` in a file, None here.
+AutoCount = Annotated[
+    int | None,
+    PlainValidator(_automatic),
+    PlainSerializer(lambda value: "auto" if value is None else value),
+    WithJsonSchema({"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1}]}),
 ]

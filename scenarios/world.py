@@ -21,14 +21,14 @@ from federation.grids.queue import QueueGrid
 from federation.randomness import generator
 from parties.classifiers import fit as fit_classifier
 from scenarios.costs import Costs
+from scenarios.protocol_options import BASELINES
 from scenarios.results import Row
 from scenarios.schema import Scenario
 from scenarios.scoring import TestRows, label_metrics, score
 from scenarios.simulation import Split, SplitSpec, split
 from scenarios.sweep import Variant
 
-POOLED, INDIVIDUAL = "pooled", "individual"
-BASELINES = (POOLED, INDIVIDUAL)
+POOLED, INDIVIDUAL = BASELINES
 INDIVIDUAL_SAMPLE = 1000  # parties whose own classifiers are scored
 _NOBODY = {"epsilon": np.inf, "delta": 0.0, "unit": "none", "noise": 0}
 

@@ -22,12 +22,18 @@ _MOST_VALUES = 100_000  # after aliases are written out
 _DEEPEST = 20
 _PREFIX = "tag:yaml.org,2002:"
 
+
+def _text(text: str) -> str:
+    text.encode()  # an escape can spell half a character, which is no text
+    return text
+
+
 _CONSTRUCTORS: dict[str, Callable[[str], Any]] = {
     "null": lambda text: None,
     "bool": lambda text: text.lower() == "true",
     "int": int,
     "float": lambda text: float(re.sub(r"\.(inf|nan)$", r"\1", text.lower())),
-    "str": str,
+    "str": _text,
 }
 _RESOLVERS = [  # tag, pattern of the plain scalars, their possible first characters
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
@@ -82,20 +88,23 @@ class _Builder:
             for i, item in enumerate(node.value):
                 self.lines[(*path, i)] = _line(item)
             return [self.build(item, (*path, i)) for i, item in enumerate(node.value)]
-        construct = _CONSTRUCTORS.get(node.tag.removeprefix(_PREFIX))
-        if construct is None:
-            raise self.fail(node, f"the tag {node.tag.removeprefix(_PREFIX)} is not allowed; write a plain value")
+        return self._scalar(node)
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        tag = node.tag.removeprefix(_PREFIX)
+        if tag not in _CONSTRUCTORS:
+            raise self.fail(node, f"the tag {tag} is not allowed; write a plain value")
         try:
-            return construct(node.value)
-        except ValueError:
-            raise self.fail(node, f"cannot read '{node.value[:40]}' as a number") from None
+            return _CONSTRUCTORS[tag](node.value)
+        except ValueError as error:
+            raise self.fail(node, f"cannot read {node.value[:40]!r}: {error}") from None
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         out: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode) or key_node.tag != _PREFIX + "str":
                 raise self.fail(key_node, "a key must be text; put quotes around it")
-            key = key_node.value
+            key = self._scalar(key_node)
             if key in out:
                 first = self.lines[(*path, key)]
                 raise self.fail(key_node, f"key '{key}' occurs twice, first on line {first}; remove one")

@@ -18,9 +18,7 @@ from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
 from federation.randomness import NoiseBits
 
-_NOISE_STEPS = (
-    2.0**16
-)  # the noise scale spans at least so many steps: the discrete laws are near their limits
+_NOISE_STEPS = 2.0**16  # the noise scale spans so many steps or more: discrete laws are near their limits
 _SENSITIVITY_STEPS = 2.0**12  # sqrt(D) steps are at most this part of the sensitivity
 _MAX_NOISE_STEPS = 2.0**38  # keeps every integer scale below the limit of the samplers
 _MAX_INTEGER = 2.0**52  # value plus noise stay exact in double precision

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 if TYPE_CHECKING:
     from federation.privacy.audited import Verdict
@@ -57,8 +57,11 @@ def _record(verdict: Verdict) -> dict[str, Any]:
 
 def _table(verdicts: list[Verdict]) -> Table:
     first = verdicts[0].result
-    title = f"Lower bounds on epsilon, confidence {first.confidence:g}, {first.runs:,} runs a side"
-    table = Table("mechanism", "claim", "lower bound", "verdict", "broken twins (lower bound)", title=title)
+    title = (
+        f"Lower bounds on epsilon of mechanisms and of broken twins, confidence {first.confidence:g}, "
+        f"{first.runs:,} runs a side"
+    )
+    table = Table(Column("mechanism", no_wrap=True), "claim", "lower bound", "verdict", "twins", title=title)
     for verdict in verdicts:
         result = verdict.result
         delta = f", delta={result.delta:g}" if result.delta else ""

@@ -140,5 +140,5 @@ def test_the_charged_sensitivity_includes_the_solver():
     votes, rows = instance(1)
     world = ensemble(votes, rows, 3)
     exact = sensitivity.soft_vote("tight", regularisation=1e-3, parties=9, classes=3)
-    slack = 2 * world.gradient_tolerance / 1e-3
+    slack = 2 * world.gradient_tolerance(1e-3) / 1e-3
     assert perturb_output(world, "soft", "tight", 1e-3).sensitivity == pytest.approx(exact + slack)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from federation.privacy.audit import audit
-from federation.privacy.audited import CONFIDENCE, audited_mechanisms, judge
+from federation.privacy.audited import CONFIDENCE, Verdict, audited_mechanisms, judge
 from federation.randomness import NoiseBits
 
 MECHANISMS = audited_mechanisms()
@@ -12,17 +13,17 @@ RUNS = 200_000
 
 
 @pytest.fixture(scope="module", params=sorted(MECHANISMS))
-def verdict(request: pytest.FixtureRequest):
+def verdict(request: pytest.FixtureRequest) -> Verdict:
     return judge(MECHANISMS[request.param], runs=RUNS)
 
 
-def test_the_claim_stands_and_is_nearly_reached(verdict) -> None:
+def test_the_claim_stands_and_is_nearly_reached(verdict: Verdict) -> None:
     claim = verdict.audited.epsilon
     assert claim / 2 < verdict.result.lower_bound <= claim
     assert verdict.result.passed
 
 
-def test_every_broken_twin_is_refuted(verdict) -> None:
+def test_every_broken_twin_is_refuted(verdict: Verdict) -> None:
     assert len(verdict.twins) >= 2
     for mistake, result in verdict.twins:
         assert result.lower_bound > verdict.audited.epsilon, mistake

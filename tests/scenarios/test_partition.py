@@ -171,8 +171,8 @@ def test_a_million_parties():
         ),
         (
             {"parties": 31, "rows": 2},
-            "parties.count 31 x parties.rows 2 needs 62 private rows, but 60 are left after 20 auxiliary and 20 "
-            "test rows; lower parties.count, parties.rows, data.auxiliary or data.test",
+            "parties.count 31 x parties.rows 2 needs 62 private rows, but 60 are left after 20 auxiliary "
+            "and 20 test rows; lower parties.count, parties.rows, data.auxiliary or data.test",
         ),
         ({"partition": "dirichlet"}, "parties.partition must be iid or {by: COLUMN}, got 'dirichlet'"),
         ({"partition": {"by": "sit"}}, "no group 'sit'; allowed: site; did you mean 'site'"),

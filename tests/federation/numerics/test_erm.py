@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -111,7 +113,17 @@ def test_fall_back_allows_steps_by_public_numbers_only(monkeypatch):
         assert not met
         assert np.linalg.norm(gradient(w)[0]) <= 1e-9
         evaluations.append(len(norms))
-    assert len(set(evaluations)) == 1
+    rate = math.sqrt(0.02 / 0.52)  # L = 1/2 + lam, G = sqrt(1 - 1/3)
+    steps = math.ceil(math.log(2 * 0.52 * (2 / 3) / (0.02 * 1e-9**2)) / -math.log(1 - rate))
+    assert set(evaluations) == {steps + 3}  # one more step, and the gradients at both ends
+
+
+def test_fall_back_is_fast_enough_where_only_the_regulariser_curves():
+    """Condition number 2500: plain gradient steps would need twenty times the public number."""
+    rows, mu = np.array([[1.0, 0.0]]), np.array([0.2, 1.0])
+    found = minimise(rows, mu, 1e-4, gradient_tolerance=1e-10, newton_steps=0)
+    assert exact_gradient_norm(rows, mu, 1e-4, found.weights) <= 1e-10
+    assert found.iterations < 4000
 
 
 def test_uncertified_weights_are_never_returned(monkeypatch):
@@ -237,16 +249,17 @@ def test_fit_labels_is_the_full_solve(classes, n, d):
     np.testing.assert_allclose(found, full, atol=2e-11 / 1e-3)
 
 
-def test_fit_labels_depends_on_values_only():
+@pytest.mark.parametrize(("n", "d", "classes"), [(6, 10, 4), (50, 37, 6), (53, 37, 2)])
+def test_fit_labels_depends_on_values_only(n, d, classes):
     """The same rows in another memory layout, and after other work, give the same bits."""
     rng = np.random.default_rng(10)
-    rows, labels = unit_rows(rng, 6, 10), rng.integers(0, 4, 6)
-    first = fit_labels(rows, labels, 4, 1e-4, 1e-8)
+    rows, labels = unit_rows(rng, n, d), rng.integers(0, classes, n)
+    first = fit_labels(rows, labels, classes, 1e-4, 1e-8)
     fit_labels(unit_rows(rng, 22, 11), rng.integers(0, 2, 22), 2, 1e-4, 1e-8)
-    padded = np.full((6, 23), np.nan)
-    padded[:, 3:23:2] = rows
-    for other in (np.asfortranarray(rows), padded[:, 3:23:2]):
-        np.testing.assert_array_equal(fit_labels(other, labels.astype(np.uint8), 4, 1e-4, 1e-8), first)
+    padded = np.full((n, 2 * d + 3), np.nan)
+    padded[:, 3::2] = rows
+    for other in (np.asfortranarray(rows), padded[:, 3::2]):
+        np.testing.assert_array_equal(fit_labels(other, labels.astype(np.uint8), classes, 1e-4, 1e-8), first)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 1e-14, -1.0, np.nan, np.inf])

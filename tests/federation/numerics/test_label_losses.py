@@ -75,6 +75,17 @@ def test_curvature_bounds_the_hessian_and_the_regularisation_bounds_it_below(cla
         assert values[-1] <= largest + 1e-12
 
 
+@pytest.mark.parametrize(
+    ("mu", "weights"),
+    [(np.zeros(1), [0.0]), (np.zeros((3, 1)), [0.0, 0.0, -60.0])],
+    ids=["binary", "softmax"],
+)
+def test_curvature_is_reached_by_two_classes_in_balance(mu, weights):
+    loss = label_loss(np.array([[2.0]]), mu, 1e-9)
+    values = np.linalg.eigvalsh(loss.hessian(loss.gradient(np.array(weights))[1]))
+    assert values[-1] == pytest.approx(4 * loss.curvature)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_huge_scores_do_not_overflow(classes):
     rows, _, mu, weights = instance(1, 6, 3, classes)

@@ -1,4 +1,4 @@
-"""Calibrated releases: the claim holds by the accountants, values stay on the grid, and bad input is refused."""
+"""Calibrated releases: the accountants confirm the claim, values stay on the grid, bad input is refused."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
 from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Unit
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian
 from federation.privacy.additive import calibrate
 from federation.randomness import NoiseBits
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import stats
 
 KINDS = [("pure", 1, "discrete_laplace"), ("pure", 4, "l2_gamma"), ("gaussian", 1, "discrete_gaussian")]
 

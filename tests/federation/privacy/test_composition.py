@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from federation.errors import InputError
 from federation.guarantee import Adjacency, Guarantee, Unit
 from federation.privacy import gaussian
 from federation.privacy.additive import calibrate
 from federation.privacy.composition import compose
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 INTERVAL = 1e-4
 

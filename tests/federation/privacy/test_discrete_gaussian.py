@@ -8,12 +8,13 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from federation.errors import InputError
-from federation.privacy import discrete_gaussian, gaussian
-from federation.randomness import NoiseBits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+
+from federation.errors import InputError
+from federation.privacy import discrete_gaussian, gaussian
+from federation.randomness import NoiseBits
 
 
 def law(sigma: float) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +74,7 @@ def test_one_coordinate_agrees_with_dp_accounting() -> None:
 
 @pytest.mark.parametrize("sigma", [2, 5, 40])
 def test_the_pointwise_ratios_of_the_proof_hold_and_are_nearly_attained(sigma: int) -> None:
-    """P[Z=k] <= e^{1/24 sigma²} P[X=k] and, for k = T sigma, P[X=k] <= e^{T²/24 sigma² + 3e^{-2 pi² sigma²}} P[Z=k]."""
+    """-1/24 sigma² <= ln(P[X=k]/P[Z=k]) <= k²/24 sigma⁴ + 3 e^{-2 pi² sigma²}."""
     with mpmath.workdps(60):
         total = mpmath.nsum(
             lambda k: mpmath.exp(-(k**2) / (2 * mpmath.mpf(sigma) ** 2)), [-mpmath.inf, mpmath.inf]

@@ -9,18 +9,19 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from federation.errors import InputError
-from federation.privacy import discrete_laplace
-from federation.randomness import NoiseBits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+
+from federation.errors import InputError
+from federation.privacy import discrete_laplace
+from federation.randomness import NoiseBits
 
 DRAWS = 1_000_000
 
 
 def goodness_of_fit(draws: np.ndarray, scale: float) -> float:
-    """Chi-square p-value of integer draws against P[k] ∝ exp(-|k|/scale), tails pooled below 20 expected counts."""
+    """Chi-square p-value of integer draws against the law, tails pooled below 20 expected counts."""
     k = np.arange(-int(40 * scale) - 40, int(40 * scale) + 41)
     law = np.exp(-np.abs(k) / scale)
     law /= law.sum()

@@ -8,10 +8,11 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from federation.errors import InputError
-from federation.privacy import gaussian
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from federation.errors import InputError
+from federation.privacy import gaussian
 
 
 def precise_delta(epsilon: float, mu: float) -> mpmath.mpf:

@@ -1,18 +1,20 @@
-"""L2-Gamma noise against its law, and its exact delta against Bessel functions in many digits and Monte Carlo."""
+"""L2-Gamma noise against its law; its exact delta against many-digit Bessel functions and Monte Carlo."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import mpmath
 import numpy as np
 import pytest
-from federation.errors import InputError
-from federation.privacy import l2_gamma
-from federation.randomness import NoiseBits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+
+from federation.errors import InputError
+from federation.privacy import l2_gamma
+from federation.randomness import NoiseBits
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 20])
@@ -97,7 +99,7 @@ def test_delta_is_a_trade_off_curve(dimension: int, loss: float, part: float) ->
 
 def test_more_dimensions_leak_less_at_smaller_epsilon() -> None:
     deltas = [l2_gamma.delta(0.5, 1.0, dimension, 1.0) for dimension in (1, 2, 5, 20, 100, 10_000)]
-    assert all(a > b for a, b in zip(deltas, deltas[1:], strict=False))
+    assert all(a > b for a, b in pairwise(deltas))
 
 
 @pytest.mark.parametrize("bad", [{"dimension": 0}, {"sensitivity": 0.0}, {"scale": -1.0}, {"epsilon": -0.1}])

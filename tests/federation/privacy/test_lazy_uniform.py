@@ -5,10 +5,11 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from federation.privacy.lazy_uniform import below_exp_square, collect, floor_exponential
-from federation.randomness import NoiseBits
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from federation.privacy.lazy_uniform import below_exp_square, collect, floor_exponential
+from federation.randomness import NoiseBits
 
 
 class Script:
@@ -58,7 +59,7 @@ def test_an_element_on_the_boundary_is_settled_by_further_bits(further: int) -> 
     source = Script([further])
     value = floor_exponential(np.array([boundary << 1], dtype=np.uint64), 1, source)
     assert source.taken == 1
-    # The prefix is just below e^-1 and the boundary lies inside its cell: low bits decide on 1, high bits on 0.
+    # The boundary e^-1 lies inside the prefix's cell: low further bits decide on 1, high ones on 0.
     assert value[0] == (1 if further == 0 else 0)
 
 

@@ -1,4 +1,4 @@
-"""Sensitivities against searches over neighbouring vote sets: never exceeded, reached where they are tight."""
+"""Sensitivities against searches over neighbouring votes: never exceeded, reached where they are tight."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def saturated_rows(long, count, length):
 
 
 def neighbouring_votes(rng, classes):
-    """(rows, votes, votes') that differ in one party: random, all-flip, single-row and structured instances."""
+    """(rows, votes, votes') differing in one party: random, all-flip, single-row and structured ones."""
     for _ in range(12):
         n, d, parties = rng.integers(1, 6), rng.integers(1, 4), rng.integers(1, 6)
         rows = rng.normal(size=(n, d))

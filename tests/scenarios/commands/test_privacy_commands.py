@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import pytest
 import typer
+from typer.testing import CliRunner
+
 from federation.privacy import audited, sensitivity
 from federation.privacy.additive import calibrate
 from scenarios.commands.audit import audit
 from scenarios.commands.privacy import privacy_app
-from typer.testing import CliRunner
 
 app = typer.Typer()
 app.command("audit")(audit)

@@ -1,0 +1,135 @@
+"""`federation`: the command line. Light to import; each command imports its work when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from federation.errors import FederationError
+from scenarios.commands import inspect
+from scenarios.commands.options import DataDirectory, ScenarioName, Settings
+
+app = typer.Typer(
+    name="federation",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Federated multiparty learning under differential privacy.",
+)
+INTERRUPTED = 130
+
+
+class Engine(StrEnum):
+    """Where a run takes place."""
+
+    INLINE = "inline"
+    RAY = "ray"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"federation {version('multiparty-federation')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Federated multiparty learning under differential privacy."""
+
+
+@app.command()
+def run(
+    scenario: ScenarioName,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Run directory; default: runs/NAME.")
+    ] = None,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    engine: Annotated[Engine | None, typer.Option("--engine", help="Short for --set engine.kind=...")] = None,
+    data_dir: DataDirectory = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the finished worlds of the run.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; train nothing.")] = False,
+    keep_models: Annotated[
+        bool, typer.Option("--keep-models", help="Keep the models of all variants, not of the default only.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Run a scenario: train, release, score; write results, ledger, figures and a report."""
+    from scenarios.commands.run import run_command
+
+    run_command(
+        scenario,
+        out=out,
+        overrides=settings if engine is None else [*settings, f"engine.kind={engine}"],
+        data_dir=data_dir,
+        resume=resume,
+        dry_run=dry_run,
+        keep_models=keep_models,
+        as_json=as_json,
+    )
+
+
+app.command()(inspect.show)
+app.command()(inspect.validate)
+app.command("list")(inspect.list_choices)
+app.command()(inspect.schema)
+if find_spec("scenarios.commands.report"):
+    from scenarios.commands.report import report
+
+    app.command()(report)
+if find_spec("scenarios.commands.predict"):
+    from scenarios.commands.predict import predict
+
+    app.command()(predict)
+if find_spec("scenarios.commands.audit"):
+    from scenarios.commands.audit import audit
+
+    app.command()(audit)
+if find_spec("scenarios.commands.privacy"):
+    from scenarios.commands.privacy import privacy_app
+
+    app.add_typer(privacy_app, name="privacy")
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 130 interrupted."""
+    sys.exit(_exit_code())
+
+
+def _exit_code() -> int:
+    try:
+        code = app(standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except FederationError as error:
+        return _fail(str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        return _fail("interrupted", INTERRUPTED)
+    except Exception as error:
+        if os.environ.get("FEDERATION_DEBUG"):
+            raise
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        return _fail(f"unexpected {what}; run with FEDERATION_DEBUG=1 for the traceback", 1)
+
+
+def _fail(text: str, code: int) -> int:
+    for line in text.splitlines():
+        typer.echo(f"error: {line}", err=True)
+    return code

@@ -17,7 +17,7 @@ from flwr.serverapp import Grid, ServerApp
 from aggregator.asking import Collector, ask, require_quorum
 from aggregator.individual import IndividualScores
 from aggregator.models import ReleasedModels
-from aggregator.plan import PublicTable, VariantPlan, WorldPlan
+from aggregator.plan import PublicTable, WorldPlan
 from aggregator.public import PublicRows
 from aggregator.releasing import release, stacked
 from federation.features import fit
@@ -35,13 +35,16 @@ def main(grid: Grid, context: Context) -> None:
     plan = WorldPlan.load(Path(str(context.run_config["plan"])))
     started = time.perf_counter()
     table: PublicTable = plan.public.call()
-    public = PublicRows(*_mapped(plan, table))
-    training = Training(public.feature_map, len(plan.classes), plan.classifier, plan.split)
-    protocols = [(variant, protocol(variant.kind)(**variant.options)) for variant in plan.variants]
+    feature_map = fit(plan.features, table.rows, table.text_columns)
+    public = PublicRows(feature_map, feature_map.transform(table.rows))
+    training = Training(feature_map, len(plan.classes), plan.classifier, plan.split)
+    protocols = {variant.name: protocol(variant.kind)(**variant.options) for variant in plan.variants}
     asked: dict[str, tuple[Question, Collector]] = {}
-    for _, chosen in protocols:
+    kinds: dict[str, str] = {}
+    for name, chosen in protocols.items():
         question = chosen.question(public, training)
-        if question.kind not in asked:
+        kinds[name] = question.kind
+        if question.kind not in asked:  # variants that ask the same share the answers
             asked[question.kind] = (question, chosen.collector(public, question, plan.parties))
     scores = None
     if plan.individual:
@@ -49,49 +52,24 @@ def main(grid: Grid, context: Context) -> None:
         scores = IndividualScores(baseline, plan.parties)
         asked[baseline.kind] = (baseline, scores)
     causes = ask(grid, list(asked.values()), plan.timeout)
-    for question, collector in asked.values():
+    for _, collector in asked.values():
         expected = min(plan.parties, plan.individual) if collector is scores else plan.parties
         require_quorum(collector.answered, expected, plan.quorum, causes)
     collected = time.perf_counter()
     ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
-    for variant, chosen in protocols:
-        kind = chosen.question(public, training).kind
-        prepared = chosen.prepare(asked[kind][1])
-        releases = release(plan, variant.name, chosen.noise, prepared, ledger)
+    for name, chosen in protocols.items():
+        prepared = chosen.prepare(asked[kinds[name]][1])
+        releases = release(plan, name, chosen.noise, prepared, ledger)
         epsilons, weights = stacked(releases)
-        _models(plan, variant, table, public, epsilons, weights, [r.guarantee.to_dict() for r in releases])
+        guarantees = tuple(one.guarantee.to_dict() for one in releases)
+        columns, text = tuple(table.columns), tuple(table.text_columns)
+        models = ReleasedModels(name, plan.classes, columns, text, feature_map, epsilons, weights, guarantees)
+        models.save(Path(plan.directory) / f"{name}.npz")
     summary: dict[str, Any] = {
         "ledger": ledger.to_dict(plan.delta),
-        "bytes_per_party": {kind: bytes_per_party(question.fields()) for kind, (question, _) in asked.items()},
+        "bytes_per_party": {name: bytes_per_party(asked[kind][0].fields()) for name, kind in kinds.items()},
         "individual": None if scores is None else scores.means(),
         "failures": causes,
         "seconds": {"collect": collected - started, "release": time.perf_counter() - collected},
     }
     (Path(plan.directory) / "world.json").write_text(json.dumps(summary, indent=1))
-
-
-def _mapped(plan: WorldPlan, table: PublicTable) -> tuple[Any, Any]:
-    feature_map = fit(plan.features, table.rows, table.text_columns)
-    return feature_map, feature_map.transform(table.rows)
-
-
-def _models(
-    plan: WorldPlan,
-    variant: VariantPlan,
-    table: PublicTable,
-    public: PublicRows,
-    epsilons: Any,
-    weights: Any,
-    guarantees: list[dict[str, Any]],
-) -> None:
-    models = ReleasedModels(
-        variant.name,
-        plan.classes,
-        tuple(table.columns),
-        tuple(table.text_columns),
-        public.feature_map,
-        epsilons,
-        weights,
-        tuple(guarantees),
-    )
-    models.save(Path(plan.directory) / f"{variant.name}.npz")

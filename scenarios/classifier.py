@@ -17,7 +17,7 @@ _DEFAULT_REGULARISATION = 1e-4
 
 
 def parse(entry: Any) -> dict[str, Any]:
-    """`{"name": str, "parameters": dict}` of an entry of a scenario file: a name, or `{name: {parameter: value}}`.
+    """`{"name": str, "parameters": dict}` from a name or `{name: {parameter: value}}`.
 
     A list as the logistic regularisation becomes a tuple, which is swept. Raises pydantic errors.
     """

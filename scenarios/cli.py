@@ -60,14 +60,21 @@ def run(
     settings: Settings = [],  # noqa: B006 - typer copies it
     engine: Annotated[Engine | None, typer.Option("--engine", help="Short for --set engine.kind=...")] = None,
     data_dir: DataDirectory = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the finished worlds of the run.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; train nothing.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the finished worlds of the run.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; train nothing.")
+    ] = False,
     keep_models: Annotated[
         bool, typer.Option("--keep-models", help="Keep the models of all variants, not of the default only.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Run a scenario: train, release, score; write results, ledger, figures and a report."""
+    """Run a scenario: train, release, score; write results, ledger, figures and a report.
+
+    SCENARIO is a file, or the name of a library scenario.
+    """
     from scenarios.commands.run import run_command
 
     run_command(
@@ -105,13 +112,13 @@ if find_spec("scenarios.commands.privacy"):
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 130 interrupted."""
+    """Run and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 130 interrupted."""
     sys.exit(_exit_code())
 
 
 def _exit_code() -> int:
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="federation", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except FederationError as error:
         return _fail(str(error), error.exit_code)

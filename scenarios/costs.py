@@ -18,10 +18,14 @@ class Costs:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to `name`, and note the peak memory reached."""
+        """Add the time spent inside to `name`."""
         started = time.perf_counter()
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
-            self.peak_mebibytes[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            self.add(name, time.perf_counter() - started)
+
+    def add(self, name: str, seconds: float) -> None:
+        """Add seconds measured elsewhere to `name`, and note the peak memory reached."""
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        self.peak_mebibytes[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

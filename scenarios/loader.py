@@ -1,4 +1,4 @@
-"""Finds and reads scenario files, and applies `--set` overrides, keeping the place of every value for messages."""
+"""Finds and reads scenario files and applies `--set` overrides, keeping the place of every value."""
 
 from __future__ import annotations
 
@@ -31,15 +31,23 @@ class Document:
 
     def place(self, path: KeyPath) -> str:
         """Where the value at `path` is set, or else the nearest section around it."""
+        return self.places.get(self._known(path), self.origin)
+
+    def order(self, path: KeyPath) -> int:
+        """A number that sorts paths as they are written: the file from its top, then overrides."""
+        known = self._known(path)
+        return list(self.places).index(known) if known else -1
+
+    def _known(self, path: KeyPath) -> KeyPath:
         while path and path not in self.places:
             path = path[:-1]
-        return self.places.get(path, self.origin)
+        return path
 
     def override(self, setting: str) -> None:
         """Apply one `KEY=VALUE` of the command line; KEY is dotted, with list positions from 0.
 
-        The value is read as YAML. Sections that are missing are made; whether a key is known is for the schema
-        to say. Raises `InputError` when the setting is malformed or leads through something that has no keys.
+        The value is read as YAML. Missing sections are made; whether a key is known is for the schema to say.
+        Raises `InputError` when the setting is malformed or leads through something that has no keys.
         """
         key, equals, text = setting.partition("=")
         if not equals or not all(key.split(".")) or not text.strip():
@@ -56,7 +64,9 @@ class Document:
             at = ".".join(map(str, keys[:depth])) or "the scenario"
             if isinstance(section, list):
                 if not isinstance(key, int) or key >= len(section):
-                    raise InputError(f"{place}: {at} is a list with positions 0 to {len(section) - 1}, got '{key}'")
+                    raise InputError(
+                        f"{place}: {at} is a list with positions 0 to {len(section) - 1}, got '{key}'"
+                    )
             elif isinstance(section, dict):
                 key = keys[depth] = str(key)
             else:
@@ -73,7 +83,9 @@ class Document:
 def library() -> dict[str, Traversable]:
     """The scenarios that come with the package, by name, sorted."""
     folder = files("scenarios") / "library"
-    found = {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
+    found = {
+        entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")
+    }
     return dict(sorted(found.items()))
 
 
@@ -92,7 +104,9 @@ def load(source: str | Path | Mapping[str, Any]) -> Document:
         text, origin, stem, base = _read(path, list(known)), str(path), path.stem, path.parent.absolute()
     value, lines = parse(text, origin)
     if not isinstance(value, dict):
-        raise InputError(f"{origin}: a scenario is a mapping with the keys data, parties, privacy; got {value!r:.60}")
+        raise InputError(
+            f"{origin}: a scenario is a mapping with the keys data, parties, privacy; got {value!r:.60}"
+        )
     return Document(value, origin, stem, base, {path: f"{origin}:{line}" for path, line in lines.items()})
 
 
@@ -101,7 +115,9 @@ def _read(path: Path, known: Iterable[str]) -> str:
         with path.open(encoding="utf-8-sig") as file:
             return file.read(LARGEST_TEXT + 1)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start}); save the scenario as UTF-8") from error
+        raise InputError(
+            f"{path}: not UTF-8 text (byte {error.start}); save the scenario as UTF-8"
+        ) from error
     except FileNotFoundError:
         here = sorted(p.name for p in path.parent.glob("*") if p.suffix in _SUFFIXES)
         hint = nearest_name(path.name, here) or nearest_name(path.stem, known)
@@ -117,5 +133,7 @@ def _from_mapping(source: Mapping[str, Any]) -> Document:
     try:
         value = json.loads(json.dumps(dict(source)))
     except (TypeError, ValueError) as error:
-        raise InputError(f"a scenario mapping may hold texts, numbers, lists and mappings only: {error}") from error
+        raise InputError(
+            f"a scenario mapping may hold texts, numbers, lists and mappings only: {error}"
+        ) from error
     return Document(value, "scenario", "scenario", Path.cwd())

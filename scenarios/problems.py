@@ -58,7 +58,7 @@ def unknown_key(name: str, allowed: Iterable[str]) -> str:
 
 
 def problems(error: ValidationError, root: type[BaseModel] | None = None) -> list[tuple[KeyPath, str]]:
-    """(key path, sentence) of each error. `root` is the model that was validated, to name its allowed keys."""
+    """(key path, sentence) of each error; `root` is the validated model, to name its allowed keys."""
     found: dict[tuple[KeyPath, str], None] = {}
     for detail in error.errors(include_url=False):
         path = tuple(key for key in detail["loc"] if key not in TAGS)

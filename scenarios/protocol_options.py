@@ -1,4 +1,4 @@
-"""The entries under `protocols`: options checked against the protocol's own class, lists expanded to variants."""
+"""The entries under `protocols`: options checked by the protocol's own class, lists expanded to variants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LISTS = (list, tuple, set, frozenset)
 
 @dataclass(frozen=True)
 class Protocol:
-    """One entry: its kind, every option with its default filled in, and the values of the options that are swept."""
+    """One entry: its kind, every option (defaults filled in), and the values of those that are swept."""
 
     kind: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -63,7 +63,9 @@ class Protocol:
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         return {"oneOf": [_Options(kind).json_schema() for kind in kinds()]}
 
 

@@ -30,10 +30,11 @@ _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-l
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its directory, and its measured values."""
+    """A finished run: its directory, its measured values and what it cost."""
 
     directory: Path
     rows: list[Row]
+    costs: Costs
 
     @property
     def results(self) -> Any:
@@ -127,7 +128,7 @@ def run(
         raise
     finally:
         rows = _write(resolved, todo, directory, status, started, costs)
-    return Run(directory.path, rows)
+    return Run(directory.path, rows, costs)
 
 
 def _run_cells(
@@ -222,7 +223,8 @@ def _write(
         },
     )
     if rows:
-        _draw(scenario, directory, rows)
+        with costs.phase("report"):
+            _draw(scenario, directory, rows)
     return rows
 
 

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from federation.errors import InputError
+from federation.errors import InputError, nearest_name
 from scenarios.classifier import Classifier, swept_regularisations
 from scenarios.classifier import parse as parse_classifier
 from scenarios.loader import load
-from scenarios.problems import problems, refusal, rule
+from scenarios.problems import problems, refusal, rule, shown
 from scenarios.protocol_options import Protocol, variant_name
 from scenarios.values import AutoCount, ClassName, OneOrMore, Partition, Share, Stage, Sweep, TestShare
-from scenarios.yaml_rules import dump
+from scenarios.yaml_rules import KeyPath, dump
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Probability = Annotated[float, Field(gt=0, lt=1)]
@@ -29,6 +29,16 @@ def _name(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", text):
         raise rule("must consist of letters, digits, '-', '_' and '.', the first of them no '.'")
     return text
+
+
+def _source(source: str) -> str:
+    from scenarios.catalogue import names
+    from scenarios.files import SUFFIXES
+
+    if source not in names() and Path(source).suffix.lower() not in SUFFIXES:
+        allowed = f"{', '.join(names())} or a {' or '.join(SUFFIXES)} file"
+        raise refusal(f"must be {allowed}, got {shown(source)}{nearest_name(source, names())}")
+    return source
 
 
 def _classes(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -45,7 +55,9 @@ def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
         for options, _ in protocol.choices():
             name = variant_name(protocol.kind, options)
             if name in first:
-                raise refusal(f"entries {first[name]} and {position} (from 0) both ask for '{name}'; remove one")
+                raise refusal(
+                    f"entries {first[name]} and {position} (from 0) both ask for '{name}'; remove one"
+                )
             first[name] = position
     return protocols
 
@@ -64,21 +76,25 @@ class Section(BaseModel):
 class Data(Section):
     """Which rows there are, and which of them are public or held out."""
 
-    source: Annotated[_Text, Sweep()] = Field(
+    source: Annotated[_Text, AfterValidator(_source), Sweep()] = Field(
         description="A data set by name (federation list shows them), or a csv or npz file."
     )
-    label: Annotated[_Text | None, Sweep()] = Field(None, description="Column of the class names, for own files.")
+    label: Annotated[_Text | None, Sweep()] = Field(
+        default=None, description="Column of the class names, for own files."
+    )
     classes: Annotated[tuple[ClassName, ...] | None, AfterValidator(_classes)] = Field(
-        None, description="All class names in order, declared public; null takes those in the data."
+        default=None, description="All class names in order, declared public; null takes those in the data."
     )
     auxiliary: Annotated[Share, Sweep()] = Field(
-        0.25, description="Public unlabelled rows: a count, or a fraction of the rows that are not for testing."
+        default=0.25,
+        description="Public unlabelled rows: a count, or a fraction of the rows that are not for testing.",
     )
     test: Annotated[TestShare, Sweep()] = Field(
-        0.2, description="Held-out rows: official (the data set's own), a count or a fraction of all rows."
+        default=0.2,
+        description="Held-out rows: official (the data set's own), a count or a fraction of all rows.",
     )
     features: tuple[Stage, ...] = Field(
-        ("scale", {"whiten": 10}, "constant", "unit_norm"),
+        default=("scale", {"whiten": 10}, "constant", "unit_norm"),
         description="Feature map, fitted on the auxiliary rows only and applied in this order.",
     )
 
@@ -93,20 +109,21 @@ class Parties(Section):
     """Who holds the private rows and what each party trains."""
 
     count: Annotated[_Count | None, Sweep()] = Field(
-        None, description="Number of parties; null with {by: COLUMN} means one per group."
+        default=None, description="Number of parties; null with {by: COLUMN} means one per group."
     )
     rows: Annotated[_Count | None, Sweep()] = Field(
-        None, description="Private rows per party; null deals out all rows."
+        default=None, description="Private rows per party; null deals out all rows."
     )
     partition: Annotated[Partition, Sweep()] = Field(
-        "iid", description="How rows are dealt: iid, or {by: COLUMN} for one party per value of a column."
+        default="iid",
+        description="How rows are dealt: iid, or {by: COLUMN} for one party per value of a column.",
     )
     classifier: Annotated[Classifier, Sweep()] = Field(
         default_factory=lambda: parse_classifier("logistic"),
         description="What each party trains: logistic, or a scikit-learn classifier with its parameters.",
     )
     quorum: Annotated[float, Field(gt=0, le=1), Sweep()] = Field(
-        0.5, description="Least fraction of the parties that must answer; public."
+        default=0.5, description="Least fraction of the parties that must answer; public."
     )
 
     @model_validator(mode="after")
@@ -132,27 +149,31 @@ class Privacy(Section):
     epsilon: Annotated[tuple[float, ...], OneOrMore(_Positive)] = Field(
         description="Privacy loss of a release, one or several; smaller is more private."
     )
-    delta: _Probability = Field(1e-6, description="Used by Gaussian noise; pure variants report 0.")
+    delta: _Probability = Field(default=1e-6, description="Used by Gaussian noise; pure variants report 0.")
     budget: Budget | None = Field(
-        None, description="Refuse releases beyond {epsilon, delta}; null sets no limit."
+        default=None, description="Refuse releases beyond {epsilon, delta}; null sets no limit."
     )
 
 
 class Trials(Section):
     """How often the experiment is repeated."""
 
-    splits: _Count = Field(5, description="Random divisions of the rows.")
-    noise: _Count = Field(5, description="Independent noise draws of each release.")
+    splits: _Count = Field(default=5, description="Random divisions of the rows.")
+    noise: _Count = Field(default=5, description="Independent noise draws of each release.")
 
 
 class Engine(Section):
     """Where it runs; nothing here changes a result."""
 
-    kind: Literal["inline", "ray"] = Field("inline", description="inline (this process) or ray (worker processes).")
-    parties_per_node: AutoCount = Field(None, description="Parties that one message serves, or auto.")
-    workers: AutoCount = Field(None, description="Worker processes of ray; auto is one per core.")
-    timeout: _Positive | None = Field(None, description="Seconds to wait for answers; null waits for all.")
-    address: _Text | None = Field(None, description="An existing Ray cluster (ray only).")
+    kind: Literal["inline", "ray"] = Field(
+        default="inline", description="inline (this process) or ray (worker processes)."
+    )
+    parties_per_node: AutoCount = Field(default=None, description="Parties that one message serves, or auto.")
+    workers: AutoCount = Field(default=None, description="Worker processes of ray; auto is one per core.")
+    timeout: _Positive | None = Field(
+        default=None, description="Seconds to wait for answers; null waits for all."
+    )
+    address: _Text | None = Field(default=None, description="An existing Ray cluster (ray only).")
 
     @model_validator(mode="after")
     def _address_of_ray(self) -> Engine:
@@ -165,11 +186,11 @@ class Scenario(Section):
     """A whole scenario. Scalars of `data` and `parties` that are swept hold tuples until `sweep.expand`."""
 
     name: Annotated[_Text, AfterValidator(_name)] = Field(description="Names the run and its folder.")
-    description: str | None = Field(None, description="One line for people.")
+    description: str | None = Field(default=None, description="What it shows, in one line.")
     data: Data
     parties: Parties
     protocols: Annotated[tuple[Protocol, ...], AfterValidator(_distinct)] = Field(
-        ({"kind": "soft_vote"},),  # type: ignore[arg-type]  # validated like what a file says
+        default=({"kind": "soft_vote"},),  # checked like a file's
         validate_default=True,
         description="Compared side by side on the same data and parties; options given as lists are swept.",
     )
@@ -177,7 +198,7 @@ class Scenario(Section):
     trials: Trials = Trials()
     engine: Engine = Engine()
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
-        1, description="Everything random follows from it; results of equal seeds are equal."
+        default=1, description="Everything random follows from it; results of equal seeds are equal."
     )
 
     def to_plain(self) -> dict[str, Any]:
@@ -198,15 +219,20 @@ def resolve(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = (
     for setting in overrides:
         document.override(setting)
     _find_files(document.value, Path.cwd())
-    document.value.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", document.stem).lstrip(".") or "scenario")
+    document.value.setdefault(
+        "name", re.sub(r"[^A-Za-z0-9._-]+", "-", document.stem).lstrip(".") or "scenario"
+    )
     try:
         return Scenario.model_validate_json(json.dumps(document.value), strict=True)
     except ValidationError as error:
-        lines = [
-            f"{document.place(path)}: {'.'.join(map(str, path))}{': ' if path else ''}{sentence}"
-            for path, sentence in problems(error, Scenario)
-        ]
-        raise InputError("\n".join(lines)) from None
+        found = sorted(problems(error, Scenario), key=lambda problem: document.order(problem[0]))
+        raise InputError(
+            "\n".join(f"{document.place(path)}: {_dotted(path)}{text}" for path, text in found)
+        ) from None
+
+
+def _dotted(path: KeyPath) -> str:
+    return f"{'.'.join(map(str, path))}: " if path else ""
 
 
 def to_yaml(scenario: Scenario) -> str:

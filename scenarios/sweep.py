@@ -13,13 +13,10 @@ from scenarios.classifier import LOGISTIC, REGULARISATION, label, swept_regulari
 from scenarios.protocol_options import BASELINES, Protocol, is_default, variant_name
 from scenarios.schema import Scenario, swept_keys
 
-# What may differ between two runs whose worlds give the same results.
-_IRRELEVANT = {"name": True, "description": True, "engine": True, "trials": {"splits"}}
-
 
 @dataclass(frozen=True)
 class WorldSetting:
-    """One point of the sweep: the swept columns with their values, and the scenario without sweeps in its worlds."""
+    """One point of the sweep: the swept columns' values, and the scenario with one value for each."""
 
     swept: Mapping[str, Any]
     scenario: Scenario
@@ -42,7 +39,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class _Axis:
-    """A swept key of `data` or `parties`: the section, the key in it, and (value, column text) of each point."""
+    """A swept key of `data` or `parties`: where it is, and (value, table cell) of each point."""
 
     column: str
     section: str
@@ -66,7 +63,7 @@ def expand(scenario: Scenario) -> list[WorldSetting]:
 
 
 def swept_columns(scenario: Scenario) -> list[str]:
-    """Dotted names of all swept keys, worlds first, then `protocols.OPTION`; each has a column in the results."""
+    """Dotted names of all swept keys, worlds first, then `protocols.OPTION`: the columns of the results."""
     options = [_column(option) for protocol in scenario.protocols for option in protocol.sweeps]
     return list(dict.fromkeys([*(axis.column for axis in _axes(scenario)), *options]))
 
@@ -78,8 +75,9 @@ def variants(scenario: Scenario) -> list[Variant]:
 
 
 def cell_id(setting: WorldSetting, split: int) -> str:
-    """16 hexadecimal digits that name one world: equal for equal results, whatever the engine or other splits."""
-    plain = setting.scenario.model_dump(mode="json", exclude=_IRRELEVANT)
+    """16 hexadecimal digits that name one world, the same whatever the engine, name and other splits."""
+    plain = setting.scenario.model_dump(mode="json", exclude={"name", "description", "engine"})
+    del plain["trials"]["splits"]
     text = json.dumps({**plain, "split": split}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Kinds of values that scenario files have and plain types do not: swept scalars, shares of rows, feature stages."""
+"""Values of scenario files that plain types do not cover: swept scalars, shares of rows, feature stages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import (
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
 from pydantic_core import CoreSchema, core_schema
 
 from scenarios.problems import MANY, ONE, rule
@@ -46,7 +52,9 @@ class Sweep:
         item = handler(source)
         return core_schema.tagged_union_schema({ONE: item, MANY: _list_of(item)}, discriminator=_form)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         return _one_or_many_json(schema, handler)
 
 
@@ -61,7 +69,9 @@ class OneOrMore:
         one = core_schema.no_info_after_validator_function(lambda value: (value,), item)
         return core_schema.tagged_union_schema({ONE: one, MANY: _list_of(item)}, discriminator=_form)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         return _one_or_many_json(schema, handler)
 
 
@@ -93,7 +103,7 @@ def _stage(value: Any) -> str | dict[str, int]:
     raise rule(f"must be one of {', '.join(_BARE_STAGES)}, {sized}")
 
 
-def _partition(value: Any) -> str | dict[str, str]:
+def _partition(value: Any) -> str | dict[str, Any]:
     by = value.get("by") if isinstance(value, dict) and len(value) == 1 else None
     if value != "iid" and not (isinstance(by, str) and by):
         raise rule("must be iid or {by: COLUMN}")
@@ -148,7 +158,7 @@ TestShare = Annotated[
 ]
 Stage = Annotated[str | Mapping[str, int], PlainValidator(_stage), WithJsonSchema({"anyOf": _STAGE_SCHEMA})]
 Partition = Annotated[
-    str | Mapping[str, str], PlainValidator(_partition), WithJsonSchema({"anyOf": _PARTITION_SCHEMA})
+    str | dict[str, Any], PlainValidator(_partition), WithJsonSchema({"anyOf": _PARTITION_SCHEMA})
 ]
 ClassName = Annotated[
     str, PlainValidator(_class_name), WithJsonSchema({"type": ["string", "integer"], "minLength": 1})

@@ -24,7 +24,7 @@ from scenarios.costs import Costs
 from scenarios.protocol_options import BASELINES
 from scenarios.results import Row
 from scenarios.schema import Scenario
-from scenarios.scoring import TestRows, label_metrics, score
+from scenarios.scoring import TestRows, hit_metrics, score
 from scenarios.simulation import Split, SplitSpec, split
 from scenarios.sweep import Variant
 
@@ -115,9 +115,10 @@ class World:
         per_node = cohort_size(plan.parties, workers, self.scenario.engine.parties_per_node)
         holdings = self.spec.reference("SimulatedParties")
         grid.assign(simulated_nodes(plan.parties, per_node, holdings, self.scenario.seed))
-        with costs.phase("parties and aggregator"):
-            run_server_app(grid, {"plan": str(self.directory / "plan.json")})
+        run_server_app(grid, {"plan": str(self.directory / "plan.json")})
         summary = json.loads((self.directory / "world.json").read_text())
+        for phase, seconds in summary["seconds"].items():
+            costs.add(phase, seconds)
         with costs.phase("scoring"), threadpool_limits(1):
             rows = [row for variant in self.variants for row in self._rows(variant, summary)]
         return rows, summary
@@ -145,7 +146,7 @@ class World:
                 for metric, values in scores.items():
                     value = float(values[number * draws + draw])
                     yield {**base, **protected, "noise": draw, "metric": metric, "value": value}
-            cost = summary["bytes_per_party"]["votes"]
+            cost = summary["bytes_per_party"][variant.name]
             yield {**base, **protected, "noise": 0, "metric": "bytes_per_party", "value": cost}
 
     def _pooled(self) -> dict[str, float]:
@@ -154,5 +155,5 @@ class World:
         rows = self.feature_map.transform(table.rows(held))
         random = generator(self.scenario.seed, "pooled", trial=self.spec.split)
         predict = fit_classifier(rows, table.labels[held], self.scenario.parties.classifier, random)
-        metrics = label_metrics(self.test, predict(self.test.rows)[:, None])
+        metrics = hit_metrics(self.test, (predict(self.test.rows) == self.test.labels)[:, None])
         return {metric: float(values[0]) for metric, values in metrics.items()}

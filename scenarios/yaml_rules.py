@@ -1,8 +1,8 @@
 """YAML as scenario files mean it: the scalars of YAML 1.2, no duplicate keys, and the line of every key.
 
-PyYAML reads by the older rules, where `1e-5` is text, `on` is true, `1:30` is 90 and `0123` is 83. Here numbers
-are decimal, only `true` and `false` are booleans, and whatever is not plainly a number is text. The writer uses
-the same rules, so what it writes is read back as the same values.
+PyYAML reads by the older rules, where `1e-5` is text, `on` is true, `1:30` is 90 and `0123` is 83. Here
+numbers are decimal, only `true` and `false` are booleans, and whatever is not plainly a number is text. The
+writer quotes a text that either rules would take for something else.
 """
 
 from __future__ import annotations
@@ -48,18 +48,17 @@ _RESOLVERS = [  # tag, pattern of the plain scalars, their possible first charac
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes nodes; `_Builder` makes the values."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}
+    """Composes nodes by the newer rules alone; `_Builder` makes the values."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes a text that the older or the newer rules would take for something else; writes no aliases."""
+    """Knows the older rules and, from below, the newer ones; writes no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
+_Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in _RESOLVERS:
     for _class in (_Loader, _Dumper):
         _class.add_implicit_resolver(_PREFIX + _tag, re.compile(f"^(?:{_pattern})$"), _first)
@@ -85,12 +84,14 @@ class _Builder:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
+            items = []
             for i, item in enumerate(node.value):
                 self.lines[(*path, i)] = _line(item)
-            return [self.build(item, (*path, i)) for i, item in enumerate(node.value)]
+                items.append(self.build(item, (*path, i)))
+            return items
         return self._scalar(node)
 
-    def _scalar(self, node: yaml.ScalarNode) -> Any:
+    def _scalar(self, node: yaml.Node) -> Any:
         tag = node.tag.removeprefix(_PREFIX)
         if tag not in _CONSTRUCTORS:
             raise self.fail(node, f"the tag {tag} is not allowed; write a plain value")
@@ -116,9 +117,9 @@ class _Builder:
 def parse(text: str, origin: str) -> tuple[Any, dict[KeyPath, int]]:
     """The value of one YAML document and the line (from 1) of every key and list item in it.
 
-    `origin` is the file's name, for messages. Values are dict, list, str, int, float, bool and None. Raises
-    `InputError` (`origin:line: ...`) for malformed YAML, duplicate keys, keys that are not text, tags, several
-    documents, and texts that are too large or too deep.
+    `origin` is the file's name, for messages. Values are dict, list, str, int, float, bool and
+    None. Raises `InputError` (`origin:line: ...`) for malformed YAML, duplicate keys, keys that are not text,
+    tags, several documents, and texts that are too large or too deep.
     """
     if len(text) > LARGEST_TEXT:
         raise InputError(f"{origin}: longer than {LARGEST_TEXT} characters; this is not a scenario file")
@@ -139,7 +140,12 @@ def parse(text: str, origin: str) -> tuple[Any, dict[KeyPath, int]]:
 def dump(value: Any, flow: bool | None = None) -> str:
     """YAML text of plain values, never wrapped; `flow=True` writes `{a: 1}` and `[1, 2]` on one line."""
     text: str = yaml.dump(
-        value, Dumper=_Dumper, sort_keys=False, default_flow_style=flow, width=float("inf"), allow_unicode=True
+        value,
+        Dumper=_Dumper,
+        sort_keys=False,
+        default_flow_style=flow,
+        width=float("inf"),
+        allow_unicode=True,
     )
     return text.removesuffix("...\n")
 

@@ -11,14 +11,20 @@ from scenarios.commands.options import ScenarioName, Settings
 
 
 def show(scenario: ScenarioName, settings: Settings = []) -> None:  # noqa: B006 - typer copies it
-    """Print a scenario with every default written out, as YAML that can be run."""
+    """Print a scenario with every default written out, as YAML that can be run.
+
+    SCENARIO is a file, or the name of a library scenario.
+    """
     from scenarios.schema import resolve, to_yaml
 
     typer.echo(to_yaml(resolve(scenario, settings)), nl=False)
 
 
 def validate(scenario: ScenarioName, settings: Settings = []) -> None:  # noqa: B006 - typer copies it
-    """Check a scenario without reading data, and say how much it asks for."""
+    """Check a scenario without reading data, and say how much it asks for.
+
+    SCENARIO is a file, or the name of a library scenario.
+    """
     from scenarios.protocol_options import BASELINES
     from scenarios.schema import resolve
     from scenarios.sweep import expand, swept_columns, variants
@@ -59,7 +65,9 @@ def list_choices() -> None:
         ],
     )
     mechanisms = ((command.name or "", command.callback) for command in privacy_app.registered_commands)
-    _section("mechanisms (federation privacy)", ((name, _first_line(call.__doc__)) for name, call in mechanisms))
+    _section(
+        "mechanisms (federation privacy)", ((name, _first_line(call.__doc__)) for name, call in mechanisms)
+    )
 
 
 def schema() -> None:
@@ -67,7 +75,9 @@ def schema() -> None:
     from scenarios.schema import Scenario
 
     declared = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
-    declared["required"] = [key for key in declared["required"] if key != "name"]  # the file's name is the default
+    declared["required"] = [
+        key for key in declared["required"] if key != "name"
+    ]  # the file's name is the default
     typer.echo(json.dumps(declared, indent=2))
 
 

@@ -13,7 +13,9 @@ ScenarioName = Annotated[
 Settings = Annotated[
     list[str],
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Override a key of the scenario, such as trials.splits=2; repeatable."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key of the scenario, such as trials.splits=2; repeatable.",
     ),
 ]
 DataDirectory = Annotated[

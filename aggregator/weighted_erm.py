@@ -1,0 +1,71 @@
+"""The aggregator's learner as a scikit-learn classifier, for use outside the framework; it adds no noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from federation.errors import InputError
+from federation.numerics.erm import gradient_floor, minimise
+
+
+class WeightedERM(ClassifierMixin, BaseEstimator):
+    """Regularised logistic (2 classes) or softmax risk of label shares, without intercept (Hamm, Eq. 19; App. B).
+
+    Minimises mean_i sum_k alpha_ik loss(w, x_i, k) + lam/2 |w|^2 to a certified gradient norm. Append a constant
+    feature where an intercept is wanted, so that it is regularised too.
+
+    regularisation: lam > 0. gradient_tolerance: the certified norm; raised to the floating-point floor of the rows.
+    After fitting: `classes_`, and `weights_` (d,) for two classes, (C, d) for more.
+    """
+
+    def __init__(self, regularisation: float = 1e-4, gradient_tolerance: float = 1e-8) -> None:
+        self.regularisation = regularisation
+        self.gradient_tolerance = gradient_tolerance
+
+    def fit(self, X: Any, y: Any) -> WeightedERM:
+        """Fit to rows X (N, d) and one label per row. Raises `ValueError` for fewer than two classes."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError("WeightedERM needs two or more classes, got 1 class")
+        return self._minimise(X, np.eye(len(classes))[codes], classes)
+
+    def fit_shares(self, X: Any, shares: Any, classes: Any) -> WeightedERM:
+        """Fit to rows X (N, d) and label shares (N, C) on the simplex, column k for classes[k].
+
+        Raises `InputError` when shapes differ or a row of shares is not a distribution.
+        """
+        X = validate_data(self, X, dtype=np.float64)
+        shares, classes = np.asarray(shares, dtype=np.float64), np.asarray(classes)
+        if shares.shape != (len(X), len(classes)) or len(classes) < 2:
+            raise InputError(f"shares must have shape ({len(X)}, {len(classes)}), 2 classes or more, got {shares.shape}")
+        if not ((shares >= 0).all() and np.allclose(shares.sum(axis=1), 1, atol=1e-9)):
+            raise InputError("each row of shares must be >= 0 and sum to 1; normalise the votes")
+        return self._minimise(X, shares, classes)
+
+    def _minimise(self, rows: np.ndarray, shares: np.ndarray, classes: np.ndarray) -> WeightedERM:
+        largest = float(np.sqrt(np.einsum("nd,nd->n", rows, rows).max()))
+        tolerance = max(self.gradient_tolerance, 2 * gradient_floor(self.regularisation, largest))
+        mu = shares.T @ rows / len(rows)
+        statistic = mu[1] if len(classes) == 2 else mu
+        self.classes_ = classes
+        self.weights_ = minimise(rows, statistic, self.regularisation, gradient_tolerance=tolerance).weights
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: (n,) of the second class for two classes, (n, C) for more."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return X @ self.weights_.T
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable class of each row, the smallest on ties."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]

@@ -1,0 +1,40 @@
+"""Small protocols for tests of scenario files, independent of the real ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from federation.errors import InputError
+
+
+@dataclass(frozen=True)
+class Vote:
+    """Options of many types."""
+
+    unrelated: ClassVar[int] = 3
+
+    perturb: Literal["statistic", "output"] = "statistic"
+    sensitivity: Literal["published", "tight"] | None = None
+    noise: Literal["pure", "off"] = "pure"
+    relabel: Literal["on", "off"] = "on"
+    regularisation: float | None = None
+    rounds: int = 3
+    fast: bool = False
+    bins: tuple[int, ...] = (1, 2)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.regularisation is not None and self.regularisation <= 0:
+            raise InputError(f"regularisation must be a positive number, got {self.regularisation}")
+
+
+@dataclass(frozen=True)
+class Count:
+    """One option without a default, one with a factory."""
+
+    size: int
+    words: list[str] = field(default_factory=lambda: ["a"])
+
+
+KINDS: dict[str, Any] = {"count": Count, "soft_vote": Vote}

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from federation.errors import BudgetExceededError, QuorumError
+from scenarios import cli
+from scenarios.commands import run as run_module
+from scenarios.schema import resolve
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("numpy", "scipy", "flwr", "ray", "sklearn", "matplotlib", "pydantic", "yaml", "jinja2")
+
+
+def _call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["federation", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    return int(caught.value.code or 0)
+
+
+def _python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["run"], ["show"], ["validate"], ["list"], ["schema"], ["audit"], ["privacy"]]
+)
+def test_help_imports_nothing_heavy(command: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "from scenarios.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit as exit:\n    assert exit.code == 0, exit.code\n"
+        f"heavy = [name for name in {HEAVY} if name in sys.modules]\n"
+        "print('HEAVY', heavy)"
+    )
+    done = _python(code, *command, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "Usage: federation" in done.stdout
+    assert done.stdout.splitlines()[-1] == "HEAVY []"
+
+
+def test_help_lists_every_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _call(monkeypatch, "--help") == 0
+    text = capsys.readouterr().out
+    for command in ("run", "show", "validate", "list", "schema", "audit", "privacy"):
+        assert f" {command} " in text
+
+
+def test_show_prints_what_resolves_to_the_same_scenario(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert _call(monkeypatch, "show", "quickstart", "--set", "trials.splits=2", "--set", "seed=5") == 0
+    path = tmp_path / "shown.yaml"
+    path.write_text(capsys.readouterr().out)
+    shown = resolve(path)
+    assert shown == resolve("quickstart", ["trials.splits=2", "seed=5"])
+    assert (shown.trials.splits, shown.seed) == (2, 5)
+
+
+def test_validate_counts_what_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "data: {source: digits}\nparties: {count: [10, 20]}\nprivacy: {epsilon: [1, 2, 3]}\n"
+        "trials: {splits: 4, noise: 5}\nprotocols: [{kind: soft_vote, noise: [pure, gaussian]}, {kind: pooled}]\n"
+    )
+    assert _call(monkeypatch, "validate", str(path)) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "OK: mine",
+        "sweep: parties.count, protocols.noise",
+        "worlds: 8 (2 settings x 4 splits)",
+        "variants: 3 (soft_vote, soft_vote-gaussian, pooled)",
+        "releases: 240 (8 worlds x 2 private variants x 3 epsilons x 5 noise draws)",
+    ]
+
+
+def test_every_library_scenario_is_valid(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in sorted((ROOT / "scenarios" / "library").glob("*.yaml")):
+        assert _call(monkeypatch, "validate", path.stem) == 0
+        assert capsys.readouterr().out.startswith(f"OK: {path.stem}\n")
+
+
+def test_list_shows_every_kind_of_choice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _call(monkeypatch, "list") == 0
+    lines = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert {"quickstart", "digits", "soft_vote", "majority_vote", "pooled", "logistic", "gaussian"} <= set(
+        lines
+    )
+
+
+def test_schema_prints_a_json_schema_in_which_the_name_is_optional(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _call(monkeypatch, "schema") == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["required"] == ["data", "parties", "privacy"]
+    kinds = [
+        option["properties"]["kind"]["const"]
+        for option in schema["properties"]["protocols"]["items"]["oneOf"]
+    ]
+    assert {"soft_vote", "pooled"} <= set(kinds)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["validate", "quickstrt"], "did you mean 'quickstart'?"),
+        (
+            ["validate", "quickstart", "--set", "parties.coutn=1"],
+            "--set parties.coutn=1: parties.coutn: unknown key",
+        ),
+        (["run", "quickstart", "--set", "privacy.epsilon=-1"], "privacy.epsilon: must be greater than 0"),
+        (["run"], "Missing argument"),
+        (["run", "quickstart", "--engine", "rya"], "'rya' is not one of"),
+        (["rum"], "No such command 'rum'"),
+    ],
+)
+def test_bad_input_ends_with_one_line_and_code_2(
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _call(monkeypatch, *arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("error: ")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (BudgetExceededError("too much"), 3, "error: too much\n"),
+        (QuorumError("too few"), 4, "error: too few\n"),
+        (KeyboardInterrupt(), 130, "error: interrupted\n"),
+        (
+            ValueError("odd\nthing"),
+            1,
+            "error: unexpected ValueError: odd thing; run with FEDERATION_DEBUG=1 for the traceback\n",
+        ),
+    ],
+)
+def test_failures_end_with_their_code(
+    error: BaseException,
+    code: int,
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*args: Any, **options: Any) -> None:
+        raise error
+
+    monkeypatch.delenv("FEDERATION_DEBUG", raising=False)
+    monkeypatch.setattr(run_module, "run_command", fail)
+    assert _call(monkeypatch, "run", "quickstart") == code
+    assert capsys.readouterr().err.lstrip("\n") == text
+
+
+def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **options: Any) -> None:
+        raise ValueError("odd")
+
+    monkeypatch.setenv("FEDERATION_DEBUG", "1")
+    monkeypatch.setattr(run_module, "run_command", fail)
+    monkeypatch.setattr(sys, "argv", ["federation", "run", "quickstart"])
+    with pytest.raises(ValueError, match="odd"):
+        cli.main()
+
+
+def test_run_hands_its_options_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    calls: list[tuple[Any, dict[str, Any]]] = []
+    monkeypatch.setattr(run_module, "run_command", lambda *args, **options: calls.append((args, options)))
+    assert _call(monkeypatch, "run", "s.yaml") == 0
+    arguments = ["--out", str(tmp_path), "--set", "seed=2", "--set", "name=x", "--engine", "ray"]
+    flags = ["--data-dir", "d", "--resume", "--dry-run", "--keep-models", "--json"]
+    assert _call(monkeypatch, "run", "s.yaml", *arguments, *flags) == 0
+    plain = dict.fromkeys(("resume", "dry_run", "keep_models", "as_json"), False)
+    assert calls[0] == (("s.yaml",), {"out": None, "overrides": [], "data_dir": None, **plain})
+    assert calls[1] == (
+        ("s.yaml",),
+        {
+            "out": tmp_path,
+            "overrides": ["seed=2", "name=x", "engine.kind=ray"],
+            "data_dir": Path("d"),
+            **dict.fromkeys(plain, True),
+        },
+    )
+
+
+def test_the_package_offers_run_without_loading_it() -> None:
+    done = _python(
+        "import sys, scenarios\n"
+        "assert 'numpy' not in sys.modules\n"
+        "from scenarios import run\n"
+        "assert callable(run)\n"
+        "try:\n    scenarios.rum\n"
+        "except AttributeError as error:\n    print(error)"
+    )
+    assert done.stdout == "module 'scenarios' has no attribute 'rum'\n", done.stderr

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from fake_protocols import KINDS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from federation import registry
+from federation.errors import InputError
+from scenarios.problems import problems
+from scenarios.protocol_options import Protocol, is_default, kinds, variant_name
+
+pytestmark = pytest.mark.usefixtures("protocols")
+
+
+def _problems(entry: Any) -> dict[str, str]:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(Protocol).validate_python(entry)
+    return {".".join(map(str, path)): text for path, text in problems(caught.value)}
+
+
+def test_defaults_are_filled_in_and_baselines_take_no_options() -> None:
+    protocol = Protocol.parse({"kind": "soft_vote", "rounds": 5})
+    assert protocol.options == {
+        "perturb": "statistic", "sensitivity": None, "noise": "pure", "relabel": "on", "regularisation": None,
+        "rounds": 5, "fast": False, "bins": (1, 2), "note": "",
+    }  # fmt: skip
+    assert Protocol.parse({"kind": "pooled"}).options == {}
+    assert kinds() == ["count", "soft_vote", "pooled", "individual"]
+    assert _problems({"kind": "pooled", "noise": "off"}) == {"noise": "unknown key; allowed: kind"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"kind": "soft_voet"}, {"kind": "did you mean 'soft_vote'?"}),
+        ({"noise": "off"}, {"kind": "missing"}),
+        ("pooled", {"": "must be a section such as {kind: soft_vote}, got the text"}),
+        ({"kind": "count"}, {"size": "missing"}),
+        ({"kind": "soft_vote", "noise": "pur"}, {"noise": "must be one of pure, off, got the text \"pur\"; did you mean 'pure'?"}),
+        ({"kind": "soft_vote", "rounds": "5"}, {"rounds": 'must be a whole number, got the text "5"'}),
+        ({"kind": "soft_vote", "rounds": True}, {"rounds": "must be a whole number, got true"}),
+        ({"kind": "soft_vote", "rounds": 2.0}, {"rounds": "must be a whole number, got 2.0"}),
+        ({"kind": "soft_vote", "fast": 1}, {"fast": "must be true or false, got 1"}),
+        ({"kind": "soft_vote", "bins": [1, "x"]}, {"bins.1": "must be a whole number"}),
+        ({"kind": "soft_vote", "regularisation": [1, "x", "y"]}, {"regularisation.1": "number", "regularisation.2": "number"}),
+        ({"kind": "soft_vote", "rounds": []}, {"rounds": "must not be empty"}),
+        ({"kind": "soft_vote", "regularisation": [1, -1.0]}, {"": "regularisation must be a positive number, got -1.0"}),
+        ({"kind": "soft_vote", "unrelated": 4, "nois": "off"}, {"unrelated": "unknown key", "nois": "did you mean 'noise'?"}),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_named(entry: Any, expected: dict[str, str]) -> None:
+    found = _problems(entry)
+    assert found.keys() == expected.keys()
+    for path, text in expected.items():
+        assert text in found[path]
+
+
+def test_lists_sweep_scalars_but_not_options_that_are_lists() -> None:
+    protocol = Protocol.parse(
+        {"kind": "soft_vote", "bins": [3, 4], "rounds": [1, 2], "noise": ["off", "pure"]}
+    )
+    assert protocol.options["bins"] == [3, 4]
+    assert protocol.sweeps == {"noise": ("off", "pure"), "rounds": (1, 2)}
+    assert [swept for _, swept in protocol.choices()] == [
+        {"noise": noise, "rounds": rounds} for noise in ("off", "pure") for rounds in (1, 2)
+    ]
+    assert Protocol.parse(protocol.to_plain()) == protocol
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "soft_vote"),
+        ({"perturb": "output", "sensitivity": "published"}, "soft_vote-output-published"),
+        ({"regularisation": 1e-4, "perturb": "output"}, "soft_vote-output-regularisation=0.0001"),
+        ({"regularisation": 10}, "soft_vote-regularisation=10"),
+        ({"regularisation": 1e20}, "soft_vote-regularisation=1e20"),
+        ({"noise": "off"}, "soft_vote-noise=off"),  # `relabel` has that value too
+        ({"fast": True, "bins": [3, 4], "note": "a/b c"}, "soft_vote-fast=true-bins=3_4-note=a_b_c"),
+        ({"rounds": 3, "noise": "pure"}, "soft_vote"),
+    ],
+)
+def test_names_say_what_differs_from_the_defaults(options: dict[str, Any], name: str) -> None:
+    protocol = Protocol.parse({"kind": "soft_vote", **options})
+    assert variant_name("soft_vote", protocol.options) == name
+    assert is_default("soft_vote", protocol.options) == (name == "soft_vote")
+
+
+def test_an_option_without_a_default_is_always_named() -> None:
+    assert variant_name("count", Protocol.parse({"kind": "count", "size": 2}).options) == "count-size=2"
+
+
+_OPTIONS = st.fixed_dictionaries(
+    {
+        "perturb": st.sampled_from(["statistic", "output"]),
+        "sensitivity": st.sampled_from(["published", "tight", None]),
+        "noise": st.sampled_from(["pure", "off"]),
+        "relabel": st.sampled_from(["on", "off"]),
+        "regularisation": st.none() | st.floats(1e-300, 1e300),
+        "rounds": st.integers(),
+        "fast": st.booleans(),
+    }
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(_OPTIONS, _OPTIONS)
+def test_names_are_folder_names_and_tell_variants_apart(a: dict[str, Any], b: dict[str, Any]) -> None:
+    full = [{**a, "bins": (1, 2), "note": ""}, {**b, "bins": (1, 2), "note": ""}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "protocol", KINDS.__getitem__)
+        names = [variant_name("soft_vote", options) for options in full]
+    assert (names[0] == names[1]) == (full[0] == full[1])
+    assert all(re.fullmatch(r"[A-Za-z0-9._=-]+", name) for name in names)
+
+
+def test_a_protocol_that_is_no_dataclass_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "soft_vote", object)
+    with pytest.raises(InputError, match="not a dataclass"):
+        Protocol.parse({"kind": "soft_vote"})

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from federation.errors import InputError
+from scenarios.schema import Scenario, resolve, to_yaml
+from scenarios.yaml_rules import parse
+
+pytestmark = pytest.mark.usefixtures("protocols")
+
+MINIMAL: dict[str, Any] = {"data": {"source": "digits"}, "parties": {"count": 50}, "privacy": {"epsilon": 1}}
+
+
+def _lines(*overrides: str, source: Any = MINIMAL) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        resolve(source, overrides)
+    assert caught.value.exit_code == 2
+    return str(caught.value).splitlines()
+
+
+def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "my.csv").write_text("x,target\n1,a\n")
+    path = tmp_path / "first try.yaml"
+    path.write_text("data: {source: my.csv, label: target}\nparties: {count: 50}\nprivacy: {epsilon: 1}\n")
+    scenario = resolve(path)
+    assert scenario.name == "first-try"
+    assert scenario.data.source == str(tmp_path / "my.csv")
+    assert (scenario.data.label, scenario.data.auxiliary, scenario.data.test) == ("target", 0.25, 0.2)
+    assert scenario.data.features == ("scale", {"whiten": 10}, "constant", "unit_norm")
+    assert (scenario.parties.rows, scenario.parties.partition, scenario.parties.quorum) == (None, "iid", 0.5)
+    assert scenario.parties.classifier == {"name": "logistic", "parameters": {"regularisation": 1e-4}}
+    assert [protocol.kind for protocol in scenario.protocols] == ["soft_vote"]
+    assert (scenario.privacy.epsilon, scenario.privacy.delta, scenario.privacy.budget) == ((1.0,), 1e-6, None)
+    assert (scenario.trials.splits, scenario.trials.noise, scenario.seed) == (5, 5, 1)
+    assert scenario.engine.kind == "inline"
+    assert scenario.engine.workers is scenario.engine.parties_per_node is scenario.engine.timeout is None
+
+
+def test_sources_are_found_beside_the_file_or_where_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    for folder in (there, here):
+        folder.mkdir()
+        (folder / "rows.csv").write_text("")
+    monkeypatch.chdir(here)
+    path = there / "s.yaml"
+    path.write_text(
+        "data: {source: [rows.csv, absent.csv, digits], label: y}\nparties: {count: 5}\nprivacy: {epsilon: 1}\n"
+    )
+    assert resolve(path).data.source == (str(there / "rows.csv"), "absent.csv", "digits")
+    assert resolve(path, ["data.source=rows.csv"]).data.source == str(here / "rows.csv")
+
+
+@pytest.mark.parametrize(
+    ("override", "line"),
+    [
+        ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, classifier, quorum; did you mean 'count'?"),
+        ("trails.splits=3", "trails: unknown key; allowed: name, description, data, parties, protocols, privacy, trials, engine, seed; did you mean 'trials'?"),
+        ("privacy.budget.epsilom=3", "privacy.budget.epsilom: unknown key; allowed: epsilon, delta; did you mean 'epsilon'?"),
+        ('parties.count="5"', 'parties.count: must be a whole number, got the text "5"'),
+        ("parties.count=1_000", 'parties.count: must be a whole number, got the text "1_000"'),
+        ("parties.count=5.0", "parties.count: must be a whole number, got 5.0"),
+        ("parties.count=true", "parties.count: must be a whole number, got true"),
+        ("parties.count=0", "parties.count: must be at least 1, got 0"),
+        ("parties.rows=[1, 0]", "parties.rows.1: must be at least 1, got 0"),
+        ("parties.rows=[]", "parties.rows: must not be empty, got []"),
+        ("parties.rows=[2, 2]", "parties.rows: must not list a value twice, got [2, 2]"),
+        ("parties.quorum=1.5", "parties.quorum: must be at most 1, got 1.5"),
+        ("parties.quorum=true", "parties.quorum: must be a number, got true"),
+        ("parties.partition=idd", 'parties.partition: must be iid or {by: COLUMN}, got the text "idd"'),
+        ("parties.count=null", "parties: count is missing; the iid partition needs the number of parties"),
+        ("parties.classifier.logistic.regularisation=0", "parties.classifier.logistic.regularisation: must be a finite number greater than 0, got 0"),
+        ("parties.classifier.logistic.c=1", "parties.classifier.logistic.c: unknown key; allowed: regularisation"),
+        ("parties.classifier=3", "parties.classifier: must be a name or a section such as {logistic: {regularisation: 1.0e-4}}, got 3"),
+        ("data.source=digitz", "data.source: must be digits, "),
+        ("data.source=x.csv", "data: label is missing; a csv file needs the name of the column of the class names"),
+        ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, got 1.0"),
+        ("data.test=offical", "data.test: must be official, a count of rows"),
+        ("data.features.0=whiten", "data.features.0: must be one of scale, "),
+        ("data.features=[{pca: 0}]", "data.features.0: must be one of scale, "),
+        ("data.classes=[a]", "data.classes: must be two or more distinct class names, got [a]"),
+        ("privacy.epsilon=0", "privacy.epsilon: must be greater than 0, got 0"),
+        ("privacy.epsilon=[1, -1]", "privacy.epsilon.1: must be greater than 0, got -1"),
+        ("privacy.epsilon=.inf", "privacy.epsilon: must be a finite number, got .inf"),
+        ("privacy.epsilon=.nan", "privacy.epsilon: must be a finite number, got .nan"),
+        ("privacy.epsilon=inf", 'privacy.epsilon: must be a number, got the text "inf"'),
+        ("privacy.epsilon=[]", "privacy.epsilon: must not be empty, got []"),
+        ("privacy.delta=0", "privacy.delta: must be greater than 0, got 0"),
+        ("privacy.budget=3", "privacy.budget: must be a section with keys from epsilon, delta, got 3"),
+        ("trials.noise=0", "trials.noise: must be at least 1, got 0"),
+        ("trials=[1]", "trials: must be a section with keys from splits, noise, got [1]"),
+        ("engine.kind=rya", "engine.kind: must be one of inline, ray, got the text \"rya\"; did you mean 'ray'?"),
+        ("engine.workers=0", "engine.workers: must be auto or a whole number from 1, got 0"),
+        ("engine.address=auto", "engine: address is for kind: ray; remove it or change kind"),
+        ("seed=-1", "seed: must be at least 0, got -1"),
+        ("seed=9223372036854775808", "seed: must be less than 9223372036854775808, got 9223372036854775808"),
+        ("name=a/b", "name: must consist of letters"),
+        ("name=..", "name: must consist of letters"),
+        ("protocols=[]", "protocols: must not be empty, got []"),
+        ("protocols=[{kind: pooled}, {kind: pooled}]", "protocols: entries 0 and 1 (from 0) both ask for 'pooled'; remove one"),
+        ("protocols=[{kind: soft_vote, perturb: outptu}]", "protocols.0.perturb: must be one of statistic, output"),
+        ("protocols=[{kind: soft_vote, regularisation: 0.0}]", "protocols.0: regularisation must be a positive number, got 0.0"),
+    ],
+)  # fmt: skip
+def test_one_line_says_what_is_wrong(override: str, line: str) -> None:
+    lines = _lines(override)
+    assert len(lines) == 1
+    assert lines[0].startswith(
+        f"--set {override}: {line}" if not line.startswith("parties: ") else f"scenario: {line}"
+    )
+
+
+def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(
+        "seed: x\n"
+        "data:\n"
+        "  sourc: digits\n"
+        "parties: {count: no}\n"
+        "protocols:\n"
+        "  - {kind: soft_vote, rounds: x,\n"
+        "     fast: 3}\n"
+        "  - {kind: pooled}\n"
+        "  - 3\n"
+        "privacy: {}\n"
+    )
+    lines = _lines("trials.splits=0", source=path)
+    assert [line.removeprefix(f"{path}").split(" must")[0].split(" missing")[0] for line in lines] == [
+        ":1: seed:",
+        ":2: data.source:",
+        ":3: data.sourc: unknown key; allowed: source, label, classes, auxiliary, test, features; "
+        "did you mean 'source'?",
+        ":4: parties.count:",
+        ":6: protocols.0.rounds:",
+        ":7: protocols.0.fast:",
+        ":9: protocols.2:",
+        ":10: privacy.epsilon:",
+        "--set trials.splits=0: trials.splits:",
+    ]
+    assert _lines(source={})[0] == "scenario: data: missing; it has no default"
+
+
+def test_groups_make_the_count_optional() -> None:
+    scenario = resolve(MINIMAL, ["parties.count=null", "parties.partition={by: subject}"])
+    assert (scenario.parties.count, scenario.parties.partition) == (None, {"by": "subject"})
+
+
+def test_scikit_learn_classifiers_are_checked_by_name_and_parameter() -> None:
+    scenario = resolve(MINIMAL, ["parties.classifier.KNeighborsClassifier.n_neighbors=1"])
+    assert scenario.parties.classifier == {"name": "KNeighborsClassifier", "parameters": {"n_neighbors": 1}}
+    assert "did you mean 'KNeighborsClassifier'?" in _lines("parties.classifier=KNeighborClassifier")[0]
+    assert "n_neighbors" in _lines("parties.classifier={KNeighborsClassifier: {n_neighbours: 1}}")[0]
+
+
+def test_a_list_of_classifiers_holds_one_regularisation_each() -> None:
+    assert (
+        "must be one number"
+        in _lines("parties.classifier=[{logistic: {regularisation: [1, 2]}}, GaussianNB]")[0]
+    )
+
+
+def test_a_scenario_cannot_be_changed() -> None:
+    scenario = resolve(MINIMAL)
+    with pytest.raises(ValidationError):
+        scenario.seed = 2  # type: ignore[misc]
+
+
+_OVERRIDES = st.lists(
+    st.sampled_from([
+        "parties.count=[1, 10]", "parties.rows=[3, null]", "parties.partition={by: a b}", "data.label=on",
+        "data.auxiliary=[0.1, 100]", "data.test=official", "data.features=[]", "data.classes=[0, yes]",
+        "data.features=[{pca: 3}, max_norm]", "data.source=[digits, har]", "privacy.budget={epsilon: 1, delta: 0}",
+        "parties.classifier=[logistic, {GaussianNB: {var_smoothing: 1e-9}}]", "privacy.epsilon=[1, 0.5]",
+        "protocols=[{kind: soft_vote, rounds: [1, 2], bins: [5]}, {kind: count, size: 1}, {kind: individual}]",
+        "engine={kind: ray, workers: 3, address: auto, timeout: 1.5}", "seed=0", "trials.noise=7",
+        "parties.classifier.logistic.regularisation=[1e-5, 1]", "name=1e5",
+    ]),
+    unique_by=lambda setting: setting.partition("=")[0].split(".logistic")[0],
+)  # fmt: skip
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(_OVERRIDES, st.text(max_size=20))
+def test_what_is_written_resolves_to_the_same_scenario(overrides: list[str], description: str) -> None:
+    scenario = _with_fakes({**MINIMAL, "description": description}, overrides)
+    value, lines = parse(to_yaml(scenario), "x")
+    assert _with_fakes(value) == scenario
+    assert _with_fakes(scenario.to_plain()) == scenario
+    assert ("privacy", "epsilon") in lines
+
+
+def _with_fakes(source: dict[str, Any], overrides: list[str] | None = None) -> Scenario:
+    return resolve(source, overrides or [])
+
+
+def test_every_key_is_explained_and_no_line_is_wrapped() -> None:
+    text = to_yaml(resolve(MINIMAL, ["description=" + "long " * 60]))
+    keys = [line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))]
+    comments = [line for line in text.splitlines() if line.lstrip().startswith("#")]
+    sections = [line for line in keys if line.endswith(":") and line != "protocols:"]
+    assert len(comments) == 1 + len(keys) - len(sections)
+
+
+def test_the_json_schema_accepts_what_files_may_say() -> None:
+    validate = pytest.importorskip("jsonschema").validate
+    schema = json.loads(json.dumps(Scenario.model_json_schema()))
+    good = [
+        "parties.count=[1, 2]",
+        "data.auxiliary=[1, 0.5]",
+        "protocols=[{kind: soft_vote, rounds: [1, 2]}]",
+    ]
+    validate({**resolve(MINIMAL, good).to_plain()}, schema)
+    error = pytest.importorskip("jsonschema").ValidationError
+    for path, value in [
+        ("parties", {"coutn": 1}),
+        ("protocols", [{"kind": "soft_vote", "noise": "x"}]),
+        ("seed", "1"),
+    ]:
+        with pytest.raises(error):
+            validate({**resolve(MINIMAL).to_plain(), path: value}, schema)

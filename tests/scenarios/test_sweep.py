@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scenarios.schema import resolve
+from scenarios.sweep import cell_id, expand, swept_columns, variants
+
+pytestmark = pytest.mark.usefixtures("protocols")
+
+MINIMAL: dict[str, Any] = {
+    "data": {"source": "digits"},
+    "parties": {"count": 50},
+    "privacy": {"epsilon": [1, 2]},
+}
+
+
+def test_without_lists_there_is_one_setting_and_epsilon_stays_inside_it() -> None:
+    scenario = resolve(MINIMAL)
+    (setting,) = expand(scenario)
+    assert setting.swept == {}
+    assert setting.scenario == scenario
+    assert swept_columns(scenario) == []
+
+
+def test_worlds_are_the_product_in_schema_order_last_key_fastest() -> None:
+    scenario = resolve(
+        MINIMAL,
+        [
+            "parties.classifier.logistic.regularisation=[1e-4, 1]",
+            "parties.rows=[3, null]",
+            "data.auxiliary=[0.5, 100]",
+            "protocols=[{kind: soft_vote, rounds: [1, 3]}, {kind: count, size: [1, 2]}, {kind: soft_vote, noise: off}]",
+        ],
+    )
+    points = expand(scenario)
+    assert [tuple(point.swept.values()) for point in points] == [
+        (auxiliary, rows, regularisation)
+        for auxiliary in (0.5, 100)
+        for rows in (3, None)
+        for regularisation in (1e-4, 1.0)
+    ]
+    for point in points:
+        assert point.scenario.data.auxiliary == point.swept["data.auxiliary"]
+        assert point.scenario.parties.rows == point.swept["parties.rows"]
+        parameters = point.scenario.parties.classifier["parameters"]
+        assert parameters["regularisation"] == point.swept["parties.classifier.logistic.regularisation"]
+        assert (point.scenario.parties.count, point.scenario.privacy.epsilon) == (50, (1.0, 2.0))
+        assert len(expand(point.scenario)) == 1
+        assert resolve(point.scenario.to_plain()) == point.scenario
+    assert swept_columns(scenario) == [
+        "data.auxiliary",
+        "parties.rows",
+        "parties.classifier.logistic.regularisation",
+        "protocols.rounds",
+        "protocols.size",
+    ]
+
+
+def test_sections_are_swept_as_readable_texts() -> None:
+    scenario = resolve(
+        MINIMAL,
+        [
+            "parties.partition=[iid, {by: subject}]",
+            "parties.classifier=[logistic, {GaussianNB: {var_smoothing: 1e-9}}]",
+        ],
+    )
+    assert [tuple(point.swept.values()) for point in expand(scenario)] == [
+        (partition, classifier)
+        for partition in ("iid", "by=subject")
+        for classifier in ("logistic(regularisation=0.0001)", "GaussianNB(var_smoothing=1e-09)")
+    ]
+
+
+def test_variants_carry_names_options_and_swept_columns() -> None:
+    entries = (
+        "protocols=[{kind: pooled}, {kind: soft_vote, perturb: output, sensitivity: published, "
+        "regularisation: [1e-4, 1]}, {kind: soft_vote, rounds: 3}, {kind: count, size: 1}]"
+    )
+    found = variants(resolve(MINIMAL, [entries]))
+    assert [(variant.name, variant.default) for variant in found] == [
+        ("pooled", False),
+        ("soft_vote-output-published-regularisation=0.0001", False),
+        ("soft_vote-output-published-regularisation=1", False),
+        ("soft_vote", True),
+        ("count-size=1", False),
+    ]
+    assert found[1].swept == {"protocols.regularisation": 1e-4}
+    assert found[1].options["regularisation"] == 1e-4
+    assert found[0].options == found[0].swept == found[3].swept == {}
+
+
+@pytest.mark.parametrize(
+    ("entries", "default"),
+    [
+        ("[{kind: count, size: 1}, {kind: soft_vote}]", None),
+        ("[{kind: individual}, {kind: soft_vote}]", "soft_vote"),
+        ("[{kind: soft_vote, noise: off}]", None),
+        ("[{kind: soft_vote, noise: [off, pure]}]", "soft_vote"),
+        ("[{kind: pooled}]", None),
+    ],
+)
+def test_at_most_one_variant_is_the_default(entries: str, default: str | None) -> None:
+    found = [
+        variant.name for variant in variants(resolve(MINIMAL, [f"protocols={entries}"])) if variant.default
+    ]
+    assert found == ([] if default is None else [default])
+
+
+def test_a_cell_is_named_by_what_its_results_depend_on() -> None:
+    def cell(*overrides: str, split: int = 0) -> str:
+        return cell_id(expand(resolve(MINIMAL, overrides))[0], split)
+
+    base = cell()
+    assert len(base) == 16
+    assert int(base, 16) >= 0
+    same = ["name=other", "description=x", "trials.splits=9", "engine.kind=ray", "engine.workers=3"]
+    assert {cell(override) for override in same} == {base}
+    # A point of a sweep is the same world as the scenario that holds its value alone.
+    assert cell("parties.count=[50, 60]") == base
+    different = [
+        "seed=2", "trials.noise=9", "parties.count=51", "data.test=0.3", "privacy.epsilon=1", "privacy.delta=1e-5",
+        "protocols=[{kind: pooled}]", "parties.classifier.logistic.regularisation=1", "data.features=[]",
+    ]  # fmt: skip
+    cells = [base, cell(split=1), *(cell(override) for override in different)]
+    assert len(set(cells)) == len(cells)

@@ -46,14 +46,10 @@ class ReleasedModels:
             "feature_map": steps,
             "guarantees": list(self.guarantees),
         }
+        contents: dict[str, Any] = {f"map.{name}": array for name, array in arrays.items()}
+        contents.update(weights=self.weights, epsilon=self.epsilons, description=np.array(json.dumps(description)))
         with path.open("wb") as file:
-            np.savez(
-                file,
-                weights=self.weights,
-                epsilon=self.epsilons,
-                description=np.array(json.dumps(description)),
-                **{f"map.{name}": array for name, array in arrays.items()},
-            )
+            np.savez(file, **contents)
 
     @classmethod
     def load(cls, path: Path) -> ReleasedModels:

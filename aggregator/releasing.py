@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from aggregator.perturbation import Perturbable
@@ -9,7 +11,7 @@ from aggregator.plan import WorldPlan
 from federation.guarantee import Adjacency, Assumption, Check, NoGuarantee, Unit
 from federation.ledger import Ledger
 from federation.messages import Release
-from federation.privacy.additive import calibrate
+from federation.privacy.additive import Noise, calibrate
 from federation.randomness import NoiseBits
 
 SEEDED = Assumption(
@@ -18,7 +20,9 @@ SEEDED = Assumption(
 )
 
 
-def release(plan: WorldPlan, variant: str, noise: str, perturbable: Perturbable, ledger: Ledger) -> list[Release]:
+def release(
+    plan: WorldPlan, variant: str, noise: Noise | Literal["off"], perturbable: Perturbable, ledger: Ledger
+) -> list[Release]:
     """One release per epsilon, each with `plan.draws` independent draws; `noise: off` gives a single one.
 
     The ledger is charged before the noise is drawn; it may raise `BudgetExceededError`.

@@ -43,9 +43,7 @@ class VoteTally:
         for label in range(classes):
             self.counts[:, label] += (votes == label).sum(axis=0, dtype=np.int32)
         self._answered[parties] = True
-        return {
-            int(party): cause for cause, bad in reversed(refused.items()) for party in submission.parties[bad]
-        }
+        return {int(party): cause for cause, bad in reversed(refused.items()) for party in submission.parties[bad]}
 
     def shares(self) -> np.ndarray:
         """Soft labels (N, C): the fraction of the declared parties that voted for each class (Hamm, Eq. 12).

@@ -44,7 +44,9 @@ class WeightedERM(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64)
         shares, classes = np.asarray(shares, dtype=np.float64), np.asarray(classes)
         if shares.shape != (len(X), len(classes)) or len(classes) < 2:
-            raise InputError(f"shares must have shape ({len(X)}, {len(classes)}), 2 classes or more, got {shares.shape}")
+            raise InputError(
+                f"shares must have shape ({len(X)}, {len(classes)}), 2 classes or more, got {shares.shape}"
+            )
         if not ((shares >= 0).all() and np.allclose(shares.sum(axis=1), 1, atol=1e-9)):
             raise InputError("each row of shares must be >= 0 and sum to 1; normalise the votes")
         return self._minimise(X, shares, classes)

@@ -44,9 +44,7 @@ def main() -> None:
             seconds = best_seconds(partial(sampler, bits, scale, DRAWS))
             print(f"{f'{name}, scale {scale}':40} {seconds:14.4f} {baseline:12.4f} {seconds / baseline:7.1f}")
     seconds = best_seconds(lambda: l2_gamma.sample(bits, 50, 1.0, DRAWS // 50))
-    print(
-        f"{'L2-Gamma, 50 dimensions, per number':40} {seconds:14.4f} {normal:12.4f} {seconds / normal:7.1f}"
-    )
+    print(f"{'L2-Gamma, 50 dimensions, per number':40} {seconds:14.4f} {normal:12.4f} {seconds / normal:7.1f}")
     kinds: tuple[Literal["pure", "gaussian"], ...] = ("pure", "gaussian")
     for noise in kinds:
         tune = partial(calibrate, noise, sensitivity=1.0, dimension=60, epsilon=1.0, delta=1e-6)

@@ -40,12 +40,8 @@ class OneHot:
     starts: np.ndarray
 
     def __post_init__(self) -> None:
-        _require(
-            self.columns.ndim == self.codes.ndim == self.starts.ndim == 1, self.kind, "arrays of one axis"
-        )
-        _require(
-            self.columns.dtype.kind in "iu" and self.starts.dtype.kind in "iu", self.kind, "integer indices"
-        )
+        _require(self.columns.ndim == self.codes.ndim == self.starts.ndim == 1, self.kind, "arrays of one axis")
+        _require(self.columns.dtype.kind in "iu" and self.starts.dtype.kind in "iu", self.kind, "integer indices")
         _require(len(set(self.columns.tolist())) == len(self.columns) > 0, self.kind, "distinct columns")
         bounds = self.starts.tolist()
         _require(
@@ -176,9 +172,7 @@ class ClipNorm:
 
 def _require(holds: bool, kind: str, expected: str) -> None:
     if not holds:
-        raise InputError(
-            f"the {kind} step of a feature map needs {expected}; fit the map again or fetch it again"
-        )
+        raise InputError(f"the {kind} step of a feature map needs {expected}; fit the map again or fetch it again")
 
 
 def finite_rows(rows: np.ndarray, what: str, columns: int | None = None) -> np.ndarray:

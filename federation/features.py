@@ -122,9 +122,7 @@ def _field_names(kind: type[Any]) -> list[str]:
     return [field.name for field in fields(kind)]
 
 
-def fit(
-    stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_columns: Sequence[int] = ()
-) -> FeatureMap:
+def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_columns: Sequence[int] = ()) -> FeatureMap:
     """The map that `stages` describe, fitted on public rows (N, d), which must be no party's private rows.
 
     Text columns (cells coded by `text_code`) first become indicators of the texts seen in `rows`. Then:
@@ -184,9 +182,7 @@ def mixed_units(rows: np.ndarray) -> bool:
     """Whether the columns of public rows (N, d) differ so much in range that they cannot share a unit."""
     ranges = np.ptp(rows, axis=0)
     ranges = ranges[ranges > 0]
-    return len(ranges) > 0 and bool(
-        ranges.max() > MIXED_UNITS_RATIO * np.quantile(ranges, 0.25, method="lower")
-    )
+    return len(ranges) > 0 and bool(ranges.max() > MIXED_UNITS_RATIO * np.quantile(ranges, 0.25, method="lower"))
 
 
 def _one_hot(rows: np.ndarray, text_columns: Sequence[int]) -> OneHot:

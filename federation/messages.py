@@ -39,8 +39,9 @@ class Field:
         """Boolean (P,): which parties' entries break the declared range."""
         flat = values.reshape(len(values), int(np.prod(self.shape)))
         if self.levels is not None:
-            return flat.max(axis=1, initial=0) >= self.levels
-        return ~((flat >= self.minimum) & (flat <= self.maximum)).all(axis=1)  # NaN compares false
+            return np.asarray(flat.max(axis=1, initial=0) >= self.levels)
+        inside = (flat >= self.minimum) & (flat <= self.maximum)  # NaN compares false
+        return np.asarray(~inside.all(axis=1))
 
 
 @dataclass(frozen=True)
@@ -129,9 +130,7 @@ def check_submission(question: Question, submission: Submission) -> None:
     if submission.kind != question.kind:
         raise InputError(f"expected an answer to '{question.kind}', got one to '{submission.kind}'")
     if set(submission.arrays) != set(fields):
-        raise InputError(
-            f"an answer to '{question.kind}' carries {sorted(fields)}, got {sorted(submission.arrays)}"
-        )
+        raise InputError(f"an answer to '{question.kind}' carries {sorted(fields)}, got {sorted(submission.arrays)}")
     parties = submission.parties
     if parties.ndim != 1 or parties.dtype.kind not in "iu" or (parties < 0).any():
         raise InputError(f"party ids must be a list of integers >= 0, got {parties.dtype} of shape {parties.shape}")

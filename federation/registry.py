@@ -22,8 +22,7 @@ def protocol(name: str) -> Any:
     entries = _entries("federation.protocols")
     if name not in entries:
         raise InputError(
-            f"protocol '{name}' is not known; allowed: {', '.join(sorted(entries))}"
-            + nearest_name(name, entries)
+            f"protocol '{name}' is not known; allowed: {', '.join(sorted(entries))}" + nearest_name(name, entries)
         )
     return entries[name].load()
 

@@ -21,9 +21,7 @@ class Archive:
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(f"{path} cannot be read as npz: {error}") from error
         if not isinstance(opened, np.lib.npyio.NpzFile):
-            raise InputError(
-                f"{path} holds one array, not an npz archive of named arrays; save with numpy.savez"
-            )
+            raise InputError(f"{path} holds one array, not an npz archive of named arrays; save with numpy.savez")
         self._opened = opened
 
     def __contains__(self, name: str) -> bool:
@@ -51,9 +49,7 @@ class Archive:
         tables = [self._numbers(name) for name in names]
         widths = {table.shape[1] for table in tables}
         if len(widths) > 1:
-            raise InputError(
-                f"{self.path}: {' and '.join(names)} must have equal columns, got {sorted(widths)}"
-            )
+            raise InputError(f"{self.path}: {' and '.join(names)} must have equal columns, got {sorted(widths)}")
         return tables
 
     def _numbers(self, name: str) -> np.ndarray:
@@ -81,7 +77,5 @@ class Archive:
             )
         missing = np.isnan(values) if values.dtype.kind == "f" else values == ""
         if values.dtype.kind in "fU" and missing.any():
-            raise InputError(
-                f"{self.path}: array '{name}', row {np.argmax(missing)} (counted from 0) is missing"
-            )
+            raise InputError(f"{self.path}: array '{name}', row {np.argmax(missing)} (counted from 0) is missing")
         return values

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from aggregator.perturbation import Perturbable
 from aggregator.worst_case import PARTIES, neighbours
-from federation.privacy.additive import calibrate
+from federation.privacy.additive import Noise, calibrate
 from federation.privacy.audit import AuditResult, audit
 from federation.randomness import NoiseBits
 from federation.registry import protocol
@@ -58,12 +58,14 @@ def audit_variant(variant: Variant, epsilon: float, delta: float) -> VariantAudi
     runs = RUNS_OF_A_SOLVER if variant.options.get("decoder") == "erm" else RUNS
     result = _audit(variant.name, pair, chosen.noise, epsilon, delta, runs)
     halved = [replace(side, sensitivity=side.sensitivity / 2) for side in pair]
-    return VariantAudit(variant.name, result, _audit(f"{variant.name}|half", halved, chosen.noise, epsilon, delta, runs))
+    return VariantAudit(
+        variant.name, result, _audit(f"{variant.name}|half", halved, chosen.noise, epsilon, delta, runs)
+    )
 
 
-def _audit(purpose: str, pair: list[Perturbable], noise: str, epsilon: float, delta: float, runs: int) -> AuditResult:
+def _audit(purpose: str, pair: list[Perturbable], noise: Noise, epsilon: float, delta: float, runs: int) -> AuditResult:
     mechanism = calibrate(
-        noise,  # type: ignore[arg-type]  # an option checked by its protocol
+        noise,
         sensitivity=pair[0].sensitivity,
         dimension=len(pair[0].value),
         epsilon=epsilon,
@@ -82,9 +84,7 @@ def _audit(purpose: str, pair: list[Perturbable], noise: str, epsilon: float, de
         return far - near
 
     claimed = 0.0 if mechanism.delta == 0 else delta
-    return audit(
-        sampler(0), sampler(1), gap, epsilon=epsilon, delta=claimed, runs=runs, confidence=CONFIDENCE
-    )
+    return audit(sampler(0), sampler(1), gap, epsilon=epsilon, delta=claimed, runs=runs, confidence=CONFIDENCE)
 
 
 def _record(finding: VariantAudit) -> dict[str, object]:

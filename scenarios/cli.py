@@ -23,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Federated multiparty learning under differential privacy.",
 )
-INTERRUPTED = 130
+INTERRUPTED = 130  # what typer makes of a KeyboardInterrupt
 
 
 class Engine(StrEnum):
@@ -54,18 +54,12 @@ def _options(
 @app.command()
 def run(
     scenario: ScenarioName,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Run directory; default: runs/NAME.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run directory; default: runs/NAME.")] = None,
     settings: Settings = [],  # noqa: B006 - typer copies it
     engine: Annotated[Engine | None, typer.Option("--engine", help="Short for --set engine.kind=...")] = None,
     data_dir: DataDirectory = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the finished worlds of the run.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done; train nothing.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the finished worlds of the run.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; train nothing.")] = False,
     keep_models: Annotated[
         bool, typer.Option("--keep-models", help="Keep the models of all variants, not of the default only.")
     ] = False,
@@ -119,6 +113,8 @@ def main() -> None:
 def _exit_code() -> int:
     try:
         code = app(prog_name="federation", standalone_mode=False)
+        if code == INTERRUPTED:
+            return _fail("interrupted; --resume goes on with a run", INTERRUPTED)
         return code if isinstance(code, int) else 0
     except FederationError as error:
         return _fail(str(error), error.exit_code)
@@ -127,8 +123,6 @@ def _exit_code() -> int:
         return error.exit_code
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
-    except (KeyboardInterrupt, click.exceptions.Abort):
-        return _fail("interrupted", INTERRUPTED)
     except Exception as error:
         if os.environ.get("FEDERATION_DEBUG"):
             raise

@@ -16,9 +16,7 @@ SUFFIXES = (".csv", ".npz")
 _MOST_CLASSES = 1000
 
 
-def read_table(
-    path: Path, label: str | None, group: str | None = None, classes: Sequence[str] | None = None
-) -> Table:
+def read_table(path: Path, label: str | None, group: str | None = None, classes: Sequence[str] | None = None) -> Table:
     """The labelled rows of a CSV or npz file.
 
     CSV: `label` names the column of the class names; all other columns but `group` are features, as numbers
@@ -50,9 +48,7 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> n
     if _suffix(path) == ".npz":
         rows = Archive(path).tables("X")[0].astype(np.float64)
         if rows.shape[1] != len(columns):
-            raise InputError(
-                f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}"
-            )
+            raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
         return rows
     return _features(read_sheet(path), columns, text)
 

@@ -64,9 +64,7 @@ class Document:
             at = ".".join(map(str, keys[:depth])) or "the scenario"
             if isinstance(section, list):
                 if not isinstance(key, int) or key >= len(section):
-                    raise InputError(
-                        f"{place}: {at} is a list with positions 0 to {len(section) - 1}, got '{key}'"
-                    )
+                    raise InputError(f"{place}: {at} is a list with positions 0 to {len(section) - 1}, got '{key}'")
             elif isinstance(section, dict):
                 key = keys[depth] = str(key)
             else:
@@ -75,6 +73,9 @@ class Document:
                 section[key] = value
                 break
             if isinstance(section, dict) and section.get(key) is None:
+                if isinstance(keys[depth + 1], int):
+                    at = ".".join(map(str, keys[: depth + 1]))
+                    raise InputError(f"{place}: {at} is not given, so it has no positions; set {at} itself")
                 section[key] = {}
             section = section[key]
         return tuple(keys)
@@ -83,9 +84,7 @@ class Document:
 def library() -> dict[str, Traversable]:
     """The scenarios that come with the package, by name, sorted."""
     folder = files("scenarios") / "library"
-    found = {
-        entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")
-    }
+    found = {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
     return dict(sorted(found.items()))
 
 
@@ -104,9 +103,7 @@ def load(source: str | Path | Mapping[str, Any]) -> Document:
         text, origin, stem, base = _read(path, list(known)), str(path), path.stem, path.parent.absolute()
     value, lines = parse(text, origin)
     if not isinstance(value, dict):
-        raise InputError(
-            f"{origin}: a scenario is a mapping with the keys data, parties, privacy; got {value!r:.60}"
-        )
+        raise InputError(f"{origin}: a scenario is a mapping with the keys data, parties, privacy; got {value!r:.60}")
     return Document(value, origin, stem, base, {path: f"{origin}:{line}" for path, line in lines.items()})
 
 
@@ -115,9 +112,7 @@ def _read(path: Path, known: Iterable[str]) -> str:
         with path.open(encoding="utf-8-sig") as file:
             return file.read(LARGEST_TEXT + 1)
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: not UTF-8 text (byte {error.start}); save the scenario as UTF-8"
-        ) from error
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start}); save the scenario as UTF-8") from error
     except FileNotFoundError:
         here = sorted(p.name for p in path.parent.glob("*") if p.suffix in _SUFFIXES)
         hint = nearest_name(path.name, here) or nearest_name(path.stem, known)
@@ -133,7 +128,5 @@ def _from_mapping(source: Mapping[str, Any]) -> Document:
     try:
         value = json.loads(json.dumps(dict(source)))
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"a scenario mapping may hold texts, numbers, lists and mappings only: {error}"
-        ) from error
+        raise InputError(f"a scenario mapping may hold texts, numbers, lists and mappings only: {error}") from error
     return Document(value, "scenario", "scenario", Path.cwd())

@@ -84,15 +84,11 @@ def cut(
     raise InputError(f"parties.partition must be iid or {{by: COLUMN}}, got {partition!r}")
 
 
-def _test_rows(
-    table: Table, test: str | int | float, seed: int | None, split: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _test_rows(table: Table, test: str | int | float, seed: int | None, split: int) -> tuple[np.ndarray, np.ndarray]:
     """(training rows, test rows)."""
     if test == "official":
         if table.official is None:
-            raise InputError(
-                f"data.test: '{table.name}' has no official test rows; give a count or a fraction"
-            )
+            raise InputError(f"data.test: '{table.name}' has no official test rows; give a count or a fraction")
         return table.official
     count = _size("data.test", test, len(table))
     shuffled = generator(seed, "test", trial=split).permutation(len(table))
@@ -137,9 +133,7 @@ def _group(table: Table, name: str) -> np.ndarray:
     return table.groups[name]
 
 
-def _chosen_groups(
-    present: np.ndarray, parties: int | None, name: str, seed: int | None, split: int
-) -> np.ndarray:
+def _chosen_groups(present: np.ndarray, parties: int | None, name: str, seed: int | None, split: int) -> np.ndarray:
     if parties is None or parties == len(present):
         return present
     if parties > len(present):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from scenarios.protocol_options import BASELINES
 from scenarios.runner import cells, check_budget, world_of
 from scenarios.schema import Scenario
-from scenarios.protocol_options import BASELINES
 
 
 def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:

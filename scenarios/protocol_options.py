@@ -10,6 +10,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
@@ -54,7 +55,7 @@ class Protocol:
         if kind not in names:
             text = f"must be {one_of(names)}, got {shown(kind)}{nearest_name(str(kind), names)}"
             refuse([(("kind",), refusal(text if "kind" in entry else MISSING), kind)])
-        return _Options(kind).parse(given)
+        return _options(kind).parse(given)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -63,10 +64,8 @@ class Protocol:
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {"oneOf": [_Options(kind).json_schema() for kind in kinds()]}
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"oneOf": [_options(kind).json_schema() for kind in kinds()]}
 
 
 def kinds() -> list[str]:
@@ -80,9 +79,10 @@ def variant_name(kind: str, options: Mapping[str, Any]) -> str:
     A literal is named by its value (`soft_vote-output-published`) unless another option has that value too;
     everything else as `name=value`.
     """
-    known = _Options(kind)
+    known = _options(kind)
     parts = [kind]
-    for name, value in options.items():
+    for name in known.types:
+        value = options[name]
         if name in known.defaults and known.defaults[name] == value:
             continue
         words = [word for other in known.types for word in known.words(other)]
@@ -93,16 +93,26 @@ def variant_name(kind: str, options: Mapping[str, Any]) -> str:
 
 def is_default(kind: str, options: Mapping[str, Any]) -> bool:
     """Whether every option has its default."""
-    return dict(options) == _Options(kind).defaults
+    return dict(options) == _options(kind).defaults
+
+
+def _options(kind: str) -> _Options:
+    return _known_options(kind, None if kind in BASELINES else registry.protocol(kind))
+
+
+@cache
+def _known_options(kind: str, options_type: Any) -> _Options:
+    return _Options(kind, options_type)
 
 
 class _Options:
-    """What the class of one protocol accepts."""
+    """What the class of one protocol accepts (None: no options). Values are kept as JSON has them."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, options_type: Any) -> None:
         self.kind = kind
-        self.type: Any = None if kind in BASELINES else registry.protocol(kind)
+        self.type = options_type
         self.types: dict[str, Any] = {}
+        self.adapters: dict[str, TypeAdapter[Any]] = {}
         self.defaults: dict[str, Any] = {}
         if self.type is None:
             return
@@ -110,12 +120,17 @@ class _Options:
             raise InputError(f"protocol '{kind}' is not a dataclass of options; its package must be repaired")
         hints = typing.get_type_hints(self.type, include_extras=True)
         for option in dataclasses.fields(self.type):
-            if option.init:
-                self.types[option.name] = hints[option.name]
-                if option.default is not dataclasses.MISSING:
-                    self.defaults[option.name] = option.default
-                elif option.default_factory is not dataclasses.MISSING:
-                    self.defaults[option.name] = option.default_factory()
+            if not option.init:
+                continue
+            self.types[option.name] = hints[option.name]
+            self.adapters[option.name] = TypeAdapter(hints[option.name])
+            if option.default is not dataclasses.MISSING:
+                self._set_default(option.name, option.default)
+            elif option.default_factory is not dataclasses.MISSING:
+                self._set_default(option.name, option.default_factory())
+
+    def _set_default(self, name: str, value: Any) -> None:
+        self.defaults[name] = self.adapters[name].dump_python(value, mode="json")
 
     def words(self, name: str) -> list[Any]:
         """The texts that a literal option allows, null aside; none for other options."""
@@ -132,13 +147,12 @@ class _Options:
             values = value if self._is_swept(name, value) else [value]
             if not values:
                 errors.append(((name,), rule("must not be empty"), value))
-            adapter = TypeAdapter(self.types[name])
             clean = []
             for i, item in enumerate(values):
                 path: KeyPath = (name, i) if values is value else (name,)
                 try:
-                    checked = adapter.validate_json(json.dumps(item), strict=True)
-                    clean.append(adapter.dump_python(checked, mode="json"))
+                    checked = self.adapters[name].validate_json(json.dumps(item), strict=True)
+                    clean.append(self.adapters[name].dump_python(checked, mode="json"))
                 except ValidationError as error:
                     errors += [((*path, *inner), refusal(text), item) for inner, text in problems(error)]
             if len(clean) == len(values) and clean:
@@ -173,7 +187,7 @@ class _Options:
     def json_schema(self) -> dict[str, Any]:
         properties: dict[str, Any] = {"kind": {"const": self.kind}}
         for name, hint in self.types.items():
-            schema = TypeAdapter(hint).json_schema()
+            schema = self.adapters[name].json_schema()
             if not _holds_list(hint):
                 schema = {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1}]}
             properties[name] = schema | ({"default": self.defaults[name]} if name in self.defaults else {})

@@ -34,7 +34,10 @@ def read_results(path: Path) -> list[Row]:
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+            table = csv.DictReader(file)
+            rows = list(table)
+        if missing := set(COLUMNS).difference(table.fieldnames or ()):
+            raise ValueError(f"it lacks the columns {', '.join(sorted(missing))}")
         return [{name: _NUMBERS.get(name, str)(value) for name, value in row.items()} for row in rows]
     except (OSError, ValueError, TypeError, csv.Error) as error:
         raise InputError(f"{path} is not a results table: {error}") from error

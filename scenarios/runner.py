@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from federation.grids.launch import open_grid
-from federation.grids.queue import QueueGrid
 from federation.guarantee import Adjacency, Guarantee, Unit
 from federation.ledger import Budget
 from scenarios.costs import Costs
 from scenarios.directory import RunDirectory
 from scenarios.progress import Progress, Silent
+from scenarios.protocol_options import BASELINES
 from scenarios.results import Row, write_results
 from scenarios.schema import Scenario, resolve, to_yaml
 from scenarios.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants
-from scenarios.protocol_options import BASELINES
 from scenarios.world import World, split_spec
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
@@ -145,15 +144,13 @@ def _run_cells(
         return
     with ExitStack() as stack:
         with costs.phase("start"):
-            workers = worker_count(scenario)
-            grid: QueueGrid = open_grid(
-                scenario.engine.kind, workers=workers, address=scenario.engine.address, on_reply=watcher.answers
-            )
+            engine = scenario.engine
+            grid = open_grid(engine.kind, workers=engine.workers, address=engine.address, on_reply=watcher.answers)
         stack.callback(grid.close)
         for cell in unfinished:
             watcher.world(cell.label)
             world = world_of(cell, directory.scratch(cell.name), data_dir)
-            rows, summary = world.run(grid, workers, costs)
+            rows, summary = world.run(grid, costs)
             for variant in _kept(world.variants, keep_models):
                 directory.keep_models(world.directory, variant.name, cell.place, cell.split)
             summary["swept"], summary["split"] = cell.setting.swept, cell.split
@@ -165,18 +162,6 @@ def _run_cells(
 def world_of(cell: Cell, work: Path, data_dir: str | None) -> World:
     point = cell.setting.scenario
     return World(cell.name, point, variants(point), split_spec(point, cell.split, data_dir), work)
-
-
-def worker_count(scenario: Scenario) -> int:
-    """Worker processes of the scenario's engine; 1 inline."""
-    engine = scenario.engine
-    if engine.kind == "inline":
-        return 1
-    if engine.workers is not None:
-        return engine.workers
-    from federation.grids.ray import available_workers
-
-    return available_workers(engine.address)
 
 
 def _kept(candidates: Sequence[Variant], everything: bool) -> list[Variant]:

@@ -14,7 +14,7 @@ from federation.errors import InputError, nearest_name
 from scenarios.classifier import Classifier, swept_regularisations
 from scenarios.classifier import parse as parse_classifier
 from scenarios.loader import load
-from scenarios.problems import problems, refusal, rule, shown
+from scenarios.problems import problems, refusal, refuse, rule, shown
 from scenarios.protocol_options import Protocol, variant_name
 from scenarios.values import AutoCount, ClassName, OneOrMore, Partition, Share, Stage, Sweep, TestShare
 from scenarios.yaml_rules import KeyPath, dump
@@ -55,9 +55,7 @@ def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
         for options, _ in protocol.choices():
             name = variant_name(protocol.kind, options)
             if name in first:
-                raise refusal(
-                    f"entries {first[name]} and {position} (from 0) both ask for '{name}'; remove one"
-                )
+                raise refusal(f"entries {first[name]} and {position} (from 0) both ask for '{name}'; remove one")
             first[name] = position
     return protocols
 
@@ -101,7 +99,8 @@ class Data(Section):
     @model_validator(mode="after")
     def _label_of_own_file(self) -> Data:
         if None in _values(self.label) and any(s.lower().endswith(".csv") for s in _values(self.source)):
-            raise refusal("label is missing; a csv file needs the name of the column of the class names")
+            text = "missing; a csv file needs the name of the column of the class names"
+            refuse([(("label",), refusal(text), None)])
         return self
 
 
@@ -129,10 +128,11 @@ class Parties(Section):
     @model_validator(mode="after")
     def _count_of_iid(self) -> Parties:
         if None in _values(self.count) and "iid" in _values(self.partition):
-            raise refusal("count is missing; the iid partition needs the number of parties")
+            refuse([(("count",), refusal("missing; the iid partition needs the number of parties"), None)])
         classifiers = _values(self.classifier)
         if len(classifiers) > 1 and any(map(swept_regularisations, classifiers)):
-            raise refusal("classifier: in a list of classifiers each regularisation must be one number")
+            text = "in a list of classifiers each regularisation must be one number"
+            refuse([(("classifier",), refusal(text), None)])
         return self
 
 
@@ -170,15 +170,13 @@ class Engine(Section):
     )
     parties_per_node: AutoCount = Field(default=None, description="Parties that one message serves, or auto.")
     workers: AutoCount = Field(default=None, description="Worker processes of ray; auto is one per core.")
-    timeout: _Positive | None = Field(
-        default=None, description="Seconds to wait for answers; null waits for all."
-    )
+    timeout: _Positive | None = Field(default=None, description="Seconds to wait for answers; null waits for all.")
     address: _Text | None = Field(default=None, description="An existing Ray cluster (ray only).")
 
     @model_validator(mode="after")
     def _address_of_ray(self) -> Engine:
         if self.address is not None and self.kind != "ray":
-            raise refusal("address is for kind: ray; remove it or change kind")
+            refuse([(("address",), refusal("is for kind: ray; remove it or change kind"), None)])
         return self
 
 
@@ -219,16 +217,12 @@ def resolve(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = (
     for setting in overrides:
         document.override(setting)
     _find_files(document.value, Path.cwd())
-    document.value.setdefault(
-        "name", re.sub(r"[^A-Za-z0-9._-]+", "-", document.stem).lstrip(".") or "scenario"
-    )
+    document.value.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", document.stem).lstrip(".") or "scenario")
     try:
         return Scenario.model_validate_json(json.dumps(document.value), strict=True)
     except ValidationError as error:
         found = sorted(problems(error, Scenario), key=lambda problem: document.order(problem[0]))
-        raise InputError(
-            "\n".join(f"{document.place(path)}: {_dotted(path)}{text}" for path, text in found)
-        ) from None
+        raise InputError("\n".join(f"{document.place(path)}: {_dotted(path)}{text}" for path, text in found)) from None
 
 
 def _dotted(path: KeyPath) -> str:

@@ -31,8 +31,7 @@ class Sheet:
         """The cells of a column. Raises `InputError` with the nearest name when there is none."""
         if name not in self.header:
             raise InputError(
-                f"{self.path} has no column '{name}'; it has {', '.join(self.header)}"
-                + nearest_name(name, self.header)
+                f"{self.path} has no column '{name}'; it has {', '.join(self.header)}" + nearest_name(name, self.header)
             )
         return self.cells[self.header.index(name)]
 
@@ -55,9 +54,7 @@ class Sheet:
                 for line, cell in zip(self.lines, cells, strict=True)
                 if (value := _floats([cell])) is None or not np.isfinite(value).all()
             )
-            problem = (
-                "is missing" if cell.strip().lower() in _MISSING else f"is {cell!r}, not a finite number"
-            )
+            problem = "is missing" if cell.strip().lower() in _MISSING else f"is {cell!r}, not a finite number"
             raise InputError(f"{self.path}:{line}: column '{name}' {problem}; correct it or remove the row")
         return values
 
@@ -105,9 +102,7 @@ def read_sheet(path: Path) -> Sheet:
 def _checked_header(path: Path, cells: list[str]) -> tuple[str, ...]:
     header = tuple(cell.strip() for cell in cells)
     if not any(header) or all(cell and _floats([cell]) is not None for cell in header):
-        raise InputError(
-            f"{path}:1: the first line must name the columns, got {', '.join(header) or 'nothing'}"
-        )
+        raise InputError(f"{path}:1: the first line must name the columns, got {', '.join(header) or 'nothing'}")
     for i, name in enumerate(header):
         if not name or name in header[:i]:
             problem = f"the name '{name}' twice" if name else f"no name for column {i + 1}"

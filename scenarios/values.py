@@ -52,9 +52,7 @@ class Sweep:
         item = handler(source)
         return core_schema.tagged_union_schema({ONE: item, MANY: _list_of(item)}, discriminator=_form)
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return _one_or_many_json(schema, handler)
 
 
@@ -69,9 +67,7 @@ class OneOrMore:
         one = core_schema.no_info_after_validator_function(lambda value: (value,), item)
         return core_schema.tagged_union_schema({ONE: one, MANY: _list_of(item)}, discriminator=_form)
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return _one_or_many_json(schema, handler)
 
 
@@ -157,12 +153,8 @@ TestShare = Annotated[
     WithJsonSchema({"anyOf": [{"const": "official"}, *_SHARE_SCHEMA]}),
 ]
 Stage = Annotated[str | Mapping[str, int], PlainValidator(_stage), WithJsonSchema({"anyOf": _STAGE_SCHEMA})]
-Partition = Annotated[
-    str | dict[str, Any], PlainValidator(_partition), WithJsonSchema({"anyOf": _PARTITION_SCHEMA})
-]
-ClassName = Annotated[
-    str, PlainValidator(_class_name), WithJsonSchema({"type": ["string", "integer"], "minLength": 1})
-]
+Partition = Annotated[str | dict[str, Any], PlainValidator(_partition), WithJsonSchema({"anyOf": _PARTITION_SCHEMA})]
+ClassName = Annotated[str, PlainValidator(_class_name), WithJsonSchema({"type": ["string", "integer"], "minLength": 1})]
 
 # `auto` in a file, None here.
 AutoCount = Annotated[

@@ -107,12 +107,12 @@ class World:
             individual=INDIVIDUAL_SAMPLE if INDIVIDUAL in kinds else 0,
         )
 
-    def run(self, grid: QueueGrid, workers: int, costs: Costs) -> tuple[list[Row], dict[str, Any]]:
+    def run(self, grid: QueueGrid, costs: Costs) -> tuple[list[Row], dict[str, Any]]:
         """Scored rows, and the aggregator's summary (ledger, failures, costs). Raises `FederationError`."""
         with costs.phase("data"):
             plan = self.plan()
         plan.save(self.directory / "plan.json")
-        per_node = cohort_size(plan.parties, workers, self.scenario.engine.parties_per_node)
+        per_node = cohort_size(plan.parties, grid.workers, self.scenario.engine.parties_per_node)
         holdings = self.spec.reference("SimulatedParties")
         grid.assign(simulated_nodes(plan.parties, per_node, holdings, self.scenario.seed))
         run_server_app(grid, {"plan": str(self.directory / "plan.json")})

@@ -58,6 +58,12 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    # Line breaks are folded in the other styles, and some kinds of them do not survive it.
+    return dumper.represent_scalar(_PREFIX + "str", text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _represent_text)
 _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in _RESOLVERS:
     for _class in (_Loader, _Dumper):

@@ -21,11 +21,14 @@ SERVER_APP = "aggregator.app:app"
 def open_grid(
     kind: Literal["inline", "ray"],
     *,
-    workers: int = 1,
+    workers: int | None = None,
     address: str | None = None,
     on_reply: Progress | None = None,
 ) -> QueueGrid:
-    """A grid with no nodes yet: `assign` them world by world, and close the grid after use."""
+    """A grid with no nodes yet: `assign` them world by world, and close the grid after use.
+
+    `workers` (one per processor when None) and `address` are for `ray`.
+    """
     if kind == "inline":
         return InlineGrid(CLIENT_APP, on_reply)
     from federation.grids.ray import RayGrid

@@ -43,6 +43,8 @@ def handle(app: ClientApp, message: Message, context: Context) -> Message:
 class QueueGrid(Grid):
     """A Flower grid in this process. `on_reply(answered, sent)` is called after every reply."""
 
+    workers = 1
+
     def __init__(self, on_reply: Progress | None = None) -> None:
         self._on_reply = on_reply
         self._run: Run | None = None

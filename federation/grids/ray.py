@@ -60,15 +60,12 @@ class _Worker:
         return replies, context.state
 
 
-def available_workers(address: str | None = None) -> int:
-    """Processors that the grid may use: this machine's, or the whole cluster's once connected."""
-    if address is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    _connect(address, 0)
-    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+def _processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _connect(address: str | None, workers: int) -> bool:
+def _connect(address: str | None, workers: int | None) -> bool:
     """Initialise Ray; True when this call started it, and so must end it."""
     if ray.is_initialized():
         return False
@@ -80,7 +77,7 @@ def _connect(address: str | None, workers: int) -> bool:
         else:
             ray.init(
                 address="local",
-                num_cpus=workers,
+                num_cpus=workers or _processors(),
                 include_dashboard=False,
                 object_store_memory=_OBJECT_STORE,
                 _node_ip_address="127.0.0.1",
@@ -93,14 +90,15 @@ def _connect(address: str | None, workers: int) -> bool:
 
 
 class RayGrid(QueueGrid):
-    """Nodes served by `workers` Ray actors; `address` joins an existing cluster."""
+    """Nodes served by `workers` Ray actors, one per processor when None; `address` joins an existing cluster."""
 
     def __init__(
-        self, client_app: str, workers: int, address: str | None = None, on_reply: Progress | None = None
+        self, client_app: str, workers: int | None, address: str | None = None, on_reply: Progress | None = None
     ) -> None:
         self._client_app = client_app
         self._owns_ray = _connect(address, workers)
-        self._load: dict[Any, int] = {self._start(): 0 for _ in range(workers)}  # works in flight per worker
+        self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._load: dict[Any, int] = {self._start(): 0 for _ in range(self.workers)}  # works in flight per worker
         self._flying: dict[Any, tuple[Any, Work]] = {}
         super().__init__(on_reply)
 

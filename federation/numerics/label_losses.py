@@ -147,9 +147,7 @@ def label_loss(rows: np.ndarray, mu: np.ndarray, regularisation: float) -> Label
     if rows.ndim != 2 or rows.size == 0:
         raise InputError(f"rows must be a non-empty array of shape (N, d), got shape {rows.shape}")
     if mu.ndim not in (1, 2) or mu.shape[-1] != rows.shape[1] or (mu.ndim == 2 and len(mu) < 2):
-        raise InputError(
-            f"mu must have shape ({rows.shape[1]},) or (C, {rows.shape[1]}) with C >= 2, got {mu.shape}"
-        )
+        raise InputError(f"mu must have shape ({rows.shape[1]},) or (C, {rows.shape[1]}) with C >= 2, got {mu.shape}")
     check_finite(rows, "rows")
     check_finite(mu, "mu")
     return BinaryLoss(rows, mu, regularisation) if mu.ndim == 1 else MultinomialLoss(rows, mu, regularisation)

@@ -18,6 +18,8 @@ from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
 from federation.randomness import NoiseBits
 
+Noise = Literal["pure", "gaussian"]
+
 _NOISE_STEPS = 2.0**16  # the noise scale spans so many steps or more: discrete laws are near their limits
 _SENSITIVITY_STEPS = 2.0**12  # sqrt(D) steps are at most this part of the sensitivity
 _MAX_NOISE_STEPS = 2.0**38  # keeps every integer scale below the limit of the samplers
@@ -59,13 +61,9 @@ class AdditiveMechanism:
         """
         value = np.asarray(value, dtype=np.float64)
         if value.shape != (self.dimension,):
-            raise InputError(
-                f"value must have shape ({self.dimension},), got {value.shape}; flatten it first"
-            )
+            raise InputError(f"value must have shape ({self.dimension},), got {value.shape}; flatten it first")
         if not np.all(np.isfinite(value)):
-            raise InputError(
-                "value must be finite, got NaN or infinity; clip or refuse it before the release"
-            )
+            raise InputError("value must be finite, got NaN or infinity; clip or refuse it before the release")
         with np.errstate(over="ignore"):
             integers = np.rint(value / self.step)
         if np.any(np.abs(integers) > _MAX_INTEGER):
@@ -94,9 +92,7 @@ class AdditiveMechanism:
             return discrete_laplace.delta(epsilon, round(charged / self.step), self._grid_scale())
         return discrete_gaussian.delta_bound(epsilon, charged / scale, self.dimension, self._grid_scale())
 
-    def guarantee(
-        self, unit: Unit, adjacency: Adjacency, assumptions: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
+    def guarantee(self, unit: Unit, adjacency: Adjacency, assumptions: tuple[Assumption, ...] = ()) -> Guarantee:
         """What one release promises; `assumptions` (why the sensitivity holds) come before its own."""
         return Guarantee(
             epsilon=self.epsilon,
@@ -122,7 +118,7 @@ class AdditiveMechanism:
 
 
 def calibrate(
-    noise: Literal["pure", "gaussian"],
+    noise: Noise,
     *,
     sensitivity: float,
     dimension: int,
@@ -148,9 +144,7 @@ def calibrate(
     return _mechanism("l2_gamma", epsilon, 0.0, sensitivity, dimension, step, charged, scale)
 
 
-def _calibrate_gaussian(
-    sensitivity: float, dimension: int, epsilon: float, delta: float
-) -> AdditiveMechanism:
+def _calibrate_gaussian(sensitivity: float, dimension: int, epsilon: float, delta: float) -> AdditiveMechanism:
     step = _grid_step(sensitivity, dimension, sensitivity / gaussian.mu(epsilon, delta))
     charged = _charge(sensitivity, dimension, step)
     sigma = discrete_gaussian.calibrate(charged / step, dimension, epsilon, delta) * step

@@ -105,14 +105,10 @@ def _l2_gamma(dimension: int) -> Audited:
     def wrong_radius(shape: int) -> Twin:
         def sample(side: int, bits: NoiseBits, runs: int) -> np.ndarray:
             radius = l2_gamma.gamma_radius(bits, shape, 1 / _EPSILON, runs)
-            return (
-                _neighbours(dimension, 1.0)[side] + l2_gamma.sphere(bits, dimension, runs) * radius[:, None]
-            )
+            return _neighbours(dimension, 1.0)[side] + l2_gamma.sphere(bits, dimension, runs) * radius[:, None]
 
         # The density is then proportional to e^{-r} r^{shape - D}: infinite at the value itself.
-        return Twin(
-            f"radius Gamma({shape})", sample, _distance_gap(dimension, (dimension - shape) / _EPSILON)
-        )
+        return Twin(f"radius Gamma({shape})", sample, _distance_gap(dimension, (dimension - shape) / _EPSILON))
 
     shapes = sorted({1, dimension - 1})
     twins = (

@@ -25,9 +25,7 @@ def compose(guarantees: Sequence[Guarantee], delta: float) -> tuple[float, float
     kinds = {(g.unit, g.adjacency) for g in guarantees}
     if len(kinds) > 1:
         names = ", ".join(sorted(f"{unit}/{adjacency}" for unit, adjacency in kinds))
-        raise InputError(
-            f"guarantees must share one unit and adjacency to compose, got {names}; total them apart"
-        )
+        raise InputError(f"guarantees must share one unit and adjacency to compose, got {names}; total them apart")
     normal = [g for g in guarantees if g.gaussian_mu is not None]
     others = [g for g in guarantees if g.gaussian_mu is None]
     epsilon, spent = _sum(others)

@@ -77,9 +77,7 @@ def delta_bound(epsilon: float, mu: float, dimension: int, sigma: int) -> float:
     mu = sqrt(sum mu_i²), D the sum of dimensions and sigma the smallest scale: 1.-4. bound their joint law.
     """
     _check_sigma(sigma)
-    radius = math.sqrt(
-        max(0.0, 2 * (epsilon - float(gaussian.log_delta(epsilon, mu)) - math.log(_TAIL_SHARE)))
-    )
+    radius = math.sqrt(max(0.0, 2 * (epsilon - float(gaussian.log_delta(epsilon, mu)) - math.log(_TAIL_SHARE))))
     reach = math.sqrt(dimension) * (1 + 0.5 / sigma) + radius
     a = dimension / (24 * sigma**2)
     b = reach**2 / (24 * sigma**2) + dimension * 3 * math.exp(-2 * (math.pi * sigma) ** 2)
@@ -127,6 +125,4 @@ def calibrate(sensitivity: float, dimension: int, epsilon: float, delta: float) 
 
 def _check_sigma(sigma: int) -> None:
     if not isinstance(sigma, int) or not 1 <= sigma <= MAX_SIGMA:
-        raise InputError(
-            f"sigma must be an integer from 1 to 2^40 grid units, got {sigma!r}; choose another step"
-        )
+        raise InputError(f"sigma must be an integer from 1 to 2^40 grid units, got {sigma!r}; choose another step")

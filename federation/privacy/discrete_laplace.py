@@ -68,6 +68,4 @@ def calibrate(sensitivity: int, epsilon: float) -> int:
 
 def _check_scale(scale: int) -> None:
     if not isinstance(scale, int) or not 1 <= scale <= MAX_SCALE:
-        raise InputError(
-            f"scale must be an integer from 1 to 2^40 grid units, got {scale!r}; choose another step"
-        )
+        raise InputError(f"scale must be an integer from 1 to 2^40 grid units, got {scale!r}; choose another step")

@@ -70,9 +70,7 @@ def delta(epsilon: float, sensitivity: float, dimension: int, scale: float) -> f
     shift = whole.max()
     mass = weight @ np.exp(whole - shift)
     theta, weight = _quadrature(0.0, math.acos(epsilon / l), panels)
-    return float(
-        weight @ (np.exp(log_density(theta) - shift) * -np.expm1(epsilon - l * np.cos(theta))) / mass
-    )
+    return float(weight @ (np.exp(log_density(theta) - shift) * -np.expm1(epsilon - l * np.cos(theta))) / mass)
 
 
 def mean_norm(dimension: int, scale: float) -> float:

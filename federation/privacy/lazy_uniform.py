@@ -67,9 +67,7 @@ def below_exp_square(distance: np.ndarray, denominator: int, bits: NoiseBits) ->
     answers = gap < 0
     for i in np.flatnonzero(np.abs(gap) <= error):
         square = int(distance[i]) ** 2
-        answers[i] = _settle(
-            int(words[i]), 64, bits, partial(_below_exp, numerator=square, denominator=denominator)
-        )
+        answers[i] = _settle(int(words[i]), 64, bits, partial(_below_exp, numerator=square, denominator=denominator))
     return answers
 
 

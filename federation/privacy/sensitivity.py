@@ -99,9 +99,7 @@ def _bound(form: str, share: float, regularisation: float, classes: int) -> floa
 
 def _check(form: str, regularisation: float, parties: int, classes: int) -> None:
     if form not in FORMS:
-        raise InputError(
-            f"sensitivity form must be one of {', '.join(FORMS)}, got '{form}'{nearest_name(form, FORMS)}"
-        )
+        raise InputError(f"sensitivity form must be one of {', '.join(FORMS)}, got '{form}'{nearest_name(form, FORMS)}")
     _check_regularisation(regularisation)
     _check_classes(classes)
     if parties < 1:

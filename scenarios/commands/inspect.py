@@ -65,9 +65,7 @@ def list_choices() -> None:
         ],
     )
     mechanisms = ((command.name or "", command.callback) for command in privacy_app.registered_commands)
-    _section(
-        "mechanisms (federation privacy)", ((name, _first_line(call.__doc__)) for name, call in mechanisms)
-    )
+    _section("mechanisms (federation privacy)", ((name, _first_line(call.__doc__)) for name, call in mechanisms))
 
 
 def schema() -> None:
@@ -75,9 +73,7 @@ def schema() -> None:
     from scenarios.schema import Scenario
 
     declared = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
-    declared["required"] = [
-        key for key in declared["required"] if key != "name"
-    ]  # the file's name is the default
+    declared["required"] = [key for key in declared["required"] if key != "name"]  # the file's name is the default
     typer.echo(json.dumps(declared, indent=2))
 
 

@@ -12,9 +12,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from federation.privacy.additive import AdditiveMechanism
 
-privacy_app = typer.Typer(
-    no_args_is_help=True, help="Noise scales and guarantees of a mechanism, without data."
-)
+privacy_app = typer.Typer(no_args_is_help=True, help="Noise scales and guarantees of a mechanism, without data.")
 
 Noise = Literal["pure", "gaussian"]
 Sensitivity = Annotated[float, typer.Option(help="L2 distance by which one unit can move the value.")]
@@ -70,8 +68,7 @@ def soft_vote(
     from federation.privacy import sensitivity
 
     bounds = {
-        f"parameters, {form}": _vote_bound("soft_vote", form, regularisation, parties, classes)
-        for form in _FORMS
+        f"parameters, {form}": _vote_bound("soft_vote", form, regularisation, parties, classes) for form in _FORMS
     }
     bounds["statistic, whitened"] = sensitivity.statistic(parties)
     _compare(bounds, classes, dimension, epsilon, delta, as_json)
@@ -91,8 +88,7 @@ def majority_vote(
     from federation.privacy import sensitivity
 
     bounds = {
-        f"parameters, {form}": _vote_bound("majority_vote", form, regularisation, parties, classes)
-        for form in _FORMS
+        f"parameters, {form}": _vote_bound("majority_vote", form, regularisation, parties, classes) for form in _FORMS
     }
     bounds["soft vote's statistic, whitened"] = sensitivity.statistic(parties)
     _compare(bounds, classes, dimension, epsilon, delta, as_json)
@@ -104,9 +100,7 @@ def _vote_bound(vote: str, form: str, regularisation: float, parties: int, class
     return getattr(sensitivity, vote)(form, regularisation=regularisation, parties=parties, classes=classes)
 
 
-def _describe(
-    noise: Noise, sensitivity: float, dimension: int, epsilon: float, delta: float, as_json: bool
-) -> None:
+def _describe(noise: Noise, sensitivity: float, dimension: int, epsilon: float, delta: float, as_json: bool) -> None:
     from federation.privacy.additive import calibrate
 
     mechanism = calibrate(noise, sensitivity=sensitivity, dimension=dimension, epsilon=epsilon, delta=delta)
@@ -117,9 +111,7 @@ def _describe(
         **mechanism.parameters,
         "expected_noise_norm": mechanism.expected_noise_norm(),
     }
-    profile = {
-        factor * epsilon: mechanism.delta_at(factor * epsilon) for factor in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
-    }
+    profile = {factor * epsilon: mechanism.delta_at(factor * epsilon) for factor in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
     if as_json:
         record["delta_at"] = [{"epsilon": e, "delta": d} for e, d in profile.items()]
         record["assumptions"] = [{"text": a.text, "check": str(a.check)} for a in mechanism.assumptions]
@@ -158,9 +150,7 @@ def _compare(
             }
         )
     if as_json:
-        typer.echo(
-            json.dumps({"epsilon": epsilon, "delta": delta, "dimension": size, "rows": rows}, indent=2)
-        )
+        typer.echo(json.dumps({"epsilon": epsilon, "delta": delta, "dimension": size, "rows": rows}, indent=2))
         return
     title = f"epsilon={epsilon:g}; Gaussian: delta={delta:g}; noise of {size} dimensions"
     table = Table(*(name.replace("_", " ") for name in rows[0]), title=title)

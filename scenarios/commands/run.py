@@ -34,9 +34,7 @@ def run_command(
 
     progress = TerminalProgress()
     with progress:
-        finished = run(
-            resolved, out=out, data_dir=data_dir, resume=resume, keep_models=keep_models, progress=progress
-        )
+        finished = run(resolved, out=out, data_dir=data_dir, resume=resume, keep_models=keep_models, progress=progress)
     if as_json:
         print(json.dumps({"directory": str(finished.directory), "status": "done"}))
         return

@@ -88,7 +88,9 @@ def test_the_minimiser_is_the_weighted_risks_own(classes, labels):
         return losses.mean() + 0.05 * (flat @ flat)
 
     unknowns = rows.shape[1] * (1 if classes == 2 else classes)
-    independent = minimize(binary if classes == 2 else softmax, np.zeros(unknowns), method="BFGS", options={"gtol": 1e-9})
+    independent = minimize(
+        binary if classes == 2 else softmax, np.zeros(unknowns), method="BFGS", options={"gtol": 1e-9}
+    )
     np.testing.assert_allclose(world.minimiser(labels, 0.1).ravel(), independent.x, atol=1e-5)
 
 

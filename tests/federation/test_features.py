@@ -156,9 +156,7 @@ def test_arrays_round_trip_exactly_and_follow_the_documented_recipe(stages):
     private = rows[::-1] * 1.7
     np.testing.assert_array_equal(again.transform(private), features.transform(private))
     assert again.to_arrays()[0] == description
-    np.testing.assert_allclose(
-        by_recipe(description, arrays, private), features.transform(private), atol=1e-12
-    )
+    np.testing.assert_allclose(by_recipe(description, arrays, private), features.transform(private), atol=1e-12)
 
 
 def test_memory_order_changes_no_bit():

@@ -36,7 +36,13 @@ def test_json_round_trip(epsilon, delta, unit, adjacency, texts):
 
 def test_assumptions_are_numbered_from_one():
     guarantee = Guarantee(
-        1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "m", {}, (Assumption("a", Check.CHECKED), Assumption("b", Check.DECLARED))
+        1.0,
+        0.0,
+        Unit.ROW,
+        Adjacency.REPLACE,
+        "m",
+        {},
+        (Assumption("a", Check.CHECKED), Assumption("b", Check.DECLARED)),
     )
     assert [a["number"] for a in guarantee.to_dict()["assumptions"]] == [1, 2]
 

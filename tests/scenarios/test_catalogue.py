@@ -113,9 +113,7 @@ def test_kdd99(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["har", "kdd99"])
 def test_a_missing_file_says_where_it_was_looked_for_and_where_it_can_be_had(name, tmp_path):
-    with pytest.raises(
-        InputError, match=f"needs the file {name}.npz, but no data directory is given"
-    ) as caught:
+    with pytest.raises(InputError, match=f"needs the file {name}.npz, but no data directory is given") as caught:
         load(name)
     for part in ("--data-dir", "FEDERATION_DATA", "UCI", "_train"):
         assert part in str(caught.value)

@@ -44,9 +44,7 @@ def test_csv_with_numbers_texts_and_labels(write, mark, encoding):
     assert table.classes == ("no", "yes")
     np.testing.assert_array_equal(table.labels, [1, 0, 1])
     rome, oslo = text_code("Rome"), text_code("Oslo")
-    np.testing.assert_array_equal(
-        table.rows(np.arange(3)), [[30, rome, 1000], [41, oslo, 2500.5], [52, rome, -3]]
-    )
+    np.testing.assert_array_equal(table.rows(np.arange(3)), [[30, rome, 1000], [41, oslo, 2500.5], [52, rome, -3]])
     assert table.name == "data.csv"
     assert table.official is None
     assert not table.groups
@@ -229,9 +227,7 @@ def test_rows_to_predict(write, save):
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(
     values=st.lists(
-        st.tuples(
-            st.floats(allow_nan=False, allow_infinity=False), st.integers(-(10**15), 10**15), st.booleans()
-        ),
+        st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(10**15), 10**15), st.booleans()),
         min_size=2,
         max_size=20,
     ).filter(lambda rows: len({row[2] for row in rows}) == 2)

@@ -9,9 +9,7 @@ from scenarios.loader import Document, library, load
 
 
 def _document(value: dict) -> Document:
-    return Document(
-        value, "f.yaml", "f", Path.cwd(), {("a",): "f.yaml:1", ("a", "b"): "f.yaml:2", ("l",): "f.yaml:3"}
-    )
+    return Document(value, "f.yaml", "f", Path.cwd(), {("a",): "f.yaml:1", ("a", "b"): "f.yaml:2", ("l",): "f.yaml:3"})
 
 
 def test_library_scenarios_are_found_by_name() -> None:
@@ -104,6 +102,7 @@ def test_overriding_a_section_replaces_the_places_inside_it() -> None:
         ("a.b=", "expects KEY=VALUE"),
         ("l.2=1", "l is a list with positions 0 to 1, got '2'"),
         ("l.x=1", "l is a list with positions 0 to 1, got 'x'"),
+        ("n.0=1", "n is not given, so it has no positions; set n itself"),
         ("a.b.c=1", "a.b is 1 and has no key 'c'"),
         ("a.b=[1", "--set a.b=[1:1: not valid YAML"),
     ],

@@ -37,9 +37,7 @@ def assert_disjoint(pieces: Cut, n: int) -> None:
     assert pieces.offsets[0] == 0
     assert pieces.offsets[-1] == len(pieces.order)
     assert (np.diff(pieces.offsets) > 0).all()
-    assert {a.dtype for a in (pieces.auxiliary, pieces.test, pieces.order, pieces.offsets)} == {
-        np.dtype(np.int64)
-    }
+    assert {a.dtype for a in (pieces.auxiliary, pieces.test, pieces.order, pieces.offsets)} == {np.dtype(np.int64)}
 
 
 @settings(derandomize=True, deadline=None, max_examples=80)
@@ -126,9 +124,7 @@ def test_official_split_is_kept_and_auxiliary_rows_are_training_rows():
 
 def test_groups_of_the_official_test_rows_are_no_parties():
     groups = np.repeat(np.arange(10), 10)
-    pieces = cut_of(
-        table(100, groups, train=70), test="official", auxiliary=10, parties=None, partition={"by": "site"}
-    )
+    pieces = cut_of(table(100, groups, train=70), test="official", auxiliary=10, parties=None, partition={"by": "site"})
     assert pieces.party_names == tuple("0123456")
     assert repr(pieces) == "Cut(10 auxiliary, 30 test, 60 private rows of 7 parties)"
 
@@ -136,9 +132,7 @@ def test_groups_of_the_official_test_rows_are_no_parties():
 def test_smaller_count_draws_among_the_groups_by_the_key():
     groups = np.repeat(np.arange(20), 5)
     drawn = {
-        cut_of(
-            table(100, groups), auxiliary=1, test=1, parties=3, seed=s, partition={"by": "site"}
-        ).party_names
+        cut_of(table(100, groups), auxiliary=1, test=1, parties=3, seed=s, partition={"by": "site"}).party_names
         for s in range(5)
     }
     assert len(drawn) == 5

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 from __future__ import annotations
 
 import re
@@ -27,7 +28,7 @@ def test_defaults_are_filled_in_and_baselines_take_no_options() -> None:
     protocol = Protocol.parse({"kind": "soft_vote", "rounds": 5})
     assert protocol.options == {
         "perturb": "statistic", "sensitivity": None, "noise": "pure", "relabel": "on", "regularisation": None,
-        "rounds": 5, "fast": False, "bins": (1, 2), "note": "",
+        "rounds": 5, "fast": False, "bins": [1, 2], "note": "",
     }  # fmt: skip
     assert Protocol.parse({"kind": "pooled"}).options == {}
     assert kinds() == ["count", "soft_vote", "pooled", "individual"]
@@ -61,9 +62,7 @@ def test_each_mistake_is_named(entry: Any, expected: dict[str, str]) -> None:
 
 
 def test_lists_sweep_scalars_but_not_options_that_are_lists() -> None:
-    protocol = Protocol.parse(
-        {"kind": "soft_vote", "bins": [3, 4], "rounds": [1, 2], "noise": ["off", "pure"]}
-    )
+    protocol = Protocol.parse({"kind": "soft_vote", "bins": [3, 4], "rounds": [1, 2], "noise": ["off", "pure"]})
     assert protocol.options["bins"] == [3, 4]
     assert protocol.sweeps == {"noise": ("off", "pure"), "rounds": (1, 2)}
     assert [swept for _, swept in protocol.choices()] == [
@@ -111,7 +110,7 @@ _OPTIONS = st.fixed_dictionaries(
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(_OPTIONS, _OPTIONS)
 def test_names_are_folder_names_and_tell_variants_apart(a: dict[str, Any], b: dict[str, Any]) -> None:
-    full = [{**a, "bins": (1, 2), "note": ""}, {**b, "bins": (1, 2), "note": ""}]
+    full = [{**a, "bins": [1, 2], "note": ""}, {**b, "bins": [1, 2], "note": ""}]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "protocol", KINDS.__getitem__)
         names = [variant_name("soft_vote", options) for options in full]

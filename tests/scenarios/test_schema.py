@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 from __future__ import annotations
 
 import json
@@ -64,7 +65,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
     [
         ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, classifier, quorum; did you mean 'count'?"),
         ("trails.splits=3", "trails: unknown key; allowed: name, description, data, parties, protocols, privacy, trials, engine, seed; did you mean 'trials'?"),
-        ("privacy.budget.epsilom=3", "privacy.budget.epsilom: unknown key; allowed: epsilon, delta; did you mean 'epsilon'?"),
+        ("privacy.budget={epsilon: 1, delta: 0, epsilom: 3}", "privacy.budget.epsilom: unknown key; allowed: epsilon, delta; did you mean 'epsilon'?"),
         ('parties.count="5"', 'parties.count: must be a whole number, got the text "5"'),
         ("parties.count=1_000", 'parties.count: must be a whole number, got the text "1_000"'),
         ("parties.count=5.0", "parties.count: must be a whole number, got 5.0"),
@@ -76,15 +77,15 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("parties.quorum=1.5", "parties.quorum: must be at most 1, got 1.5"),
         ("parties.quorum=true", "parties.quorum: must be a number, got true"),
         ("parties.partition=idd", 'parties.partition: must be iid or {by: COLUMN}, got the text "idd"'),
-        ("parties.count=null", "parties: count is missing; the iid partition needs the number of parties"),
+        ("parties.count=null", "parties.count: missing; the iid partition needs the number of parties"),
         ("parties.classifier.logistic.regularisation=0", "parties.classifier.logistic.regularisation: must be a finite number greater than 0, got 0"),
         ("parties.classifier.logistic.c=1", "parties.classifier.logistic.c: unknown key; allowed: regularisation"),
         ("parties.classifier=3", "parties.classifier: must be a name or a section such as {logistic: {regularisation: 1.0e-4}}, got 3"),
         ("data.source=digitz", "data.source: must be digits, "),
-        ("data.source=x.csv", "data: label is missing; a csv file needs the name of the column of the class names"),
+        ("data.source=x.csv", "data.label: missing; a csv file needs the name of the column of the class names"),
         ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, got 1.0"),
         ("data.test=offical", "data.test: must be official, a count of rows"),
-        ("data.features.0=whiten", "data.features.0: must be one of scale, "),
+        ("data.features=[whiten]", "data.features.0: must be one of scale, "),
         ("data.features=[{pca: 0}]", "data.features.0: must be one of scale, "),
         ("data.classes=[a]", "data.classes: must be two or more distinct class names, got [a]"),
         ("privacy.epsilon=0", "privacy.epsilon: must be greater than 0, got 0"),
@@ -99,7 +100,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("trials=[1]", "trials: must be a section with keys from splits, noise, got [1]"),
         ("engine.kind=rya", "engine.kind: must be one of inline, ray, got the text \"rya\"; did you mean 'ray'?"),
         ("engine.workers=0", "engine.workers: must be auto or a whole number from 1, got 0"),
-        ("engine.address=auto", "engine: address is for kind: ray; remove it or change kind"),
+        ("engine.address=auto", "engine.address: is for kind: ray; remove it or change kind"),
         ("seed=-1", "seed: must be at least 0, got -1"),
         ("seed=9223372036854775808", "seed: must be less than 9223372036854775808, got 9223372036854775808"),
         ("name=a/b", "name: must consist of letters"),
@@ -113,9 +114,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
 def test_one_line_says_what_is_wrong(override: str, line: str) -> None:
     lines = _lines(override)
     assert len(lines) == 1
-    assert lines[0].startswith(
-        f"--set {override}: {line}" if not line.startswith("parties: ") else f"scenario: {line}"
-    )
+    assert lines[0].removeprefix("scenario: ").removeprefix(f"--set {override}: ").startswith(line)
 
 
 def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
@@ -161,10 +160,7 @@ def test_scikit_learn_classifiers_are_checked_by_name_and_parameter() -> None:
 
 
 def test_a_list_of_classifiers_holds_one_regularisation_each() -> None:
-    assert (
-        "must be one number"
-        in _lines("parties.classifier=[{logistic: {regularisation: [1, 2]}}, GaussianNB]")[0]
-    )
+    assert "must be one number" in _lines("parties.classifier=[{logistic: {regularisation: [1, 2]}}, GaussianNB]")[0]
 
 
 def test_a_scenario_cannot_be_changed() -> None:
@@ -181,7 +177,7 @@ _OVERRIDES = st.lists(
         "parties.classifier=[logistic, {GaussianNB: {var_smoothing: 1e-9}}]", "privacy.epsilon=[1, 0.5]",
         "protocols=[{kind: soft_vote, rounds: [1, 2], bins: [5]}, {kind: count, size: 1}, {kind: individual}]",
         "engine={kind: ray, workers: 3, address: auto, timeout: 1.5}", "seed=0", "trials.noise=7",
-        "parties.classifier.logistic.regularisation=[1e-5, 1]", "name=1e5",
+        "parties.classifier.logistic.regularisation=[1e-5, 1]", "name='1e5'",
     ]),
     unique_by=lambda setting: setting.partition("=")[0].split(".logistic")[0],
 )  # fmt: skip

@@ -102,9 +102,7 @@ def test_variants_carry_names_options_and_swept_columns() -> None:
     ],
 )
 def test_at_most_one_variant_is_the_default(entries: str, default: str | None) -> None:
-    found = [
-        variant.name for variant in variants(resolve(MINIMAL, [f"protocols={entries}"])) if variant.default
-    ]
+    found = [variant.name for variant in variants(resolve(MINIMAL, [f"protocols={entries}"])) if variant.default]
     assert found == ([] if default is None else [default])
 
 
@@ -120,7 +118,8 @@ def test_a_cell_is_named_by_what_its_results_depend_on() -> None:
     # A point of a sweep is the same world as the scenario that holds its value alone.
     assert cell("parties.count=[50, 60]") == base
     different = [
-        "seed=2", "trials.noise=9", "parties.count=51", "data.test=0.3", "privacy.epsilon=1", "privacy.delta=1e-5",
+        "seed=2", "trials.noise=9", "parties.count=51", "data.test=0.3", "privacy.epsilon=1",
+        "privacy.delta=1e-5",
         "protocols=[{kind: pooled}]", "parties.classifier.logistic.regularisation=1", "data.features=[]",
     ]  # fmt: skip
     cells = [base, cell(split=1), *(cell(override) for override in different)]

@@ -52,7 +52,6 @@ def test_scalars_of_the_newer_rules(text: str, value: object) -> None:
         "0o17",
         "2020-01-01",
         "1e",
-        "-",
         ".",
     ],
 )
@@ -114,6 +113,12 @@ def test_a_merge_key_is_an_ordinary_key() -> None:
 def test_the_writer_quotes_for_readers_of_the_older_rules() -> None:
     assert dump({"a": "on", "b": "1e-5", "c": 1e-6}, flow=True) == "{a: 'on', b: '1e-5', c: 1.0e-06}\n"
     assert dump("x") == "x\n"
+
+
+def test_line_breaks_of_every_kind_survive_on_one_line() -> None:
+    text = "a\x85b\u2028c\n\nd\r\te é"
+    assert dump({"a": text}, flow=True).count("\n") == 1
+    assert parse(dump({"a": text}), "x")[0] == {"a": text}
 
 
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12)

@@ -65,9 +65,7 @@ def test_agrees_with_a_general_minimiser_on_the_risk_in_label_shares(classes, n)
     def risk(flat):
         if classes == 2:
             z = rows @ flat
-            return (
-                shares[:, 1] * np.logaddexp(0, -z) + shares[:, 0] * np.logaddexp(0, z)
-            ).mean() + 0.05 * flat @ flat
+            return (shares[:, 1] * np.logaddexp(0, -z) + shares[:, 0] * np.logaddexp(0, z)).mean() + 0.05 * flat @ flat
         z = rows @ flat.reshape(classes, 2).T
         return (np.logaddexp.reduce(z, axis=1) - (shares * z).sum(axis=1)).mean() + 0.05 * flat @ flat
 
@@ -202,9 +200,7 @@ def test_conjugate_gradients_agree_with_the_dense_factor(classes, monkeypatch):
     dense = minimise(rows, mu, 1e-3, gradient_tolerance=1e-11).weights
     monkeypatch.setattr(erm, "_DENSE_UNKNOWNS", 0)
     monkeypatch.setattr(erm, "_accelerated_gradient", None)  # Newton itself must certify
-    np.testing.assert_allclose(
-        minimise(rows, mu, 1e-3, gradient_tolerance=1e-11).weights, dense, atol=2e-11 / 1e-3
-    )
+    np.testing.assert_allclose(minimise(rows, mu, 1e-3, gradient_tolerance=1e-11).weights, dense, atol=2e-11 / 1e-3)
 
 
 def test_more_unknowns_than_the_dense_limit():

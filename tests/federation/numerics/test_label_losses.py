@@ -30,9 +30,7 @@ def instance(seed, n, d, classes):
 
 
 def differences(function, at, step):
-    return np.array(
-        [(function(at + step * e) - function(at - step * e)) / (2 * step) for e in np.eye(at.size)]
-    )
+    return np.array([(function(at + step * e) - function(at - step * e)) / (2 * step) for e in np.eye(at.size)])
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])

@@ -91,17 +91,13 @@ def test_both_directions_are_searched() -> None:
     assert forward[1] != backward[1]
 
 
-@pytest.mark.parametrize(
-    "bad", [np.zeros(3), np.zeros((10, 2)), np.array([0.0, 1.0, math.nan, 2.0]), np.zeros(0)]
-)
+@pytest.mark.parametrize("bad", [np.zeros(3), np.zeros((10, 2)), np.array([0.0, 1.0, math.nan, 2.0]), np.zeros(0)])
 def test_unusable_samples_are_refused(bad: np.ndarray) -> None:
     with pytest.raises(InputError, match="a sample must hold"):
         epsilon_lower_bound(bad, np.zeros(10))
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"confidence": 1.0}, {"confidence": 0.0}, {"delta": 1.0}, {"delta": -0.1}]
-)
+@pytest.mark.parametrize("arguments", [{"confidence": 1.0}, {"confidence": 0.0}, {"delta": 1.0}, {"delta": -0.1}])
 def test_impossible_confidence_and_delta_are_refused(arguments: dict) -> None:
     with pytest.raises(InputError, match="confidence must lie"):
         epsilon_lower_bound(np.zeros(10), np.zeros(10), **arguments)

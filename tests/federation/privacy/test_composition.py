@@ -35,9 +35,7 @@ def test_pure_epsilons_add_and_the_pld_does_not_exceed_them() -> None:
     assert compose([pure(e) for e in epsilons], 1e-6) == (pytest.approx(sum(epsilons)), 0.0)
     oracle = pld.from_laplace_mechanism(1 / epsilons[0], value_discretization_interval=INTERVAL)
     for epsilon in epsilons[1:]:
-        oracle = oracle.compose(
-            pld.from_laplace_mechanism(1 / epsilon, value_discretization_interval=INTERVAL)
-        )
+        oracle = oracle.compose(pld.from_laplace_mechanism(1 / epsilon, value_discretization_interval=INTERVAL))
     total = oracle.get_epsilon_for_delta(1e-10)  # it moves a tail mass of about 1e-15 to infinity
     assert total == pytest.approx(sum(epsilons), abs=len(epsilons) * INTERVAL)
 
@@ -49,9 +47,7 @@ def test_gaussian_releases_compose_as_the_pld_says(claims: list[tuple[float, flo
     assert delta == 1e-6
     oracle = None
     for guarantee in guarantees:
-        single = pld.from_gaussian_mechanism(
-            1 / guarantee.gaussian_mu, value_discretization_interval=INTERVAL
-        )
+        single = pld.from_gaussian_mechanism(1 / guarantee.gaussian_mu, value_discretization_interval=INTERVAL)
         oracle = single if oracle is None else oracle.compose(single)
     theirs = oracle.get_epsilon_for_delta(1e-6)
     assert -1e-6 <= theirs - epsilon <= INTERVAL * len(claims)

@@ -76,9 +76,7 @@ def test_one_coordinate_agrees_with_dp_accounting() -> None:
 def test_the_pointwise_ratios_of_the_proof_hold_and_are_nearly_attained(sigma: int) -> None:
     """-1/24 sigma² <= ln(P[X=k]/P[Z=k]) <= k²/24 sigma⁴ + 3 e^{-2 pi² sigma²}."""
     with mpmath.workdps(60):
-        total = mpmath.nsum(
-            lambda k: mpmath.exp(-(k**2) / (2 * mpmath.mpf(sigma) ** 2)), [-mpmath.inf, mpmath.inf]
-        )
+        total = mpmath.nsum(lambda k: mpmath.exp(-(k**2) / (2 * mpmath.mpf(sigma) ** 2)), [-mpmath.inf, mpmath.inf])
         for k in range(0, 12 * sigma, max(1, sigma // 2)):
             discrete = mpmath.exp(-mpmath.mpf(k**2) / (2 * sigma**2)) / total
             # The cell's probability as a difference of upper tails, which loses no digits that matter at 60.
@@ -93,9 +91,7 @@ def test_the_pointwise_ratios_of_the_proof_hold_and_are_nearly_attained(sigma: i
 
 @pytest.mark.parametrize(("sensitivity", "sigma"), [(1, 1), (3, 30), (100, 300), (500, 1000)])
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
-def test_the_bound_covers_the_exact_delta_of_one_coordinate(
-    epsilon: float, sensitivity: int, sigma: int
-) -> None:
+def test_the_bound_covers_the_exact_delta_of_one_coordinate(epsilon: float, sensitivity: int, sigma: int) -> None:
     exact = discrete_gaussian.delta_one_coordinate(epsilon, sensitivity, sigma)
     bound = discrete_gaussian.delta_bound(epsilon, sensitivity / sigma, 1, sigma)
     assert exact <= bound
@@ -105,9 +101,7 @@ def test_the_bound_covers_the_exact_delta_of_one_coordinate(
 
 @pytest.mark.parametrize(("shift", "sigma"), [((1, 0), 2), ((2, 3), 4), ((3, -3), 6)])
 @pytest.mark.parametrize("epsilon", [0.1, 0.6, 1.5])
-def test_the_bound_covers_the_exact_delta_in_the_plane(
-    epsilon: float, shift: tuple[int, int], sigma: int
-) -> None:
+def test_the_bound_covers_the_exact_delta_in_the_plane(epsilon: float, shift: tuple[int, int], sigma: int) -> None:
     k, mass = law(sigma)
     size = len(k)
     padded = np.zeros(size + 20)

@@ -29,9 +29,7 @@ def precise_delta(epsilon: float, mu: float) -> mpmath.mpf:
 @pytest.mark.parametrize("mu", [1e-8, 1e-5, 1e-3, 0.03, 0.3, 0.4999, 0.5, 0.7, 1.0, 3.0, 10.0, 40.0])
 @pytest.mark.parametrize("standard", [-3.0, -0.5, 0.0, 0.1, 1.0, 4.0, 8.0, 20.0, 36.0])
 def test_delta_equals_high_precision_arithmetic(standard: float, mu: float) -> None:
-    epsilon = mu * max(
-        standard + mu / 2, 0.0
-    )  # places the threshold at `standard` deviations, or at epsilon 0
+    epsilon = mu * max(standard + mu / 2, 0.0)  # places the threshold at `standard` deviations, or at epsilon 0
     expected = precise_delta(epsilon, mu)
     assert float(gaussian.log_delta(epsilon, mu)) == pytest.approx(float(mpmath.log(expected)), abs=1e-9)
     assert float(gaussian.delta(epsilon, mu)) == pytest.approx(float(expected), rel=1e-9, abs=1e-300)

@@ -74,9 +74,7 @@ def test_a_zero_prefix_draws_until_a_bit_is_set() -> None:
 
 @pytest.mark.parametrize(("distance", "denominator"), [(3, 7), (1, 2 * 10**9), (-40, 3200), (900, 20000)])
 @pytest.mark.parametrize("further", [0, 2**64 - 1])
-def test_a_coin_on_the_boundary_is_settled_by_further_bits(
-    distance: int, denominator: int, further: int
-) -> None:
+def test_a_coin_on_the_boundary_is_settled_by_further_bits(distance: int, denominator: int, further: int) -> None:
     with mpmath.workprec(300):
         p = mpmath.exp(-mpmath.mpf(distance**2) / denominator)
         first = int(mpmath.floor(p * mpmath.mpf(2) ** 64))

@@ -82,9 +82,7 @@ def test_no_neighbouring_votes_exceed_any_form(classes, regularisation):
     for rows, votes, changed in neighbouring_votes(rng, classes):
         arguments = {"regularisation": regularisation, "parties": len(votes), "classes": classes}
         soft = move(rows, soft_shares(votes, classes), soft_shares(changed, classes), regularisation)
-        majority = move(
-            rows, majority_shares(votes, classes), majority_shares(changed, classes), regularisation
-        )
+        majority = move(rows, majority_shares(votes, classes), majority_shares(changed, classes), regularisation)
         for form in FORMS:
             assert soft <= sensitivity.soft_vote(form, **arguments)
             assert majority <= sensitivity.majority_vote(form, **arguments)
@@ -110,9 +108,7 @@ def test_soft_bound_is_reached_by_a_single_row(classes, parties):
 @pytest.mark.parametrize(
     ("regularisation", "long", "length", "share"), [(1e-4, 34, 0.01955, 0.73), (1e-3, 27, 0.0665, 0.45)]
 )
-def test_weak_regularisation_leaves_little_of_the_binary_soft_bound_unused(
-    regularisation, long, length, share
-):
+def test_weak_regularisation_leaves_little_of_the_binary_soft_bound_unused(regularisation, long, length, share):
     """Unanimous parties, one of which turns: no bound that ignores the rows can be below `share` of ours."""
     rows, parties = saturated_rows(long, 40, length), 100_000
     before = np.tile([0.0, 1.0], (40, 1))
@@ -153,9 +149,7 @@ def test_softmax_radius_is_attained_and_its_diameter_by_turning_the_row(classes,
     label = np.eye(classes)[[0]]
     weights = minimiser(row, label, regularisation)
     assert np.linalg.norm(weights) == pytest.approx(radius, rel=1e-6)
-    assert np.linalg.norm(weights - minimiser(-row, label, regularisation)) == pytest.approx(
-        2 * radius, rel=1e-6
-    )
+    assert np.linalg.norm(weights - minimiser(-row, label, regularisation)) == pytest.approx(2 * radius, rel=1e-6)
     # With public rows the label can only change to another class, at an angle below 180 degrees.
     changed = move(row, label, np.eye(classes)[[1]], regularisation)
     assert changed == pytest.approx(radius * math.sqrt(2 * classes / (classes - 1)), rel=1e-6)

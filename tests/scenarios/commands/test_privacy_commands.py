@@ -59,9 +59,7 @@ def test_votes_list_every_sensitivity_and_the_statistic() -> None:
         assert statistic["pure_noise_norm"] == pytest.approx(8 * 2**0.5 / 500, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    "command", ["gaussian", "l2-gamma", "discrete-laplace", "soft-vote", "majority-vote"]
-)
+@pytest.mark.parametrize("command", ["gaussian", "l2-gamma", "discrete-laplace", "soft-vote", "majority-vote"])
 def test_tables_are_printed(command: str) -> None:
     result = CliRunner().invoke(app, ["privacy", command], catch_exceptions=False)
     assert result.exit_code == 0

@@ -1,0 +1,91 @@
+"""Accuracy at stated settings beside the figures to reach: python -m benchmarks.accuracy [--data-dir DIR] [NAME ...]
+
+Runs the library scenarios at the epsilons of the bars only; NAME picks scenarios. Those whose data is missing are
+skipped with a message.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import scenarios
+from federation.errors import InputError
+
+PUBLISHED = "soft_vote-output-published-regularisation="
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The mean accuracy that a variant (the best of several) must reach: low <= accuracy <= high."""
+
+    scenario: str
+    variants: tuple[str, ...]
+    epsilon: float
+    low: float
+    high: float = 1.0
+
+
+BARS = (
+    Bar("har-published", (PUBLISHED + "0.0001",), 1, 0.08, 0.28),
+    Bar("har-published", tuple(PUBLISHED + lam for lam in ("0.0001", "0.001", "0.01", "0.1", "1")), 1, 0.28, 0.40),
+    Bar("har-soft-vote", ("soft_vote",), 1, 0.82),
+    Bar("kdd-soft-vote", ("soft_vote",), 1, 0.91),
+    Bar("quickstart", ("soft_vote",), 10, 0.85),
+)
+BASELINES = ("pooled", "individual", "soft_vote-output-off-regularisation=0.0001", "majority_vote-off")
+
+
+def accuracies(scenario: str, data_dir: str | None) -> dict[tuple[str, float], list[float]]:
+    """All accuracies of a scenario by (variant, epsilon), at the epsilons of its bars."""
+    wanted = sorted({bar.epsilon for bar in BARS if bar.scenario == scenario})
+    with tempfile.TemporaryDirectory() as folder:
+        overrides = [f"privacy.epsilon={wanted}"]
+        run = scenarios.run(scenario, out=Path(folder) / "run", data_dir=data_dir, overrides=overrides)
+    found: dict[tuple[str, float], list[float]] = {}
+    for row in run.rows:
+        if row["metric"] == "accuracy":
+            found.setdefault((row["variant"], row["epsilon"]), []).append(row["value"])
+    return found
+
+
+def best(bar: Bar, found: dict[tuple[str, float], list[float]]) -> tuple[float, float, str]:
+    """Mean, standard deviation over releases, and name of the best of the bar's variants."""
+    measured = [
+        (statistics.mean(v), statistics.stdev(v), name) for name in bar.variants for v in [found[name, bar.epsilon]]
+    ]
+    return max(measured)
+
+
+def main() -> None:
+    """Print one line per bar."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    for scenario in dict.fromkeys(bar.scenario for bar in BARS):
+        if arguments.names and scenario not in arguments.names:
+            continue
+        try:
+            found = accuracies(scenario, arguments.data_dir)
+        except InputError as error:
+            print(f"{scenario}: skipped, {error}")
+            continue
+        for bar in (bar for bar in BARS if bar.scenario == scenario):
+            mean, deviation, name = best(bar, found)
+            verdict = "reached" if bar.low <= mean <= bar.high else "MISSED"
+            print(
+                f"{scenario}, epsilon {bar.epsilon:g}: {mean:.3f} (sd {deviation:.3f} over releases) by {name}; "
+                f"bar {bar.low:.2f} to {bar.high:.2f}: {verdict}"
+            )
+        for (name, epsilon), values in found.items():
+            if name in BASELINES:
+                print(f"{scenario}, NON-PRIVATE {name}: {statistics.mean(values):.3f}")
+
+
+if __name__ == "__main__":
+    main()

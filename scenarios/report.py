@@ -1,0 +1,312 @@
+"""One self-contained page per run or comparison of runs: what was reached, who is protected, what it cost."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from federation.errors import InputError
+from scenarios.figures import figures, svg
+from scenarios.results import Row, read_results
+from scenarios.summary import VariantSummary, epsilons, summarise
+
+_METRICS = ("accuracy", "balanced_accuracy", "auc")
+_UNITS = {
+    "party": "one party, with everything it holds",
+    "row": "one row of one party",
+    "label": "the label of one row",
+}
+_CHANGES = {"replace": "is replaced by anything else", "add_remove": "is added or taken away"}
+_CHECKS = {
+    "enforced": "enforced: the code makes it so",
+    "checked": "checked: the run stops when it does not hold",
+    "declared": "declared: nobody can check it here, whoever runs this vouches for it",
+}
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """The artefacts of one run directory."""
+
+    directory: Path
+    rows: list[Row]
+    worlds: list[dict[str, Any]]
+    run: dict[str, Any]
+    scenario: str
+
+
+def write_report(directories: Sequence[Path], path: Path) -> Path:
+    """Write the page about one run, or comparing several, to `path`; returns `path`.
+
+    Reads results.csv, ledger.json, run.json and scenario.yaml of each directory and draws the figures anew. Equal
+    artefacts give equal pages. Raises `InputError` for missing or damaged artefacts and a path that cannot be
+    written.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    stored = [_read(directory) for directory in directories]
+    names = _names(stored)
+    runs = [_guarded(run, name) for run, name in zip(stored, names, strict=True)]
+    environment = Environment(
+        loader=PackageLoader("scenarios"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("report.html").render(
+        title=names[0] if len(names) == 1 else f"Comparison of {len(names)} runs",
+        non_private=any(run["non_private"] for run in runs),
+        comparison=_comparison(stored, names) if len(names) > 1 else None,
+        runs=runs,
+        checks=_CHECKS,
+    )
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write the report to {path}: {error.strerror}; name another --out") from error
+    return path
+
+
+def _read(directory: Path) -> _Stored:
+    rows = read_results(directory / "results.csv")
+    if not rows:
+        raise InputError(f"{directory / 'results.csv'} has no rows yet; go on with `federation run --resume`")
+    return _Stored(
+        directory,
+        rows,
+        _object(directory / "ledger.json").get("worlds", []),
+        _object(directory / "run.json"),
+        _text(directory / "scenario.yaml"),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}; name a directory that a run has written") from error
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(_text(path))
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} is damaged: it must hold an object, got {type(content).__name__}")
+    return content
+
+
+def _names(stored: Sequence[_Stored]) -> list[str]:
+    """Scenario names; the directory is added where several runs are of one scenario."""
+    names = [str(run.rows[0].get("scenario", run.directory.name)) for run in stored]
+    return [
+        name if names.count(name) == 1 else f"{name} in {run.directory}"
+        for name, run in zip(names, stored, strict=True)
+    ]
+
+
+def _guarded(stored: _Stored, name: str) -> dict[str, Any]:
+    try:
+        return _view(stored, name)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(f"the artefacts in {stored.directory} do not belong together: {error!r}") from error
+
+
+def _view(stored: _Stored, name: str) -> dict[str, Any]:
+    """Everything the template says about one run, as plain values."""
+    run, accuracies = stored.run, summarise(stored.rows)
+    protected = _guarantees(stored.worlds)
+    return {
+        "name": name,
+        "non_private": run["non_private"],
+        "status": run["status"],
+        "worlds": run["worlds"],
+        "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
+        "readings": _readings(accuracies),
+        "protection": _protection(_leading(accuracies), protected),
+        "tables": [table for metric in _METRICS if (table := _table(summarise(stored.rows, metric)))],
+        "figures": _pictures(stored.rows, name),
+        "guarantees": protected,
+        "together": [
+            {"place": _place(world["swept"]), "budget": world["budget"], "totals": world["published_together"]}
+            for world in stored.worlds
+        ],
+        "failures": run["failures"],
+        "phases": {
+            phase: (seconds, run["peak_memory_mebibytes"].get(phase)) for phase, seconds in run["seconds"].items()
+        },
+        "bytes": [
+            (summary.variant, summary.place, next(iter(summary.by_epsilon.values())).mean)
+            for summary in summarise(stored.rows, "bytes_per_party")
+        ],
+        "scenario": stored.scenario,
+    }
+
+
+def _place(swept: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in swept.items())
+
+
+def _at(epsilon: float) -> str:
+    return f"ε = {epsilon:g}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """One, one and two, or one, two and three."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _table(summaries: Sequence[VariantSummary]) -> dict[str, Any] | None:
+    """A metric's table: a header per epsilon, and per variant its spreads; None without values."""
+    if not summaries:
+        return None
+    columns = epsilons(summaries)
+    return {
+        "metric": summaries[0].metric.replace("_", " "),
+        "columns": ["NON-PRIVATE" if math.isinf(epsilon) else _at(epsilon) for epsilon in columns],
+        "rows": [(summary, [summary.by_epsilon.get(epsilon) for epsilon in columns]) for summary in summaries],
+    }
+
+
+def _pictures(rows: Sequence[Row], title: str) -> list[tuple[str, str]]:
+    """Figures by name as data addresses. An image cannot run anything, whatever the names in it spell."""
+    return [
+        (name, "data:image/svg+xml;base64," + base64.b64encode(svg(figure).encode()).decode())
+        for name, figure in figures(rows, title).items()
+    ]
+
+
+def _leading(summaries: Iterable[VariantSummary]) -> list[VariantSummary]:
+    """The default variant in every setting; without a default, the first variant that has a guarantee."""
+    private = [summary for summary in summaries if not summary.non_private]
+    chosen = next((s.variant for s in private if s.default), private[0].variant if private else None)
+    return [summary for summary in private if summary.variant == chosen]
+
+
+def _readings(summaries: Sequence[VariantSummary]) -> list[tuple[str, str]]:
+    """(setting, plain-language reading) of the accuracies, one per setting of the swept keys."""
+    leading = _leading(summaries)
+    if not leading:
+        return [("", "No variant of this run has a guarantee.")]
+    return [(s.place, _reading(s, [o for o in summaries if o.place == s.place and o is not s])) for s in leading]
+
+
+def _reading(leading: VariantSummary, others: Sequence[VariantSummary]) -> str:
+    name = f"The {'default' if leading.default else 'first'} variant, {leading.variant},"
+    reached = _listed([f"{spread.mean:.3f} at {_at(epsilon)}" for epsilon, spread in leading.by_epsilon.items()])
+    first = next(iter(leading.by_epsilon.values()))
+    sentences = [
+        f"{name} reaches a mean accuracy of {reached}, over {first.releases} releases at each ε "
+        f"({first.splits} split{'s' if first.splits > 1 else ''} of the data)."
+    ]
+    by_protocol = {other.protocol: next(iter(other.by_epsilon.values())).mean for other in others}
+    if "pooled" in by_protocol:
+        sentences.append(
+            f"The parties' classifier trained on all their rows together, without any privacy, reaches "
+            f"{by_protocol['pooled']:.3f}."
+        )
+    if "individual" in by_protocol:
+        alone = by_protocol["individual"]
+        sentences.append(f"A party that trains on its own rows alone reaches {alone:.3f}; {_passing(leading, alone)}.")
+    sentences += _ahead(leading, [other for other in others if not other.non_private])
+    return " ".join(sentences)
+
+
+def _passing(leading: VariantSummary, alone: float) -> str:
+    """From which epsilon on the variant is better than a party alone."""
+    passed: float | None = None
+    for epsilon, spread in reversed(leading.by_epsilon.items()):
+        if spread.mean <= alone:
+            break
+        passed = epsilon
+    return f"{leading.variant} is better from {_at(passed)} on" if passed else f"{leading.variant} is not better"
+
+
+def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary]) -> list[str]:
+    """A sentence per epsilon at which another private variant lies above the interval of the leading one's mean."""
+    sentences = []
+    for epsilon, spread in leading.by_epsilon.items():
+        known = [(rival.by_epsilon[epsilon].mean, rival) for rival in rivals if epsilon in rival.by_epsilon]
+        best = max(known, key=lambda pair: pair[0], default=None)
+        if best and best[0] > (spread.interval[1] if spread.interval else spread.mean):
+            weaker = f", with δ = {best[1].delta:g}" if best[1].delta > leading.delta else ""
+            sentences.append(f"At {_at(epsilon)}, {best[1].variant} is ahead with {best[0]:.3f}{weaker}.")
+    return sentences
+
+
+def _protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[str, Any]]) -> str:
+    """Who is protected against what change by one release of the leading variant."""
+    known = next((g for g in guarantees if leading and g["variant"] == leading[0].variant), None)
+    if known is None or known["reason"]:
+        return "Nobody is protected by these releases."
+    factors = _listed([f"{math.exp(epsilon):.3g} at {_at(epsilon)}" for epsilon in leading[0].by_epsilon])
+    slack = f", up to a probability of δ = {leading[0].delta:g}" if leading[0].delta else ""
+    return (
+        f"Protected is {_UNITS.get(known['unit'], known['unit'])}: when it {_CHANGES.get(known['adjacency'])}, no "
+        f"probability of anything that one release may tell changes by more than the factor e^ε ({factors}){slack}. "
+        "This holds for one release, under the assumptions listed below."
+    )
+
+
+def _guarantees(worlds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One entry per variant, over all epsilons and swept settings."""
+    entries: dict[str, list[tuple[str, dict[str, Any], list[str]]]] = {}
+    for world in worlds:
+        for release in world["releases"]:
+            guarantee, place = release["guarantee"], _place(world["swept"])
+            where = ", ".join(
+                part for part in (place, _at(guarantee["epsilon"]) if "epsilon" in guarantee else "") if part
+            )
+            entries.setdefault(release["variant"], []).append((where, guarantee, release["checks"]))
+    return [_guarantee(variant, releases) for variant, releases in entries.items()]
+
+
+def _guarantee(variant: str, releases: Sequence[tuple[str, dict[str, Any], list[str]]]) -> dict[str, Any]:
+    guarantee, checks = releases[0][1:]
+    if guarantee.get("non_private"):
+        return {"variant": variant, "reason": guarantee["reason"], "checks": checks}
+    names = list(dict.fromkeys(name for _, known, _ in releases for name in known["parameters"]))
+    assumptions: dict[int, dict[tuple[str, str], list[str]]] = {}
+    for where, known, _ in releases:
+        for assumption in known["assumptions"]:
+            texts = assumptions.setdefault(assumption["number"], {})
+            texts.setdefault((assumption["text"], assumption["check"]), []).append(where)
+    return {
+        "variant": variant,
+        "reason": "",
+        "unit": guarantee["unit"],
+        "adjacency": guarantee["adjacency"],
+        "mechanism": _listed(list(dict.fromkeys(known["mechanism"] for _, known, _ in releases))),
+        "parameters": ["δ", *names],
+        "rows": [
+            (where, [_number(known["delta"]), *(_number(known["parameters"].get(name)) for name in names)])
+            for where, known, _ in releases
+        ],
+        "assumptions": [
+            (number, [(text, check, "; ".join(where) if len(texts) > 1 else "") for (text, check), where in texts.items()])
+            for number, texts in sorted(assumptions.items())
+        ],
+        "checks": checks,
+    }  # fmt: skip
+
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _comparison(stored: Sequence[_Stored], names: Sequence[str]) -> dict[str, Any]:
+    """The leading variants of all runs side by side."""
+    rows: list[Row] = []
+    for run, name in zip(stored, names, strict=True):
+        leading = {summary.variant for summary in _leading(summarise(run.rows))}
+        chosen = [row for row in run.rows if row["variant"] in leading]
+        rows += [{**row, "variant": f"{name}: {row['variant']}", "default": 0} for row in chosen]
+    table = _table(summarise(rows))
+    return {"table": table, "figures": _pictures(rows, "default variants")[:1]}

@@ -1,0 +1,175 @@
+"""What the rows of results.csv say together: per variant and epsilon a mean, its spread and its uncertainty."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scenarios.results import COLUMNS, Row
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+NON_PRIVATE = "NON-PRIVATE"
+CONFIDENCE = 0.95
+QUANTILES = (0.05, 0.95)
+_WIDE_COLUMNS = 4  # as many columns of "0.834 ± 0.009" leave room for names in a terminal of 100 characters
+_NAME_WIDTH = 34  # breaks long names at their hyphens
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One metric over the releases (splits x noise draws) of a variant at one epsilon.
+
+    `deviation` is the sample standard deviation over releases (None for one release), `low` and `high` are the
+    5 % and 95 % quantiles of single releases. `interval` is a 95 % confidence interval of the mean with the splits
+    as independent units, None with one split: the draws of a split share its parties and its test rows.
+    """
+
+    mean: float
+    deviation: float | None
+    low: float
+    high: float
+    releases: int
+    splits: int
+    interval: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, by_split: Mapping[int, Sequence[float]]) -> Spread:
+        """From the values of each split's releases; at least one value per split."""
+        values = np.concatenate([np.asarray(part, dtype=float) for part in by_split.values()])
+        low, high = np.quantile(values, QUANTILES)
+        return cls(
+            mean=float(values.mean()),
+            deviation=float(values.std(ddof=1)) if len(values) > 1 else None,
+            low=float(low),
+            high=float(high),
+            releases=len(values),
+            splits=len(by_split),
+            interval=student_interval([float(np.mean(part)) for part in by_split.values()]),
+        )
+
+    @property
+    def text(self) -> str:
+        """Mean ± standard deviation over releases, or the single value."""
+        return f"{self.mean:.3f}" if self.deviation is None else f"{self.mean:.3f} ± {self.deviation:.3f}"
+
+
+@dataclass(frozen=True)
+class VariantSummary:
+    """One variant in one setting of the swept keys. Releases without a guarantee stand under epsilon = infinity."""
+
+    variant: str
+    protocol: str
+    default: bool
+    unit: str
+    delta: float
+    swept: Mapping[str, str]
+    metric: str
+    by_epsilon: Mapping[float, Spread]
+
+    @property
+    def non_private(self) -> bool:
+        """Whether some of these values were released without any guarantee."""
+        return any(math.isinf(epsilon) for epsilon in self.by_epsilon)
+
+    @property
+    def setting(self) -> dict[str, str]:
+        """The swept keys of the world; those of the protocol are in the variant's name."""
+        return {key: value for key, value in self.swept.items() if not key.startswith("protocols.")}
+
+    @property
+    def place(self) -> str:
+        """The setting as text, empty without a sweep."""
+        return ", ".join(f"{key} = {value}" for key, value in self.setting.items())
+
+    @property
+    def label(self) -> str:
+        """The variant's name with what a reader must know about it."""
+        marks = [*(["default"] if self.default else []), *([NON_PRIVATE] if self.non_private else [])]
+        return f"{self.variant} ({', '.join(marks)})" if marks else self.variant
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; epsilon is null where there is no guarantee."""
+        values = [
+            {"epsilon": None if math.isinf(epsilon) else epsilon, **asdict(spread)}
+            for epsilon, spread in self.by_epsilon.items()
+        ]
+        record = {name: getattr(self, name) for name in ("variant", "protocol", "default", "unit", "delta", "metric")}
+        return {**record, "swept": dict(self.swept), "non_private": self.non_private, "values": values}
+
+
+def student_interval(means: Sequence[float]) -> tuple[float, float] | None:
+    """mean ± t_{0.975, n-1} s / sqrt(n) of n independent means; None when n is 1."""
+    from scipy.special import stdtrit
+
+    if len(means) < 2:
+        return None
+    centre, error = float(np.mean(means)), float(np.std(means, ddof=1)) / math.sqrt(len(means))
+    reach = float(stdtrit(len(means) - 1, (1 + CONFIDENCE) / 2)) * error
+    return centre - reach, centre + reach
+
+
+def summarise(rows: Iterable[Row], metric: str = "accuracy") -> list[VariantSummary]:
+    """Summaries per (variant, swept values) in the order of the rows, epsilons rising; none without such rows."""
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]] = {}
+    for row in rows:
+        if row["metric"] == metric:
+            swept = tuple((key, str(row[key])) for key in row if key not in COLUMNS and str(row[key]) != "")
+            groups.setdefault((row["variant"], swept), []).append(row)
+    return [_summary(variant, dict(swept), metric, members) for (variant, swept), members in groups.items()]
+
+
+def _summary(variant: str, swept: dict[str, str], metric: str, members: Sequence[Row]) -> VariantSummary:
+    values: dict[float, dict[int, list[float]]] = {}
+    for row in members:
+        values.setdefault(row["epsilon"], {}).setdefault(row["split"], []).append(row["value"])
+    first = members[0]
+    return VariantSummary(
+        variant=variant,
+        protocol=first["protocol"],
+        default=bool(first["default"]),
+        unit=first["unit"],
+        delta=first["delta"],
+        swept=swept,
+        metric=metric,
+        by_epsilon={epsilon: Spread.of(values[epsilon]) for epsilon in sorted(values)},
+    )
+
+
+def epsilons(summaries: Iterable[VariantSummary]) -> list[float]:
+    """All epsilons that occur, rising; infinity last if something is non-private."""
+    return sorted({epsilon for summary in summaries for epsilon in summary.by_epsilon})
+
+
+def table(summaries: Sequence[VariantSummary]) -> Table:
+    """Variants by epsilons for a terminal of 100 columns; what has no guarantee stands in a column of its own."""
+    from rich import box
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    columns = epsilons(summaries)
+    joint = " " if len(columns) <= _WIDE_COLUMNS else "\n"
+    headers = [NON_PRIVATE if math.isinf(epsilon) else f"ε = {epsilon:g}" for epsilon in columns]
+    drawn = Table(
+        Column("variant", overflow="fold"),
+        *(Column(Text(header), justify="right", no_wrap=True) for header in headers),
+        title=Text(summaries[0].metric if summaries else "no results"),
+        caption="mean ± standard deviation over single releases",
+        box=box.SIMPLE_HEAD,
+    )
+    for summary in summaries:
+        cells = [_cell(summary.by_epsilon.get(epsilon), joint) for epsilon in columns]
+        lines = textwrap.wrap(summary.label, _NAME_WIDTH)
+        lines += [f"  {key} = {value}" for key, value in summary.setting.items()]
+        drawn.add_row(Text("\n".join(lines), style="bold" if summary.default else ""), *map(Text, cells))
+    return drawn
+
+
+def _cell(spread: Spread | None, joint: str) -> str:
+    return "" if spread is None else spread.text.replace(" ± ", f"{joint}± ")

@@ -1,0 +1,205 @@
+import json
+
+import numpy as np
+import pytest
+
+import scenarios
+from federation.errors import BudgetExceededError, FederationError, InputError, QuorumError
+from scenarios.preview import preview
+from scenarios.results import read_results
+from scenarios.runner import cells
+from scenarios.schema import resolve
+from scenarios.world import World
+
+ARTEFACTS = {"results.csv", "ledger.json", "run.json", "scenario.yaml", "models", "figures", "report.html", ".cells"}
+
+
+def document(**changes):
+    return {
+        "name": "small",
+        "data": {"source": "digits", "auxiliary": 200, "features": [{"whiten": 8}, "unit_norm"]},
+        "parties": {"count": 60, "rows": 5},
+        "protocols": [
+            {"kind": "soft_vote"},
+            {"kind": "soft_vote", "perturb": "output", "sensitivity": "published", "regularisation": [0.01, 1]},
+            {"kind": "majority_vote"},
+            {"kind": "pooled"},
+            {"kind": "individual"},
+        ],
+        "privacy": {"epsilon": [1, 30]},
+        "trials": {"splits": 2, "noise": 3},
+        **changes,
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return scenarios.run(document(), out=tmp_path_factory.mktemp("run") / "out")
+
+
+def test_a_run_leaves_its_artefacts(finished):
+    assert {path.name for path in finished.directory.iterdir()} == ARTEFACTS
+    assert json.loads((finished.directory / "run.json").read_text())["status"] == "done"
+    assert len(list((finished.directory / "figures").glob("*.svg"))) >= 1
+
+
+def test_results_are_tidy_and_complete(finished):
+    rows = read_results(finished.directory / "results.csv")
+    accuracies = [row for row in rows if row["metric"] == "accuracy"]
+    assert len(accuracies) == 2 * (4 * 2 * 3 + 2)  # splits x (variants x epsilons x draws + baselines)
+    assert {row["variant"] for row in rows if row["default"]} == {"soft_vote"}
+    assert {row["unit"] for row in rows if row["protocol"] == "pooled"} == {"none"}
+    assert {row["delta"] for row in rows} == {0.0}
+    assert all(row["value"] == 8 + 100 for row in rows if row["metric"] == "bytes_per_party")
+    assert {row["protocols.regularisation"] for row in rows} == {"", "0.01", "1.0"}
+
+
+def test_equal_runs_give_equal_files_on_either_engine(finished, tmp_path):
+    again = scenarios.run(document(engine={"kind": "ray", "parties_per_node": 7}), out=tmp_path / "out")
+    for name in ("results.csv", "ledger.json"):
+        assert (again.directory / name).read_bytes() == (finished.directory / name).read_bytes()
+    models = [path.relative_to(finished.directory) for path in finished.directory.rglob("*.npz")]
+    assert models
+    for name in models:
+        assert (again.directory / name).read_bytes() == (finished.directory / name).read_bytes()
+
+
+def test_models_of_the_default_variant_are_kept_and_all_on_request(finished, tmp_path):
+    kept = {path.relative_to(finished.directory / "models").as_posix() for path in finished.directory.rglob("*.npz")}
+    assert kept == {"soft_vote/split-0.npz", "soft_vote/split-1.npz"}
+    everything = scenarios.run(document(), out=tmp_path / "out", keep_models=True, overrides=["trials.splits=1"])
+    assert len(list(everything.directory.rglob("*.npz"))) == 4
+
+
+def test_the_ledger_states_each_guarantee_and_what_all_would_cost(finished):
+    [world] = json.loads((finished.directory / "ledger.json").read_text())["worlds"]
+    assert len(world["releases"]) == 8
+    assert {release["guarantee"]["unit"] for release in world["releases"]} == {"party"}
+    assert all(release["checks"] for release in world["releases"])
+    [total] = world["published_together"]
+    assert total["epsilon"] == pytest.approx(4 * 31)
+
+
+def test_more_privacy_costs_accuracy(finished):
+    means = {
+        epsilon: np.mean([
+            row["value"]
+            for row in finished.rows
+            if (row["variant"], row["metric"], row["epsilon"]) == ("soft_vote", "accuracy", epsilon)
+        ])
+        for epsilon in (1.0, 30.0)
+    }  # fmt: skip
+    assert means[1.0] + 0.2 < means[30.0]
+
+
+def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch):
+    original, calls = World.run, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(self, *arguments)
+
+    monkeypatch.setattr(World, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        scenarios.run(document(), out=tmp_path / "out")
+    partial = read_results(tmp_path / "out" / "results.csv")
+    assert {row["split"] for row in partial} == {0}
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
+    resumed = scenarios.run(document(), out=tmp_path / "out", resume=True)
+    assert len(calls) == 3  # the finished world was not run again
+    assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+
+
+def test_a_failing_world_keeps_the_finished_ones(tmp_path, monkeypatch):
+    original = World.run
+
+    def failing(self, *arguments):
+        if self.spec.split == 1:
+            raise QuorumError("too few")
+        return original(self, *arguments)
+
+    monkeypatch.setattr(World, "run", failing)
+    with pytest.raises(QuorumError):
+        scenarios.run(document(), out=tmp_path / "out")
+    assert read_results(tmp_path / "out" / "results.csv")
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "failed"
+
+
+def test_a_sweep_is_one_world_per_value(tmp_path):
+    swept = document(parties={"count": [20, 40], "rows": 5}, protocols=[{"kind": "soft_vote"}])
+    run = scenarios.run(swept, out=tmp_path / "out", overrides=["trials.splits=1"])
+    assert {row["parties.count"] for row in run.rows} == {"20", "40"}
+    worlds = json.loads((tmp_path / "out" / "ledger.json").read_text())["worlds"]
+    assert [world["swept"] for world in worlds] == [{"parties.count": 20}, {"parties.count": 40}]
+    assert (tmp_path / "out" / "models" / "soft_vote" / "parties.count=20" / "split-0.npz").exists()
+
+
+def test_noise_off_is_watermarked_everywhere(tmp_path):
+    off = document(protocols=[{"kind": "soft_vote", "noise": "off"}], trials={"splits": 1, "noise": 1})
+    run = scenarios.run(off, out=tmp_path / "out")
+    assert {row["unit"] for row in run.rows} == {"none"}
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["non_private"]
+    assert json.loads((tmp_path / "out" / "ledger.json").read_text())["worlds"][0]["non_private"]
+    assert "NON-PRIVATE" in (tmp_path / "out" / "report.html").read_text()
+    for figure in (tmp_path / "out" / "figures").glob("*.svg"):
+        assert "NON-PRIVATE" in figure.read_text()
+    with np.load(next((tmp_path / "out").rglob("*.npz"))) as stored:
+        assert json.loads(str(stored["description"]))["guarantees"][0]["non_private"]
+
+
+def test_the_budget_is_checked_before_anything_runs(tmp_path):
+    over = document(privacy={"epsilon": [1, 30], "budget": {"epsilon": 10, "delta": 1e-6}})
+    with pytest.raises(BudgetExceededError, match="epsilon=30"):
+        scenarios.run(over, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (dict(parties={"count": 5000}), "parties"),
+        (dict(parties={"count": 60, "rows": 500}), "rows"),
+        (dict(data={"source": "har"}), "har.npz"),
+        (dict(data={"source": "digitz"}), "digits"),
+    ],
+)
+def test_unusable_data_stops_a_run_before_it_writes(tmp_path, monkeypatch, changes, words):
+    monkeypatch.delenv("FEDERATION_DATA", raising=False)
+    with pytest.raises(InputError, match=words):
+        scenarios.run(document(**changes), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_output_perturbation_on_long_rows_names_the_remedy(tmp_path):
+    long = document(data={"source": "digits", "auxiliary": 200, "features": [{"whiten": 8}]})
+    with pytest.raises(FederationError, match="unit_norm"):
+        scenarios.run(long, out=tmp_path / "out")
+
+
+def test_any_scikit_learn_classifier_will_do(tmp_path):
+    trees = document(
+        parties={"count": 40, "rows": 8, "classifier": {"DecisionTreeClassifier": {"max_depth": 3}}},
+        protocols=[{"kind": "soft_vote"}],
+        trials={"splits": 1, "noise": 2},
+    )
+    assert scenarios.run(trees, out=tmp_path / "out").rows
+
+
+def test_a_preview_counts_what_a_run_would_do():
+    plan = preview(resolve(document()), None)
+    assert plan["worlds"] == 2
+    assert plan["releases"] == 2 * 4 * 2 * 3
+    assert plan["points"][0]["parties"] == 60
+    assert plan["points"][0]["auxiliary_rows"] == 200
+
+
+def test_worlds_have_distinct_names():
+    names = [cell.name for cell in cells(resolve(document(parties={"count": [20, 40], "rows": 5})))]
+    assert len(set(names)) == len(names) == 4
+
+
+def test_results_are_a_data_frame_where_pandas_is_installed(finished):
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(finished.results, pandas.DataFrame)

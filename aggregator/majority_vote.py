@@ -14,7 +14,7 @@ from federation.errors import InputError
 
 @dataclass(frozen=True)
 class MajorityVote(VoteProtocol):
-    """Options of the majority vote; noise is added to the minimiser.
+    """Parties vote on public rows; the majority is the label; noise goes to the minimiser.
 
     One party may tip every label, so the sensitivity does not fall with the number of parties.
 

@@ -89,10 +89,7 @@ def perturb_statistic(
     whitening = ensemble.public.whitening
     basis = contrasts(ensemble.classes)
     value = basis.T @ ensemble.statistic("soft") @ whitening.directions / whitening.deviations
-    if decoder == "least_squares":
-        decode = _least_squares(ensemble, shrinkage)
-    else:
-        decode = _erm(ensemble, regularisation)
+    decode = _least_squares(ensemble, shrinkage) if decoder == "least_squares" else _erm(ensemble, regularisation)
     return Perturbable(
         value.ravel(),
         sensitivity.statistic(ensemble.parties),

@@ -15,7 +15,9 @@ PUBLISHED_REGULARISATION = 1e-4  # of Hamm et al.'s experiments
 
 @dataclass(frozen=True)
 class SoftVote(VoteProtocol):
-    """Options of the soft vote; the defaults need no tuning and are the most accurate at a given epsilon.
+    """Parties vote on public rows; shares of votes are soft labels; noise goes to their sufficient statistic.
+
+    The defaults need no tuning and were the most accurate at every epsilon measured.
 
     perturb: `statistic` adds noise to the votes' mean operator in whitened public coordinates, `output` to the
         minimiser of the weighted risk, as published.

@@ -82,7 +82,7 @@ def main() -> None:
                 f"{scenario}, epsilon {bar.epsilon:g}: {mean:.3f} (sd {deviation:.3f} over releases) by {name}; "
                 f"bar {bar.low:.2f} to {bar.high:.2f}: {verdict}"
             )
-        for (name, epsilon), values in found.items():
+        for (name, _), values in found.items():
             if name in BASELINES:
                 print(f"{scenario}, NON-PRIVATE {name}: {statistics.mean(values):.3f}")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from enum import StrEnum
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,9 @@ import typer
 
 from federation.errors import FederationError
 from scenarios.commands import inspect
+from scenarios.commands.audit import audit
 from scenarios.commands.options import DataDirectory, ScenarioName, Settings
+from scenarios.commands.privacy import privacy_app
 
 app = typer.Typer(
     name="federation",
@@ -87,22 +88,41 @@ app.command()(inspect.show)
 app.command()(inspect.validate)
 app.command("list")(inspect.list_choices)
 app.command()(inspect.schema)
-if find_spec("scenarios.commands.report"):
-    from scenarios.commands.report import report
+app.command()(audit)
+app.add_typer(privacy_app, name="privacy")
 
-    app.command()(report)
-if find_spec("scenarios.commands.predict"):
-    from scenarios.commands.predict import predict
 
-    app.command()(predict)
-if find_spec("scenarios.commands.audit"):
-    from scenarios.commands.audit import audit
+@app.command()
+def report(
+    directories: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run directories.")],
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Default: report.html in DIR.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Write the report of one run again, or one report that compares several."""
+    from scenarios.commands.report import report_command
 
-    app.command()(audit)
-if find_spec("scenarios.commands.privacy"):
-    from scenarios.commands.privacy import privacy_app
+    report_command(directories, out, as_json)
 
-    app.add_typer(privacy_app, name="privacy")
+
+@app.command()
+def predict(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Run directory.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New rows: csv or npz.")],
+    variant: Annotated[str, typer.Option("--variant", metavar="NAME", help="Whose model.")],
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", help="Which release; needed when there are several.")
+    ] = None,
+    split: Annotated[int, typer.Option("--split", min=0, help="Which split.")] = 0,
+    draw: Annotated[int, typer.Option("--draw", min=0, help="Which noise draw.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="CSV", help="Write here instead of standard output.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of csv.")] = False,
+) -> None:
+    """Apply a released model to new rows."""
+    from scenarios.commands.predict import predict_command
+
+    predict_command(directory, variant, file, epsilon, split, draw, out, as_json)
 
 
 def main() -> None:

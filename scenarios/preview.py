@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scenarios.protocol_options import BASELINES
 from scenarios.runner import cells, check_budget, world_of
 from scenarios.schema import Scenario
+from scenarios.sweep import releases
 
 
 def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
@@ -35,7 +35,6 @@ def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
         })  # fmt: skip
     point = todo[0].setting.scenario
     listed = world_of(todo[0], Path(), None).variants
-    draws = point.trials.noise
     return {
         "scenario": scenario.name,
         "worlds": len(todo),
@@ -46,10 +45,6 @@ def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
         ],
         "epsilon": list(point.privacy.epsilon),
         "delta": point.privacy.delta,
-        "releases": len(todo) * sum(
-            1 if variant.options.get("noise") == "off" else draws * len(point.privacy.epsilon)
-            for variant in listed
-            if variant.kind not in BASELINES
-        ),
+        "releases": len(todo) * sum(releases(variant, point) for variant in listed),
         "engine": point.engine.kind,
     }  # fmt: skip

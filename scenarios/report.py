@@ -13,7 +13,7 @@ from typing import Any
 from federation.errors import InputError
 from scenarios.figures import figures, svg
 from scenarios.results import Row, read_results
-from scenarios.summary import VariantSummary, epsilons, summarise
+from scenarios.summary import NON_PRIVATE, VariantSummary, epsilons, summarise
 
 _METRICS = ("accuracy", "balanced_accuracy", "auc")
 _UNITS = {
@@ -131,8 +131,7 @@ def _view(stored: _Stored, name: str) -> dict[str, Any]:
         "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
         "readings": _readings(accuracies),
         "protection": _protection(_leading(accuracies), protected),
-        "tables": [table for metric in _METRICS if (table := _table(summarise(stored.rows, metric)))],
-        "figures": _pictures(stored.rows, name),
+        "metrics": [shown for metric in _METRICS if (shown := _metric(stored.rows, metric, name))],
         "guarantees": protected,
         "together": [
             {"place": _place(world["swept"]), "budget": world["budget"], "totals": world["published_together"]}
@@ -155,7 +154,7 @@ def _place(swept: Mapping[str, Any]) -> str:
 
 
 def _at(epsilon: float) -> str:
-    return f"ε = {epsilon:g}"
+    return f"ε\u00a0=\u00a0{epsilon:g}"  # never broken over two lines
 
 
 def _listed(parts: Sequence[str]) -> str:
@@ -163,24 +162,25 @@ def _listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _table(summaries: Sequence[VariantSummary]) -> dict[str, Any] | None:
-    """A metric's table: a header per epsilon, and per variant its spreads; None without values."""
+def _metric(rows: Sequence[Row], metric: str, title: str) -> dict[str, Any] | None:
+    """A metric's table (a header per epsilon, per variant its spreads) and figures; None without values.
+
+    Figures are images in data addresses: an image cannot run anything, whatever the names in it spell.
+    """
+    chosen = [row for row in rows if row["metric"] == metric]
+    summaries = summarise(chosen, metric)
     if not summaries:
         return None
     columns = epsilons(summaries)
     return {
-        "metric": summaries[0].metric.replace("_", " "),
-        "columns": ["NON-PRIVATE" if math.isinf(epsilon) else _at(epsilon) for epsilon in columns],
+        "name": metric.replace("_", " "),
+        "columns": [NON_PRIVATE if math.isinf(epsilon) else _at(epsilon) for epsilon in columns],
         "rows": [(summary, [summary.by_epsilon.get(epsilon) for epsilon in columns]) for summary in summaries],
+        "figures": [
+            (name, "data:image/svg+xml;base64," + base64.b64encode(svg(figure).encode()).decode())
+            for name, figure in figures(chosen, title).items()
+        ],
     }
-
-
-def _pictures(rows: Sequence[Row], title: str) -> list[tuple[str, str]]:
-    """Figures by name as data addresses. An image cannot run anything, whatever the names in it spell."""
-    return [
-        (name, "data:image/svg+xml;base64," + base64.b64encode(svg(figure).encode()).decode())
-        for name, figure in figures(rows, title).items()
-    ]
 
 
 def _leading(summaries: Iterable[VariantSummary]) -> list[VariantSummary]:
@@ -209,12 +209,15 @@ def _reading(leading: VariantSummary, others: Sequence[VariantSummary]) -> str:
     by_protocol = {other.protocol: next(iter(other.by_epsilon.values())).mean for other in others}
     if "pooled" in by_protocol:
         sentences.append(
-            f"The parties' classifier trained on all their rows together, without any privacy, reaches "
+            f"The parties' classifier trained on all their rows together (pooled, {NON_PRIVATE}) reaches "
             f"{by_protocol['pooled']:.3f}."
         )
     if "individual" in by_protocol:
         alone = by_protocol["individual"]
-        sentences.append(f"A party that trains on its own rows alone reaches {alone:.3f}; {_passing(leading, alone)}.")
+        sentences.append(
+            f"A party that trains on its own rows alone (individual, {NON_PRIVATE}) reaches {alone:.3f}; "
+            f"{_passing(leading, alone)}."
+        )
     sentences += _ahead(leading, [other for other in others if not other.non_private])
     return " ".join(sentences)
 
@@ -222,7 +225,7 @@ def _reading(leading: VariantSummary, others: Sequence[VariantSummary]) -> str:
 def _passing(leading: VariantSummary, alone: float) -> str:
     """From which epsilon on the variant is better than a party alone."""
     passed: float | None = None
-    for epsilon, spread in reversed(leading.by_epsilon.items()):
+    for epsilon, spread in reversed(list(leading.by_epsilon.items())):
         if spread.mean <= alone:
             break
         passed = epsilon
@@ -230,15 +233,15 @@ def _passing(leading: VariantSummary, alone: float) -> str:
 
 
 def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary]) -> list[str]:
-    """A sentence per epsilon at which another private variant lies above the interval of the leading one's mean."""
-    sentences = []
+    """Where the best other private variant lies above the interval of the leading one's mean."""
+    found: dict[str, list[str]] = {}
     for epsilon, spread in leading.by_epsilon.items():
         known = [(rival.by_epsilon[epsilon].mean, rival) for rival in rivals if epsilon in rival.by_epsilon]
-        best = max(known, key=lambda pair: pair[0], default=None)
-        if best and best[0] > (spread.interval[1] if spread.interval else spread.mean):
-            weaker = f", with δ = {best[1].delta:g}" if best[1].delta > leading.delta else ""
-            sentences.append(f"At {_at(epsilon)}, {best[1].variant} is ahead with {best[0]:.3f}{weaker}.")
-    return sentences
+        best, rival = max(known, key=lambda pair: pair[0], default=(0.0, leading))
+        if best > (spread.interval[1] if spread.interval else spread.mean):
+            weaker = f", which has δ = {rival.delta:g}," if rival.delta > leading.delta else ""
+            found.setdefault(f"{rival.variant}{weaker}", []).append(f"{best:.3f} at {_at(epsilon)}")
+    return [f"Ahead of it is {name} with {_listed(values)}." for name, values in found.items()]
 
 
 def _protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[str, Any]]) -> str:
@@ -290,7 +293,7 @@ def _guarantee(variant: str, releases: Sequence[tuple[str, dict[str, Any], list[
             for where, known, _ in releases
         ],
         "assumptions": [
-            (number, [(text, check, "; ".join(where) if len(texts) > 1 else "") for (text, check), where in texts.items()])
+            (number, [(*kept, "; ".join(where) if len(texts) > 1 else "") for kept, where in texts.items()])
             for number, texts in sorted(assumptions.items())
         ],
         "checks": checks,
@@ -301,12 +304,11 @@ def _number(value: Any) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _comparison(stored: Sequence[_Stored], names: Sequence[str]) -> dict[str, Any]:
-    """The leading variants of all runs side by side."""
+def _comparison(stored: Sequence[_Stored], names: Sequence[str]) -> dict[str, Any] | None:
+    """The accuracies of the leading variants of all runs side by side."""
     rows: list[Row] = []
     for run, name in zip(stored, names, strict=True):
         leading = {summary.variant for summary in _leading(summarise(run.rows))}
         chosen = [row for row in run.rows if row["variant"] in leading]
         rows += [{**row, "variant": f"{name}: {row['variant']}", "default": 0} for row in chosen]
-    table = _table(summarise(rows))
-    return {"table": table, "figures": _pictures(rows, "default variants")[:1]}
+    return _metric(rows, "accuracy", "default variants")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 NON_PRIVATE = "NON-PRIVATE"
 CONFIDENCE = 0.95
 QUANTILES = (0.05, 0.95)
-_WIDE_COLUMNS = 4  # as many columns of "0.834 ± 0.009" leave room for names in a terminal of 100 characters
-_NAME_WIDTH = 34  # breaks long names at their hyphens
+_WIDE_COLUMNS = 3  # as many columns of "0.834 ± 0.009" leave room for names in a terminal of 80 characters
+_NAME_WIDTH = 28  # breaks long names at their hyphens
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def epsilons(summaries: Iterable[VariantSummary]) -> list[float]:
 
 
 def table(summaries: Sequence[VariantSummary]) -> Table:
-    """Variants by epsilons for a terminal of 100 columns; what has no guarantee stands in a column of its own."""
+    """Variants by epsilons for a terminal of 80 or more characters; what has no guarantee stands in a column of its own."""
     from rich import box
     from rich.table import Column, Table
     from rich.text import Text
@@ -162,6 +162,8 @@ def table(summaries: Sequence[VariantSummary]) -> Table:
         title=Text(summaries[0].metric if summaries else "no results"),
         caption="mean ± standard deviation over single releases",
         box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
     )
     for summary in summaries:
         cells = [_cell(summary.by_epsilon.get(epsilon), joint) for epsilon in columns]

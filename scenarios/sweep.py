@@ -74,6 +74,15 @@ def variants(scenario: Scenario) -> list[Variant]:
     return [variant for protocol in scenario.protocols for variant in _variants(protocol, first)]
 
 
+def releases(variant: Variant, scenario: Scenario) -> int:
+    """How many models one world releases of a variant: none of a baseline, a single one with noise off."""
+    if variant.kind in BASELINES:
+        return 0
+    if variant.options.get("noise") == "off":
+        return 1
+    return len(scenario.privacy.epsilon) * scenario.trials.noise
+
+
 def cell_id(setting: WorldSetting, split: int) -> str:
     """16 hexadecimal digits that name one world, the same whatever the engine, name and other splits."""
     plain = setting.scenario.model_dump(mode="json", exclude={"name", "description", "engine"})

@@ -25,22 +25,20 @@ def validate(scenario: ScenarioName, settings: Settings = []) -> None:  # noqa: 
 
     SCENARIO is a file, or the name of a library scenario.
     """
-    from scenarios.protocol_options import BASELINES
     from scenarios.schema import resolve
-    from scenarios.sweep import expand, swept_columns, variants
+    from scenarios.sweep import expand, releases, swept_columns, variants
 
     checked = resolve(scenario, settings)
     points, listed = len(expand(checked)), variants(checked)
     worlds = points * checked.trials.splits
-    released = [variant for variant in listed if variant.kind not in BASELINES]
-    each = len(checked.privacy.epsilon) * checked.trials.noise
+    each = sum(releases(variant, checked) for variant in listed)
     typer.echo(f"OK: {checked.name}")
     typer.echo(f"sweep: {', '.join(swept_columns(checked)) or 'none'}")
     typer.echo(f"worlds: {worlds} ({points} settings x {checked.trials.splits} splits)")
     typer.echo(f"variants: {len(listed)} ({', '.join(variant.name for variant in listed)})")
     typer.echo(
-        f"releases: {worlds * len(released) * each} ({worlds} worlds x {len(released)} private variants x "
-        f"{len(checked.privacy.epsilon)} epsilons x {checked.trials.noise} noise draws)"
+        f"releases: {worlds * each} ({worlds} worlds x {each}: {len(checked.privacy.epsilon)} epsilons x "
+        f"{checked.trials.noise} noise draws per private variant)"
     )
 
 
@@ -60,7 +58,7 @@ def list_choices() -> None:
     _section(
         "classifiers",
         [
-            ("logistic", "regularised logistic regression, solved exactly for many parties at once"),
+            ("logistic", "regularised logistic or softmax regression, solved to a certified gradient"),
             ("ClassName", "any scikit-learn classifier, such as KNeighborsClassifier"),
         ],
     )

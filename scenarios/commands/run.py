@@ -25,8 +25,10 @@ def run_command(
     resolved = resolve(scenario, overrides)
     if dry_run:
         from scenarios.preview import preview
+        from scenarios.yaml_rules import dump
 
-        print(json.dumps(preview(resolved, data_dir), indent=2))
+        planned = preview(resolved, data_dir)
+        print(json.dumps(planned, indent=2) if as_json else dump(planned), end="\n" if as_json else "")
         return
     from scenarios.progress import TerminalProgress
     from scenarios.runner import run

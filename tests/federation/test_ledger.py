@@ -20,7 +20,7 @@ def test_a_release_within_budget_is_recorded_with_its_checks():
 
 def test_a_release_over_budget_is_refused_and_not_recorded():
     ledger = Ledger(Budget(1.0, 1e-6))
-    with pytest.raises(BudgetExceededError, match="'a'.*epsilon=2"):
+    with pytest.raises(BudgetExceededError, match="epsilon=2"):
         ledger.charge("a", pure(2.0))
     assert ledger.entries == []
 

@@ -80,7 +80,7 @@ def test_validate_counts_what_is_asked_for(
         "sweep: parties.count, protocols.noise",
         "worlds: 8 (2 settings x 4 splits)",
         "variants: 3 (soft_vote, soft_vote-gaussian, pooled)",
-        "releases: 240 (8 worlds x 2 private variants x 3 epsilons x 5 noise draws)",
+        "releases: 240 (8 worlds x 30: 3 epsilons x 5 noise draws per private variant)",
     ]
 
 

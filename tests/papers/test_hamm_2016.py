@@ -1,0 +1,49 @@
+"""Hamm, Cao and Belkin 2016: the ordering of its figures on bundled data, and its numbers where the data is at hand."""
+
+import os
+import statistics
+
+import pytest
+
+import scenarios
+from benchmarks.accuracy import BARS, accuracies, best
+
+
+def test_the_default_learns_where_the_published_soft_vote_drowns(tmp_path):
+    run = scenarios.run("quickstart", out=tmp_path / "out", overrides=["trials.splits=2", "privacy.epsilon=[1, 10]"])
+    means = {}
+    for row in run.rows:
+        if row["metric"] == "accuracy":
+            means.setdefault((row["variant"], row["epsilon"]), []).append(row["value"])
+    means = {key: statistics.mean(values) for key, values in means.items()}
+    published = "soft_vote-output-published-regularisation=0.0001"
+    assert means["soft_vote", 10] > 0.8
+    assert means[published, 10] < 0.3
+    assert means["majority_vote-published", 10] < 0.3
+    assert means["soft_vote", 1] < means["soft_vote-gaussian", 1] < means["soft_vote", 10]
+    assert means["individual", float("inf")] < means["soft_vote", 10] < means["pooled", float("inf")]
+
+
+@pytest.mark.reproduction
+@pytest.mark.parametrize("scenario", list(dict.fromkeys(bar.scenario for bar in BARS)))
+def test_accuracies_reach_their_bars(scenario):
+    data_dir = os.environ.get("FEDERATION_DATA")
+    if data_dir is None and scenario != "quickstart":
+        pytest.skip("FEDERATION_DATA names no data")
+    found = accuracies(scenario, data_dir)
+    for bar in BARS:
+        if bar.scenario == scenario:
+            mean, _, name = best(bar, found)
+            assert bar.low <= mean <= bar.high, (bar, name, mean)
+
+
+@pytest.mark.reproduction
+def test_the_noise_free_ordering_of_figure_2():
+    if "FEDERATION_DATA" not in os.environ:
+        pytest.skip("FEDERATION_DATA names no data")
+    found = {name: statistics.mean(v) for (name, _), v in accuracies("har-published", None).items()}
+    vote, soft = found["majority_vote-off"], found["soft_vote-output-off-regularisation=0.0001"]
+    assert found["individual"] < soft < vote < found["pooled"]
+    assert vote == pytest.approx(0.79, abs=0.05)  # the paper's leftmost points
+    assert soft == pytest.approx(0.76, abs=0.05)
+    assert found["pooled"] == pytest.approx(0.90, abs=0.02)

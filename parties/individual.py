@@ -2,12 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from federation.errors import InputError
-from federation.messages import IndividualQuestion, Submission
+from federation.messages import IndividualQuestion, Submission, Training
+from parties.classifiers import Predict
 from parties.holdings import Cohort
-from parties.training import trained
+from parties.training import trained, world_key
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Evaluation rows (n, d) behind the feature map, sorted by class; class c fills rows ends[c-1]:ends[c]."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+    ends: np.ndarray
+
+    def scores(self, predict: Predict) -> tuple[float, float]:
+        """Accuracy, and mean recall of the classes that occur."""
+        hit = predict(self.rows) == self.labels
+        starts = [0, *self.ends[:-1]]
+        sizes = np.diff(self.ends, prepend=0)
+        hits = np.array([np.count_nonzero(hit[a:b]) for a, b in zip(starts, self.ends, strict=True)])
+        return hits.sum() / len(hit), (hits[sizes > 0] / sizes[sizes > 0]).mean()
+
+
+_latest: dict[str, Evaluation] = {}  # of one world: its cohorts share the evaluation rows
+
+
+def _evaluation(cohort: Cohort, training: Training) -> Evaluation:
+    key = world_key(cohort, training)
+    if key not in _latest:
+        found = cohort.provider.evaluation()
+        if found is None:
+            raise InputError("individual accuracies are a simulation's baseline; this node has no evaluation rows")
+        rows, labels = training.feature_map.transform(found[0]), found[1]
+        order = np.argsort(labels, kind="stable")
+        ends = np.cumsum(np.bincount(labels, minlength=training.classes))
+        _latest.clear()
+        _latest[key] = Evaluation(rows[order], labels[order], ends)
+    return _latest[key]
 
 
 def answer(cohort: Cohort, question: IndividualQuestion) -> Submission:
@@ -18,16 +55,9 @@ def answer(cohort: Cohort, question: IndividualQuestion) -> Submission:
     names = list(question.fields())
     if cohort.first >= question.first:
         return Submission(question.kind, np.empty(0, np.int64), {name: np.empty(0) for name in names})
-    evaluation = cohort.provider.evaluation()
-    if evaluation is None:
-        raise InputError("individual accuracies are a simulation's baseline; this node has no evaluation rows")
-    rows, labels = question.training.feature_map.transform(evaluation[0]), evaluation[1]
+    evaluation = _evaluation(cohort, question.training)
     outcome = trained(cohort, question.training)
     sampled = {party: predict for party, predict in outcome.classifiers.items() if party < question.first}
-    sizes = np.bincount(labels, minlength=question.training.classes)
-    scores = np.empty((len(sampled), 2))
-    for score, predict in zip(scores, sampled.values(), strict=True):
-        hits = np.bincount(labels, weights=predict(rows) == labels, minlength=len(sizes))
-        score[:] = hits.sum() / sizes.sum(), (hits[sizes > 0] / sizes[sizes > 0]).mean()
+    scores = np.array([evaluation.scores(predict) for predict in sampled.values()]).reshape(len(sampled), len(names))
     parties = np.fromiter(sampled, dtype=np.int64, count=len(sampled))
     return Submission(question.kind, parties, dict(zip(names, scores.T.copy(), strict=True)), None, outcome.failures)

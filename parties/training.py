@@ -24,7 +24,8 @@ class Trained:
     failures: dict[int, str]
 
 
-_latest: dict[str, Trained] = {}  # of one cohort: a grid puts all questions of a world to one cohort in a row
+# The latest cohort only: a grid puts all questions of a world to one cohort in a row.
+_latest: dict[str, Trained] = {}
 
 
 def _train(cohort: Cohort, training: Training) -> Iterator[tuple[int, Predict | str]]:
@@ -42,14 +43,17 @@ def _train(cohort: Cohort, training: Training) -> Iterator[tuple[int, Predict | 
             yield party, f"{type(error).__name__}: {error}" if cohort.seed is not None else type(error).__name__
 
 
+def world_key(cohort: Cohort, training: Training) -> str:
+    """Equal for all cohorts and questions of one world in this process."""
+    steps, arrays = training.feature_map.to_arrays()
+    contents = {name: hash(array.tobytes()) for name, array in arrays.items()}
+    settings = [cohort.reference, cohort.seed, training.trial, training.classes, dict(training.classifier)]
+    return json.dumps([*settings, steps, contents])
+
+
 def trained(cohort: Cohort, training: Training) -> Trained:
     """Train every party of the cohort, or return what the last question of this world trained."""
-    steps, arrays = training.feature_map.to_arrays()
-    key = json.dumps([
-        cohort.reference, cohort.first, cohort.count, cohort.seed,
-        training.trial, training.classes, dict(training.classifier), steps,
-        {name: hash(array.tobytes()) for name, array in arrays.items()},
-    ])  # fmt: skip
+    key = f"{cohort.first}+{cohort.count}|{world_key(cohort, training)}"
     if key not in _latest:
         outcomes = dict(_train(cohort, training))
         _latest.clear()

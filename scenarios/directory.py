@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,12 @@ class RunDirectory:
         except OSError as error:
             raise InputError(f"cannot write to {out}: {error.strerror}") from error
         return cls(out)
+
+    def require_same_run(self, cells: Collection[str]) -> None:
+        """Refuse to go on with worlds that are none of `cells`. Raises `InputError`."""
+        finished = {path.stem for path in (self.path / ".cells").glob("*.json")}
+        if finished and finished.isdisjoint(cells):
+            raise InputError(f"{self.path} holds a run of another scenario; name another directory with --out")
 
     def scratch(self, cell: str) -> Path:
         """An empty directory for one world's files."""

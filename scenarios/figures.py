@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -200,8 +201,7 @@ def _styles(summaries: Sequence[VariantSummary]) -> dict[str, _Style]:
 
 
 def _curve(summary: VariantSummary, styles: Mapping[str, _Style], points: Mapping[float, Spread]) -> _Curve:
-    label = textwrap.fill(summary.label, _LONGEST_NAME)
-    return _Curve(label, styles[summary.variant], points, summary.non_private)
+    return _Curve("\n".join(summary.lines(_LONGEST_NAME)), styles[summary.variant], points, summary.non_private)
 
 
 def _figure(
@@ -261,7 +261,7 @@ def _figure(
 def _lines(axes: Axes, curves: Sequence[_Curve], axis: _Axis, inches: float) -> None:
     """Curves over the axis; each is moved aside a little, so that error bars do not hide each other."""
     private = [curve for curve in curves if not curve.reference]
-    closest = min(axis.position(b) - axis.position(a) for a, b in zip(axis.values, axis.values[1:], strict=False))
+    closest = min(axis.position(b) - axis.position(a) for a, b in pairwise(axis.values))
     step = 0.12 * closest / max(len(private), 2)
     if axis.logarithmic:
         axes.set_xscale("log")

@@ -43,7 +43,7 @@ class Silent:
 
 
 class TerminalProgress:
-    """Bars on standard error while used as a context."""
+    """Bars on standard error, from the first world to the end of the context."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -63,7 +63,6 @@ class TerminalProgress:
         self._answers = self._bars.add_task("answers", total=None, visible=False)
 
     def __enter__(self) -> TerminalProgress:
-        self._bars.start()
         return self
 
     def __exit__(
@@ -73,6 +72,7 @@ class TerminalProgress:
 
     def begin(self, worlds: int, done: int) -> None:
         """Show all worlds."""
+        self._bars.start()
         self._bars.update(self._worlds, total=worlds, completed=done)
 
     def world(self, label: str) -> None:

@@ -297,7 +297,7 @@ def _guarantee(variant: str, releases: Sequence[tuple[str, dict[str, Any], list[
             for number, texts in sorted(assumptions.items())
         ],
         "checks": checks,
-    }  # fmt: skip
+    }
 
 
 def _number(value: Any) -> str:

@@ -21,6 +21,7 @@ from scenarios.progress import Progress, Silent
 from scenarios.protocol_options import BASELINES
 from scenarios.results import Row, write_results
 from scenarios.schema import Scenario, resolve, to_yaml
+from scenarios.simulation import split
 from scenarios.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants
 from scenarios.world import World, split_spec
 
@@ -112,11 +113,15 @@ def run(
     watcher = progress or Silent()
     todo = cells(resolved)
     folder = None if data_dir is None else str(data_dir)
-    for cell in todo[:1]:
-        world_of(cell, Path(), folder).split  # noqa: B018 - data that cannot be used must stop us before anything is written
+    costs = Costs()
+    with costs.phase("data"):  # data that cannot be used must stop us before anything is written
+        for cell in todo:
+            if cell.split == 0:
+                split(split_spec(cell.setting.scenario, 0, folder))
     directory = RunDirectory.open(None if out is None else Path(out), resolved.name, resume)
+    directory.require_same_run([cell.name for cell in todo])
     (directory.path / "scenario.yaml").write_text(to_yaml(resolved))
-    started, costs = datetime.now(UTC), Costs()
+    started = datetime.now(UTC)
     watcher.begin(len(todo), sum(directory.finished(cell.name) for cell in todo))
     status = "failed"
     try:

@@ -19,7 +19,7 @@ NON_PRIVATE = "NON-PRIVATE"
 CONFIDENCE = 0.95
 QUANTILES = (0.05, 0.95)
 _WIDE_COLUMNS = 3  # as many columns of "0.834 ± 0.009" leave room for names in a terminal of 80 characters
-_NAME_WIDTH = 28  # breaks long names at their hyphens
+_NAME_WIDTH = 22  # breaks long names at their hyphens
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,21 @@ class VariantSummary:
         return ", ".join(f"{key} = {value}" for key, value in self.setting.items())
 
     @property
-    def label(self) -> str:
-        """The variant's name with what a reader must know about it."""
+    def mark(self) -> str:
+        """What a reader must know about the variant: (default), (NON-PRIVATE) or nothing."""
         marks = [*(["default"] if self.default else []), *([NON_PRIVATE] if self.non_private else [])]
-        return f"{self.variant} ({', '.join(marks)})" if marks else self.variant
+        return f"({', '.join(marks)})" if marks else ""
+
+    @property
+    def label(self) -> str:
+        """The variant's name and mark."""
+        return f"{self.variant} {self.mark}".strip()
+
+    def lines(self, width: int) -> list[str]:
+        """The label in lines of at most `width` letters, the name broken at hyphens and the mark never."""
+        if len(self.label) <= width:
+            return [self.label]
+        return [*textwrap.wrap(self.variant, width), *([self.mark] if self.mark else [])]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; epsilon is null where there is no guarantee."""
@@ -148,7 +159,7 @@ def epsilons(summaries: Iterable[VariantSummary]) -> list[float]:
 
 
 def table(summaries: Sequence[VariantSummary]) -> Table:
-    """Variants by epsilons for a terminal of 80 or more characters; what has no guarantee stands in a column of its own."""
+    """Variants by epsilons for a terminal of 80 characters; what has no guarantee has a column of its own."""
     from rich import box
     from rich.table import Column, Table
     from rich.text import Text
@@ -164,10 +175,12 @@ def table(summaries: Sequence[VariantSummary]) -> Table:
         box=box.SIMPLE_HEAD,
         collapse_padding=True,
         pad_edge=False,
+        show_edge=False,
+        min_width=60,
     )
     for summary in summaries:
         cells = [_cell(summary.by_epsilon.get(epsilon), joint) for epsilon in columns]
-        lines = textwrap.wrap(summary.label, _NAME_WIDTH)
+        lines = summary.lines(_NAME_WIDTH)
         lines += [f"  {key} = {value}" for key, value in summary.setting.items()]
         drawn.add_row(Text("\n".join(lines), style="bold" if summary.default else ""), *map(Text, cells))
     return drawn

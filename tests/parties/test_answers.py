@@ -77,7 +77,7 @@ def test_individual_scores_are_those_of_the_sample(public):
 def test_a_deployed_party_has_no_individual_score(public, monkeypatch):
     monkeypatch.setattr(Parties, "evaluation", lambda self: None)
     with pytest.raises(InputError, match="simulation"):
-        individual.answer(cohort(), IndividualQuestion(make_training(public), 3))
+        individual.answer(cohort(), IndividualQuestion(make_training(public, trial=55), 3))
 
 
 def test_the_text_of_foreign_exceptions_stays_home_in_a_deployment(public):

@@ -30,6 +30,15 @@ def test_a_used_directory_needs_resume(tmp_path):
     RunDirectory.open(tmp_path / "out", "a", resume=True)
 
 
+def test_a_run_of_another_scenario_is_not_resumed(tmp_path):
+    run = RunDirectory.open(tmp_path / "out", "a", resume=False)
+    run.require_same_run(["c", "d"])
+    run.finish("c", [], [], {})
+    run.require_same_run(["c", "d"])
+    with pytest.raises(InputError, match="another scenario"):
+        run.require_same_run(["d"])
+
+
 def test_a_file_is_no_directory(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="is a file"):

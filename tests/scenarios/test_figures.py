@@ -1,0 +1,193 @@
+"""What the figures show, that nothing in them overlaps, and that equal rows give equal files."""
+
+import itertools
+import math
+import xml.etree.ElementTree as ElementTree
+
+import matplotlib
+import numpy as np
+import pytest
+from PIL import Image
+
+from scenarios.figures import draw, figures, svg
+from scenarios.summary import summarise
+
+VARIANTS = ("soft_vote", "soft_vote-gaussian", "soft_vote-output-published-regularisation=0.0001", "majority_vote")
+
+
+def rows(epsilons=(0.1, 1.0, 10.0), variants=VARIANTS, settings=({},), metrics=("accuracy",), references=True):
+    made = []
+
+    def add(variant, epsilon, split, noise, value, setting):
+        made.extend(
+            {
+                "scenario": "s", "protocol": variant.split("-")[0], "variant": variant,
+                "default": int(variant == variants[0]), "epsilon": epsilon, "delta": 0.0, "unit": "party",
+                "split": split, "noise": noise, "metric": metric, "value": value, **setting,
+            }
+            for metric in metrics
+        )  # fmt: skip
+
+    for place, setting in enumerate(settings):
+        for i, variant in enumerate(variants):
+            for epsilon in (math.inf,) if variant.endswith("off") else epsilons:
+                for split in range(3):
+                    for noise in range(2):
+                        value = 0.8 / (1 + math.exp(i - min(epsilon, 9.0) / 3)) + split / 100 + noise / 50 + place / 40
+                        add(variant, epsilon, split, noise, value, setting)
+        for split in range(3) if references else ():
+            add("pooled", math.inf, split, 0, 0.9 + split / 1000, setting)
+            add("individual", math.inf, split, 0, 0.3, setting)
+    return made
+
+
+def legend(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def watermarked(figure):
+    return any(text.get_text() == "NON-PRIVATE" for text in figure.texts)
+
+
+def test_curves_are_the_means_over_a_logarithmic_axis():
+    made = rows()
+    (axes,) = figures(made, "t")["accuracy"].axes
+    assert axes.get_xscale() == "log"
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1", "10"]
+    curves = [line for line in axes.lines if line.get_marker() in "os^Dv" and len(line.get_xdata()) == 3]
+    assert len(curves) == len(VARIANTS)
+    summaries = summarise(made)
+    for line, summary in zip(curves, summaries, strict=False):
+        assert line.get_ydata() == pytest.approx([spread.mean for spread in summary.by_epsilon.values()])
+        assert np.log10(np.array(line.get_xdata(), dtype=float)) == pytest.approx([-1, 0, 1], abs=0.07)
+    widths = [line.get_linewidth() for line in curves]
+    assert widths[0] > max(widths[1:])
+    bands = [patch for patch in axes.collections if patch.get_alpha() is not None]
+    for band, summary in zip(bands, summaries, strict=False):
+        heights = band.get_paths()[0].vertices[:, 1]
+        assert heights.min() == pytest.approx(min(s.low for s in summary.by_epsilon.values()))
+        assert heights.max() == pytest.approx(max(s.high for s in summary.by_epsilon.values()))
+    levels = [line.get_ydata()[0] for line in axes.lines if list(line.get_xdata()) == [0, 1]]
+    assert levels == pytest.approx([0.901, 0.3])
+
+
+def test_legend_marks_the_default_and_what_is_not_private():
+    figure = figures(rows(), "t")["accuracy"]
+    assert legend(figure)[0] == "soft_vote (default)"
+    assert legend(figure)[-2:] == ["pooled (NON-PRIVATE)", "individual (NON-PRIVATE)"]
+    assert not watermarked(figure)
+
+
+def test_noise_off_marks_the_whole_figure():
+    figure = figures(rows(variants=("soft_vote", "soft_vote-off")), "t")["accuracy"]
+    assert watermarked(figure)
+    assert "soft_vote-off (NON-PRIVATE)" in legend(figure)
+
+
+def test_every_variant_looks_different():
+    figure = figures(rows(variants=[f"v{i}" for i in range(20)], references=False), "t")["accuracy"]
+    looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in figure.legends[0].get_lines()}
+    assert len(looks) == 20
+
+
+def test_one_epsilon_gives_a_row_per_variant():
+    (axes,) = figures(rows(epsilons=(1.0,)), "t")["accuracy"].axes
+    assert [label.get_text().replace("\n", "") for label in axes.get_yticklabels()] == [
+        "soft_vote (default)", *VARIANTS[1:],
+    ]  # fmt: skip
+    assert axes.get_xlabel() == "accuracy at ε = 1"
+
+
+@pytest.mark.parametrize("variants", [(), ("soft_vote-off",)])
+def test_references_alone_can_be_drawn(variants, tmp_path):
+    assert draw(rows(variants=variants or ("x-off",)), tmp_path, "t")
+
+
+def test_a_single_release_can_be_drawn(tmp_path):
+    only = [row for row in rows(references=False) if row["split"] == 0 and row["noise"] == 0]
+    assert len(draw(only[:1], tmp_path, "t")) == 2
+    assert len(draw(only, tmp_path, "t")) == 2
+
+
+def test_swept_numbers_have_a_panel_each_and_a_figure_at_the_middle_epsilon():
+    made = rows(settings=[{"parties.count": "10"}, {"parties.count": "100"}, {"parties.count": "1000"}])
+    drawn = figures(made, "t")
+    assert list(drawn) == ["accuracy", "accuracy-parties.count"]
+    titles = [axes.get_title() for axes in drawn["accuracy"].axes]
+    assert titles == ["parties.count = 10", "parties.count = 100", "parties.count = 1000"]
+    (axes,) = drawn["accuracy-parties.count"].axes
+    assert axes.get_xscale() == "log"
+    assert "ε = 1" in drawn["accuracy-parties.count"].get_suptitle()
+    curve = next(line for line in axes.lines if line.get_marker() == "o")
+    wanted = [s.by_epsilon[1.0].mean for s in summarise(made) if s.variant == "soft_vote"]
+    assert curve.get_ydata() == pytest.approx(wanted)
+
+
+def test_swept_texts_have_panels_only():
+    made = rows(settings=[{"parties.partition": "iid"}, {"parties.partition": "dirichlet=0.5"}])
+    assert list(figures(made, "t")) == ["accuracy"]
+
+
+def test_options_of_a_protocol_are_no_settings():
+    made = rows(settings=[{"protocols.regularisation": "0.1"}])
+    (axes,) = figures(made, "t")["accuracy"].axes
+    assert axes.get_title() == ""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        rows(),
+        rows(epsilons=(1.0,)),
+        rows(epsilons=tuple(np.geomspace(0.011, 97.3, 30))),
+        rows(variants=[f"{'very-' * 30}long-{i}" for i in range(15)]),
+        rows(settings=[{"parties.count": str(n)} for n in (10, 20, 30, 40, 50)]),
+    ],
+)
+def test_nothing_overlaps(made):
+    figure = figures(made, "title")["accuracy"]
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert figure.bbox.x0 - 1 <= box.x0 < box.x1 <= figure.bbox.x1 + 1
+    panels = [axes.get_tightbbox() for axes in figure.axes]
+    assert not any(box.overlaps(panel) for panel in panels)
+    assert not any(a.overlaps(b) for i, a in enumerate(panels) for b in panels[:i])
+    assert min(axes.get_window_extent().height for axes in figure.axes) > 100
+    for axes in figure.axes:
+        labels = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_visible()]
+        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(labels))
+
+
+def test_files_are_deterministic_and_leave_no_global_state(tmp_path):
+    made = rows(metrics=("accuracy", "balanced_accuracy", "auc"))
+    first = draw(made, tmp_path / "a", "t")
+    assert [path.name for path in first] == [
+        "accuracy.png", "accuracy.svg", "balanced_accuracy.png", "balanced_accuracy.svg",
+    ]  # fmt: skip
+    with matplotlib.rc_context({"font.size": 30, "savefig.dpi": 40, "axes.facecolor": "red"}):
+        before = dict(matplotlib.rcParams)
+        second = draw(made, tmp_path / "b", "t")
+        assert dict(matplotlib.rcParams) == before
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    with Image.open(first[0]) as image:
+        assert image.info["dpi"][0] >= 150
+
+
+def test_svg_stands_alone():
+    text = svg(figures(rows(), "t")["accuracy"])
+    tree = ElementTree.fromstring(text)
+    links = [value for node in tree.iter() for name, value in node.attrib.items() if name.endswith("href")]
+    assert links
+    assert all(link.startswith("#") for link in links)
+    assert "<script" not in text
+
+
+def test_names_are_text_whatever_they_spell():
+    made = rows(variants=("soft_vote", r"$\frac{$", "<b>--></b>"))
+    drawn = figures(made, r"$\undefined{ <script>")
+    assert r"$\frac{$" in legend(drawn["accuracy"])
+    ElementTree.fromstring(svg(drawn["accuracy"]))
+
+
+def test_no_rows_no_figures(tmp_path):
+    assert draw([], tmp_path / "none", "t") == []

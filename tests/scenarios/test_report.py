@@ -1,0 +1,284 @@
+"""The page: complete, self-contained, escaped, the same for equal artefacts; and damaged artefacts are refused."""
+
+import html
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from federation.errors import InputError
+from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.ledger import Budget, Ledger
+from scenarios.commands.report import report_command
+from scenarios.report import write_report
+from scenarios.results import COLUMNS, write_results
+
+HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}<img src=x onerror=alert(1)>"
+EPSILONS = (0.1, 1.0, 10.0)
+VALUES = {"soft_vote": (0.4, 0.7, 0.8), "soft_vote-gaussian": (0.6, 0.7, 0.8)}
+
+
+def rows(scenario, values, swept):
+    for variant, means in values.items():
+        delta = 1e-6 if "gaussian" in variant else 0.0
+        for epsilon, mean in zip(EPSILONS, means, strict=True):
+            base = {
+                "scenario": scenario, "protocol": variant.split("-")[0], "variant": variant,
+                "default": int(variant == "soft_vote"), "epsilon": epsilon, "delta": delta, "unit": "party", **swept,
+            }  # fmt: skip
+            for split in range(3):
+                for noise in range(2):
+                    value = mean + (split - 1) / 100 + (noise - 0.5) / 50
+                    yield base | {"split": split, "noise": noise, "metric": "accuracy", "value": value}
+                yield base | {"split": split, "noise": 0, "metric": "bytes_per_party", "value": 1352.0}
+    for name, value in (("pooled", 0.9), ("individual", 0.5)):
+        for split in range(3):
+            yield {
+                "scenario": scenario, "protocol": name, "variant": name, "default": 0, "epsilon": float("inf"),
+                "delta": 0.0, "unit": "none", "split": split, "noise": 0, "metric": "accuracy", "value": value, **swept,
+            }  # fmt: skip
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    def make(name="run", scenario="digits-vote", values=VALUES, settings=({},), text="a premise", **changes):
+        directory = tmp_path / name
+        directory.mkdir()
+        worlds = []
+        for swept in settings:
+            ledger = Ledger(Budget(10.0, 1e-5))
+            for variant in values:
+                for epsilon in EPSILONS:
+                    if variant.endswith("off"):
+                        ledger.charge(variant, NoGuarantee("noise is off"))
+                        continue
+                    premises = (
+                        Assumption(text, Check.ENFORCED),
+                        Assumption(f"rounded for {epsilon:g}", Check.DECLARED),
+                    )
+                    parameters = {"scale": 1.25 / epsilon, "dimension": 12}
+                    ledger.charge(
+                        variant,
+                        Guarantee(epsilon, 0.0, Unit.PARTY, Adjacency.REPLACE, "l2_gamma", parameters, premises),
+                        ("votes are one-hot",),
+                    )
+            worlds.append({"swept": swept, "split": 0, **ledger.to_dict(1e-6)})
+        made = [row for swept in settings for row in rows(scenario, values, swept)]
+        write_results(directory / "results.csv", made, [key for key in made[0] if key not in COLUMNS])
+        run = {
+            "status": "done", "started": "2026-01-01T00:00:00+00:00", "worlds": {"finished": 3, "all": 3}, "seed": 7,
+            "engine": "inline", "non_private": False, "versions": {"python": "3.11.7", "numpy": "2.4.6"},
+            "seconds": {"parties and aggregator": 1.25}, "peak_memory_mebibytes": {"parties and aggregator": 207.5},
+            "failures": {},
+        }  # fmt: skip
+        (directory / "run.json").write_text(json.dumps(run | changes))
+        (directory / "ledger.json").write_text(json.dumps({"worlds": worlds}))
+        (directory / "scenario.yaml").write_text(f"name: {scenario}\n# {text}\n")
+        return directory
+
+    return make
+
+
+class Page(HTMLParser):
+    """The tags and the visible text of a page."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.tags, self.texts, self.links, self._hidden = [], [], [], False
+        self.feed(source)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self._hidden = tag == "style"
+        self.links += [value for name, value in attributes if name in ("src", "href", "action", "data")]
+        assert not any(name.startswith("on") for name, _ in attributes)
+
+    def handle_endtag(self, tag):
+        self._hidden = False
+
+    def handle_data(self, data):
+        if not self._hidden:
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return re.sub(r"\s+", " ", "".join(self.texts))
+
+
+def page(*directories, to=None):
+    path = to or directories[0] / "report.html"
+    assert write_report(directories, path) == path
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_it_says_what_was_reached_who_is_protected_and_what_it_cost(make_run):
+    text = page(make_run()).text
+    for part in (
+        "The default variant, soft_vote, reaches a mean accuracy of 0.400 at ε = 0.1, 0.700 at ε = 1 and 0.800 at "
+        "ε = 10, over 6 releases at each ε (3 splits of the data).",
+        "(pooled, NON-PRIVATE) reaches 0.900",
+        "(individual, NON-PRIVATE) reaches 0.500; soft_vote is better from ε = 1 on.",
+        "Ahead of it is soft_vote-gaussian, which has δ = 1e-06, with 0.600 at ε = 0.1.",
+        "Protected is one party, with everything it holds: when it is replaced by anything else",
+        "2.72 at ε = 1",
+        "0.700 ± 0.014",  # the squares of 6 values sum to .001
+        "0.675 to 0.725",  # t(2) = 4.3027 times .01 / sqrt(3)
+        "Unit: party. Adjacency: replace. Mechanism: l2_gamma.",
+        "a premise (enforced)",
+        "(ε = 0.1) rounded for 0.1 (declared)",
+        "Verified at run time: votes are one-hot.",
+        "ε = 22.2, δ = 0 for one party (replace), 6 releases; the budget of a single release is ε = 10, δ = 1e-05",
+        "parties and aggregator1.25208",
+        "1,352",
+        "Every party answered.",
+        "python 3.11.7",
+        "name: digits-vote",
+    ):
+        assert part in text
+    assert "NON-PRIVATE. Noise is off" not in text
+    assert "Incomplete" not in text
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [
+        ((0.4, 0.45, 0.49), "soft_vote is not better."),
+        ((0.6, 0.4, 0.9), "soft_vote is better from ε = 10 on."),
+        ((0.6, 0.7, 0.9), "soft_vote is better from ε = 0.1 on."),
+    ],
+)
+def test_the_reading_compares_with_a_party_alone(make_run, means, said):
+    assert said in page(make_run(values={"soft_vote": means})).text
+
+
+def test_nothing_is_fetched_and_figures_are_inside(make_run):
+    found = page(make_run())
+    assert all(link.startswith("data:image/svg+xml;base64,") for link in found.links)
+    assert found.tags.count("img") == 1
+    assert not {"script", "link", "iframe", "object"} & set(found.tags)
+
+
+def test_hostile_names_are_text(make_run):
+    directory = make_run(
+        scenario=HOSTILE,
+        values={"soft_vote": VALUES["soft_vote"], HOSTILE: VALUES["soft_vote"]},
+        settings=({HOSTILE: HOSTILE},),
+        text=HOSTILE,
+        failures={HOSTILE: 3},
+        versions={HOSTILE: HOSTILE},
+        engine=HOSTILE,
+    )
+    found = page(directory)
+    assert not {"script"} & set(found.tags)
+    assert all(link.startswith("data:image/svg+xml") for link in found.links)
+    assert found.text.count("<script>alert(1)</script>") > 10
+    source = (directory / "report.html").read_text()
+    assert "<script" not in source
+    assert html.escape("{{7*7}}") in source
+
+
+def test_noise_off_has_a_banner(make_run):
+    text = page(make_run(values=VALUES | {"soft_vote-off": (0.9, 0.9, 0.9)}, non_private=True)).text
+    assert "NON-PRIVATE. Noise is off" in text
+    assert "NON-PRIVATE: noise is off." in text
+
+
+def test_a_run_without_any_guarantee(make_run):
+    directory = make_run()
+    results = directory / "results.csv"
+    lines = results.read_text().splitlines(keepends=True)
+    results.write_text("".join([lines[0], *(line for line in lines if ",inf," in line)]))
+    (directory / "ledger.json").write_text('{"worlds": []}')
+    text = page(directory).text
+    assert "No variant of this run has a guarantee." in text
+    assert "Nobody is protected" in text
+
+
+def test_an_interrupted_run_says_so(make_run):
+    directory = make_run(status="interrupted", worlds={"finished": 1, "all": 3}, failures={"ValueError": 4})
+    text = page(directory).text
+    assert "this run is interrupted; 1 of 3 worlds are finished" in text
+    assert "ValueError4" in text
+    assert "Every party answered" not in text
+
+
+def test_settings_of_a_sweep_are_read_one_by_one(make_run):
+    found = page(make_run(settings=({"parties.count": "10"}, {"parties.count": "100"})))
+    assert "parties.count = 10. The default variant" in found.text
+    assert "parties.count = 100. The default variant" in found.text
+    assert "parties.count = 100, ε = 10" in found.text
+    assert "parties.count = 10: ε = 22.2" in found.text
+    assert found.tags.count("img") == 2
+
+
+def test_several_runs_are_compared(make_run, tmp_path):
+    first, second = make_run(), make_run("again", values={"soft_vote": (0.1, 0.2, 0.3)})
+    third = make_run("third", scenario="other")
+    found = page(first, second, third, to=tmp_path / "all.html")
+    for name in (f"digits-vote in {first}", f"digits-vote in {second}", "other"):
+        assert f"{name}: soft_vote" in found.text
+    assert "Comparison of 3 runs" in found.text
+    assert found.tags.count("img") == 4
+    assert {link for link in found.links if not link.startswith("data:")} == {"#run-1", "#run-2", "#run-3"}
+
+
+def test_equal_artefacts_give_equal_pages(make_run, tmp_path):
+    directory = make_run()
+    pages = [write_report([directory], tmp_path / name).read_bytes() for name in ("a.html", "b.html")]
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("name", ["results.csv", "ledger.json", "run.json", "scenario.yaml"])
+def test_missing_artefacts_are_named(make_run, name):
+    directory = make_run()
+    (directory / name).unlink()
+    with pytest.raises(InputError, match=re.escape(str(directory / name))):
+        write_report([directory], directory / "report.html")
+    assert not (directory / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("results.csv", "scenario,variant\n"),
+        ("results.csv", "variant,value,metric\na,1,accuracy\n"),
+        ("results.csv", "value\nnot a number\n"),
+        ("ledger.json", "{"),
+        ("ledger.json", "[]"),
+        ("ledger.json", '{"worlds": 3}'),
+        ("ledger.json", '{"worlds": [{"swept": {}}]}'),
+        ("run.json", "{}"),
+        ("run.json", '"text"'),
+        ("scenario.yaml", b"\xff\xfe\xfa"),
+    ],
+)
+def test_damaged_artefacts_are_refused(make_run, name, content):
+    directory = make_run()
+    (directory / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=re.escape(str(directory))):
+        write_report([directory], directory / "report.html")
+
+
+def test_command_prints_the_table_and_the_path(make_run, capsys):
+    directory = make_run()
+    report_command([directory], None, False)
+    out = capsys.readouterr().out
+    assert "soft_vote (default)" in out
+    assert out.endswith(f"wrote {directory / 'report.html'}\n")
+    assert (directory / "report.html").exists()
+
+
+def test_command_compares_several_here_or_elsewhere(make_run, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    directories = [make_run(), make_run("again")]
+    report_command(directories, None, True)
+    record = json.loads(capsys.readouterr().out)
+    assert record["report"] == "report.html"
+    assert [run["directory"] for run in record["runs"]] == [str(directory) for directory in directories]
+    first = record["runs"][0]["variants"][0]
+    assert (first["variant"], first["default"]) == ("soft_vote", True)
+    assert first["values"][1]["mean"] == pytest.approx(0.7)
+    assert (tmp_path / "report.html").exists()
+    with pytest.raises(InputError, match="name another --out"):
+        report_command(directories, tmp_path / "no" / "report.html", False)

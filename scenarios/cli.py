@@ -109,9 +109,7 @@ def predict(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Run directory.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New rows: csv or npz.")],
     variant: Annotated[str, typer.Option("--variant", metavar="NAME", help="Whose model.")],
-    epsilon: Annotated[
-        float | None, typer.Option("--epsilon", help="Which release; needed when there are several.")
-    ] = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="Which release; default: the largest.")] = None,
     split: Annotated[int, typer.Option("--split", min=0, help="Which split.")] = 0,
     draw: Annotated[int, typer.Option("--draw", min=0, help="Which noise draw.")] = 0,
     out: Annotated[

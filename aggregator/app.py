@@ -14,7 +14,7 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from aggregator.asking import Collector, ask, require_quorum
+from aggregator.asking import Asking, Collector, require_quorum
 from aggregator.individual import IndividualScores
 from aggregator.models import ReleasedModels
 from aggregator.plan import PublicTable, WorldPlan
@@ -39,26 +39,28 @@ def main(grid: Grid, context: Context) -> None:
     public = PublicRows(feature_map, feature_map.transform(table.rows))
     training = Training(feature_map, len(plan.classes), plan.classifier, plan.split)
     protocols = {variant.name: protocol(variant.kind)(**variant.options) for variant in plan.variants}
-    asked: dict[str, tuple[Question, Collector]] = {}
-    kinds: dict[str, str] = {}
-    for name, chosen in protocols.items():
-        question = chosen.question(public, training)
-        kinds[name] = question.kind
-        if question.kind not in asked:  # variants that ask the same share the answers
-            asked[question.kind] = (question, chosen.collector(public, question, plan.parties))
+    asked: dict[Any, tuple[Question, Collector]] = {}
+    for chosen in protocols.values():
+        ask = type(chosen).question  # variants whose protocols ask with the same function share the answers
+        if ask not in asked:
+            question = ask(public, training)
+            asked[ask] = (question, chosen.collector(public, question, plan.parties))
     scores = None
     if plan.individual:
         baseline = IndividualQuestion(training, plan.individual)
         scores = IndividualScores(baseline, plan.parties)
-        asked[baseline.kind] = (baseline, scores)
-    causes = ask(grid, list(asked.values()), plan.timeout)
+        asked[IndividualQuestion] = (baseline, scores)
+    causes = Asking(plan.parties_per_node, plan.timeout, plan.simulation).ask(grid, list(asked.values()))
     for _, collector in asked.values():
         expected = min(plan.parties, plan.individual) if collector is scores else plan.parties
         require_quorum(collector.answered, expected, plan.quorum, causes)
     collected = time.perf_counter()
+    costs: dict[str, int] = {}
     ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
     for name, chosen in protocols.items():
-        prepared = chosen.prepare(asked[kinds[name]][1])
+        question, collector = asked[type(chosen).question]
+        prepared = chosen.prepare(collector)
+        costs[name] = bytes_per_party(question.fields())
         releases = release(plan, name, chosen.noise, prepared, ledger)
         epsilons, weights = stacked(releases)
         guarantees = tuple(one.guarantee.to_dict() for one in releases)
@@ -67,8 +69,9 @@ def main(grid: Grid, context: Context) -> None:
         models.save(Path(plan.directory) / f"{name}.npz")
     summary: dict[str, Any] = {
         "ledger": ledger.to_dict(plan.delta),
-        "bytes_per_party": {name: bytes_per_party(asked[kind][0].fields()) for name, kind in kinds.items()},
+        "bytes_per_party": costs,
         "individual": None if scores is None else scores.means(),
+        "answered": min((collector.answered for _, collector in asked.values()), default=0),
         "failures": causes,
         "seconds": {"collect": collected - started, "release": time.perf_counter() - collected},
     }

@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+from flwr.app import Message
 from flwr.serverapp import Grid
 
-from federation.errors import FederationError, QuorumError
+from federation.errors import InputError, QuorumError
 from federation.grids.codec import decode_submission, encode_question
 from federation.messages import Question, Submission
 
 _PAUSE = 0.005  # seconds between pulls that brought nothing
+_LONGEST_CAUSE = 200
 
 
 class Collector(Protocol):
@@ -29,41 +32,66 @@ class Collector(Protocol):
         ...
 
 
-def ask(grid: Grid, asked: Sequence[tuple[Question, Collector]], timeout: float | None) -> dict[str, int]:
-    """Ask every question at every node; returns how many parties or nodes failed, by cause.
+@dataclass(frozen=True)
+class Asking:
+    """How a world asks: node n serves the parties (n-1)*per_node to n*per_node - 1 and may name no others.
 
-    A node that errs, answers out of form or stays silent for `timeout` seconds costs its own parties only; whether
-    enough parties answered is for `require_quorum` to say.
+    `timeout` in seconds ends the run when it passes before all nodes have replied: dropping the silent ones would
+    let one slow party decide who is counted. `verbose` keeps the texts of causes, which in a simulation help and
+    in a deployment could quote what a party holds.
     """
-    causes: Counter[str] = Counter()
-    contents = [encode_question(question) for question, _ in asked]
-    pending: dict[str, int] = {}
-    for node in sorted(grid.get_node_ids()):
-        for number, (question, _) in enumerate(asked):
-            message = grid.create_message(contents[number], f"query.{question.kind}", node, group_id="")
-            [identifier] = grid.push_messages([message])
-            pending[identifier] = number
-    deadline = None if timeout is None else time.monotonic() + timeout
-    while pending:
-        replies = list(grid.pull_messages(list(pending)))
-        for reply in replies:
-            question, collector = asked[pending.pop(reply.metadata.reply_to_message_id)]
-            if reply.has_error():
-                causes[f"node failed: {reply.error.reason}"] += 1
-                continue
-            try:
-                submission = decode_submission(reply.content, question.fields())
-                refused = collector.add(submission)
-            except FederationError as error:
-                causes[f"answer refused: {error}"] += 1
-                continue
-            causes.update([*submission.failures.values(), *refused.values()])
-        if deadline is not None and pending and time.monotonic() > deadline:
-            causes[f"node silent for {timeout:g} seconds"] += len(pending)
-            break
-        if not replies:
-            time.sleep(_PAUSE)
-    return dict(causes)
+
+    parties_per_node: int
+    timeout: float | None
+    verbose: bool
+
+    def ask(self, grid: Grid, asked: Sequence[tuple[Question, Collector]]) -> dict[str, int]:
+        """Ask every question at every node; returns how many parties or nodes failed, by cause.
+
+        A node that errs or answers out of form costs its own parties only; whether enough parties answered is for
+        `require_quorum` to say. Raises `QuorumError` at the time limit.
+        """
+        causes: Counter[str] = Counter()
+        contents = [encode_question(question) for question, _ in asked]
+        pending: dict[str, tuple[int, int]] = {}
+        for node in sorted(grid.get_node_ids()):
+            for number, (question, _) in enumerate(asked):
+                message = grid.create_message(contents[number], f"query.{question.kind}", node, group_id="")
+                [identifier] = grid.push_messages([message])
+                pending[identifier] = (node, number)
+        deadline = None if self.timeout is None else time.monotonic() + self.timeout
+        while pending:
+            replies = list(grid.pull_messages(pending.keys()))
+            for reply in replies:
+                node, number = pending.pop(reply.metadata.reply_to_message_id)
+                causes.update(self._cause(text) for text in self._take(reply, node, *asked[number]))
+            if deadline is not None and pending and time.monotonic() > deadline:
+                raise QuorumError(
+                    f"engine.timeout of {self.timeout:g} seconds has passed before all nodes replied; nothing is "
+                    "released, as leaving out slow parties would not be private; raise it or set it to null"
+                )
+            if not replies:
+                time.sleep(_PAUSE)
+        return dict(causes)
+
+    def _take(self, reply: Message, node: int, question: Question, collector: Collector) -> list[str]:
+        """Hand a reply to its collector; returns the causes of what failed."""
+        if reply.has_error():
+            return [f"node failed: {reply.error.reason}"]
+        try:
+            submission = decode_submission(reply.content, question.fields())
+            first = (node - 1) * self.parties_per_node
+            served = range(first, first + self.parties_per_node)
+            if not all(int(party) in served for party in submission.parties.ravel()):
+                raise InputError("a node answered for parties that it does not serve")
+            refused = collector.add(submission)
+        except Exception as error:  # whatever a hostile node sends, it must not end the run
+            return [f"answer refused: {error if isinstance(error, InputError) else type(error).__name__}"]
+        failures = (reason for party, reason in submission.failures.items() if party in served)
+        return [*failures, *refused.values()]
+
+    def _cause(self, text: str) -> str:
+        return text[:_LONGEST_CAUSE] if self.verbose else "no usable answer"
 
 
 def require_quorum(answered: int, parties: int, quorum: float, causes: dict[str, int]) -> None:

@@ -22,10 +22,14 @@ class IndividualScores:
     def add(self, submission: Submission) -> dict[int, str]:
         """Keep a submission's scores; returns the parties refused and why."""
         check_submission(self._question, submission)
-        outside = submission.parties >= len(next(iter(self._scores.values())))
+        fields, first = self._question.fields(), next(iter(self._scores.values()))
+        refused = submission.parties >= len(first)
+        refused |= np.isfinite(first[np.where(refused, 0, submission.parties)]) & ~refused
         for name, values in submission.arrays.items():
-            self._scores[name][submission.parties[~outside]] = values[~outside]
-        return {int(party): "not in the sample" for party in submission.parties[outside]}
+            refused |= fields[name].invalid(values)
+        for name, values in submission.arrays.items():
+            self._scores[name][submission.parties[~refused]] = values[~refused]
+        return {int(party): "no score of a party in the sample" for party in submission.parties[refused]}
 
     def means(self) -> dict[str, float]:
         """Mean of each score over the parties that answered."""

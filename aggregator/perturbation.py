@@ -11,7 +11,7 @@ import numpy as np
 from aggregator.ensemble import Ensemble, Labels
 from federation.guarantee import Assumption, Check
 from federation.numerics.contrasts import contrasts
-from federation.numerics.erm import minimise
+from federation.numerics.erm import gradient_floor, minimise
 from federation.privacy import sensitivity
 from federation.privacy.additive import AdditiveMechanism
 
@@ -20,11 +20,16 @@ Decode = Callable[[np.ndarray, AdditiveMechanism | None], np.ndarray]
 VOTE_ASSUMPTIONS = (
     Assumption("every party casts one vote from the declared classes on every auxiliary row; "
                "an answer that does not is replaced by the uniform vote", Check.ENFORCED),
-    Assumption("every party counts once", Check.ENFORCED),
-    Assumption("sensitivities use the declared number of parties; a missing party is a uniform vote", Check.ENFORCED),
-    Assumption("auxiliary rows, feature map, class names and all options were chosen without private data",
+    Assumption("every party counts once, and a node answers for its own parties only; "
+               "that a node's parties are different people is for whoever enrols them", Check.DECLARED),
+    Assumption("sensitivities use the declared number of parties; a missing party is a uniform vote, "
+               "and a party that fails costs no other party its vote", Check.ENFORCED),
+    Assumption("whether and when a party answers is not protected; below the quorum nothing is released",
                Check.DECLARED),
+    Assumption("auxiliary rows are public whoever they come from, and with the feature map and all options "
+               "were chosen without private data", Check.DECLARED),
 )  # fmt: skip
+VOTE_CHECKS = ("votes were checked on arrival; refused and missing ones count as uniform",)
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ def perturb_output(ensemble: Ensemble, labels: Labels, form: str, regularisation
 
     `form` is published, tight or diameter. Raises `InputError` when public rows are longer than 1.
     """
-    ensemble.public.require_unit_norms()
+    stretch = ensemble.public.require_unit_norms()
     weights = ensemble.minimiser(labels, regularisation)
     bound = sensitivity.soft_vote if labels == "soft" else sensitivity.majority_vote
     reach = bound(form, regularisation=regularisation, parties=ensemble.parties, classes=ensemble.classes)
@@ -63,14 +68,14 @@ def perturb_output(ensemble: Ensemble, labels: Labels, form: str, regularisation
 
     return Perturbable(
         weights.ravel(),
-        reach + sensitivity.solver_slack(ensemble.gradient_tolerance(regularisation), regularisation),
+        stretch * reach + sensitivity.solver_slack(ensemble.gradient_tolerance(regularisation), regularisation),
         decode,
         (
             *VOTE_ASSUMPTIONS,
             Assumption("auxiliary rows have norm at most 1", Check.CHECKED),
             Assumption("the minimiser meets a public gradient tolerance, whose reach is charged", Check.CHECKED),
         ),
-        ("norms of the auxiliary rows are at most 1", "the minimiser is certified at the public tolerance"),
+        (*VOTE_CHECKS, "norms of the auxiliary rows are at most 1", "the minimiser is certified"),
     )
 
 
@@ -82,23 +87,23 @@ def perturb_statistic(
 ) -> Perturbable:
     """Noise on the votes' mean operator in public whitened coordinates; the model is post-processing.
 
-    The value is B' mu U diag(1/s), shape (C-1, r) flattened: B are class contrasts, U and s the eigenbasis of
-    X'X/N. One replaced party moves it by at most sqrt(2)/M, whatever the norms of the rows. Directions outside the
-    basis are not released at all.
+    The value is B' A' Z / N, shape (C-1, r) flattened: B are class contrasts, A the label shares, Z the auxiliary
+    rows in the whitened eigenbasis of X'X/N. One replaced party moves it by at most sqrt(2)/M, whatever the norms of
+    the rows; what rounding adds is charged. Directions outside the basis are not released at all.
     """
     whitening = ensemble.public.whitening
     basis = contrasts(ensemble.classes)
-    value = basis.T @ ensemble.statistic("soft") @ whitening.directions / whitening.deviations
+    value = basis.T @ (ensemble.tally.shares().T @ whitening.rows) / len(whitening.rows)
     decode = _least_squares(ensemble, shrinkage) if decoder == "least_squares" else _erm(ensemble, regularisation)
     return Perturbable(
         value.ravel(),
-        sensitivity.statistic(ensemble.parties),
+        whitening.norm * sensitivity.statistic(ensemble.parties) + 2 * whitening.rounding(ensemble.classes),
         decode,
         (
             *VOTE_ASSUMPTIONS,
             Assumption("the statistic is projected to the range of the public rows before noise", Check.ENFORCED),
         ),
-        ("votes are one-hot, once per declared party",),
+        VOTE_CHECKS,
     )
 
 
@@ -125,10 +130,11 @@ def _erm(ensemble: Ensemble, regularisation: float | None) -> Decode:
         strength = regularisation
         if strength is None:
             strength = 1e-4 if mechanism is None else mechanism.expected_noise_norm()
+        tolerance = max(1e-6 * strength, 2 * gradient_floor(strength, ensemble.public.largest_norm))
         blocks = noisy.reshape(len(noisy), basis.shape[1], len(whitening.deviations))
         statistics = basis @ (blocks * whitening.deviations) @ whitening.directions.T + uniform
         return np.stack([
-            minimise(rows, statistic, strength, gradient_tolerance=1e-6 * strength).weights for statistic in statistics
+            minimise(rows, statistic, strength, gradient_tolerance=tolerance).weights for statistic in statistics
         ])  # fmt: skip
 
     return decode

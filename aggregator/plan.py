@@ -35,19 +35,24 @@ class VariantPlan:
 class WorldPlan:
     """One world: K declared parties, public rows and classes, the variants to release at each epsilon.
 
-    `public` loads the auxiliary rows (a `PublicTable`). `world` names the world and keys its noise. `seed` None
-    takes noise from the operating system. `quorum` is the least fraction of the declared parties that must answer,
-    `individual` the number of parties whose own accuracy is a (NON-PRIVATE) baseline, `timeout` in seconds.
+    `public` loads the auxiliary rows (a `PublicTable`). `world` names the world and keys its noise; `noise_seed` None
+    takes noise from the operating system. Node n serves the parties (n-1)*parties_per_node and following. `quorum`
+    is the least fraction of the declared parties that must answer, `individual` the number of parties whose own
+    accuracy is a (NON-PRIVATE) baseline, `timeout` in seconds. `simulation` keeps the texts of failures.
+    `class_names` says where the class names come from, for the ledger.
     """
 
     world: str
     directory: str
-    seed: int | None
+    noise_seed: int | None
+    simulation: bool
     split: int
     parties: int
+    parties_per_node: int
     quorum: float
     timeout: float | None
     classes: tuple[str, ...]
+    class_names: str
     public: Reference
     features: tuple[Any, ...]
     classifier: Mapping[str, Any]

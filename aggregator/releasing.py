@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,8 @@ from federation.ledger import Ledger
 from federation.messages import Release
 from federation.privacy.additive import Noise, calibrate
 from federation.randomness import NoiseBits
+
+_DELTA_EXPONENT = 1.1  # a delta of 1/K already allows one party to be exposed entirely
 
 SEEDED = Assumption(
     "the noise is keyed by a seed, which whoever reads the scenario knows: a simulation, not to be published",
@@ -32,7 +35,12 @@ def release(
         ledger.charge(variant, nothing, perturbable.checks)
         return [Release(variant, perturbable.decode(perturbable.value[None, :], None), nothing)]
     releases = []
-    seeded = () if plan.seed is None else (SEEDED,)
+    premises = [*perturbable.assumptions, Assumption(plan.class_names, Check.DECLARED)]
+    if plan.noise_seed is not None:
+        premises.append(SEEDED)
+    if noise == "gaussian" and plan.delta > plan.parties**-_DELTA_EXPONENT:
+        text = f"delta is small enough for {plan.parties} parties, although it exceeds parties^-{_DELTA_EXPONENT}"
+        premises.append(Assumption(text, Check.DECLARED))
     for epsilon in plan.epsilons:
         mechanism = calibrate(
             noise,
@@ -41,9 +49,11 @@ def release(
             epsilon=epsilon,
             delta=plan.delta,
         )
-        guarantee = mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE, (*perturbable.assumptions, *seeded))
+        guarantee = mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE, tuple(premises))
+        entropy = {"entropy": "system" if plan.noise_seed is None else "seed"}
+        guarantee = replace(guarantee, parameters={**guarantee.parameters, **entropy})
         ledger.charge(variant, guarantee, perturbable.checks)
-        bits = NoiseBits(plan.seed, f"{plan.world}|{variant}|{epsilon!r}")
+        bits = NoiseBits(plan.noise_seed, f"{plan.world}|{variant}|{epsilon!r}")
         noisy = mechanism.release(perturbable.value, bits, plan.draws)
         releases.append(Release(variant, perturbable.decode(noisy, mechanism), guarantee))
     return releases

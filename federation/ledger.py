@@ -1,8 +1,7 @@
 """What was released under which guarantee, what it adds up to, and the gate that refuses to spend more.
 
-A sweep over variants and epsilons is many counterfactual worlds on the same parties: each release is charged
-against the budget on its own, and `published_together` says what all of them would cost if one group of parties
-were to see them all.
+A sweep over variants, epsilons and draws is many counterfactual worlds on the same parties: each release is charged
+against the budget on its own, and `published_together` says what one draw of each would cost if all were published.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _ROUNDING = 1e-9  # relative slack for budgets written with few digits
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that the releases to one group of parties may spend in one world."""
+    """The most that any one release may spend."""
 
     epsilon: float
     delta: float
@@ -38,7 +37,7 @@ class Budget:
 
 @dataclass
 class Ledger:
-    """The releases of one world in order, and the budget that each of them must fit."""
+    """The releases of one world in order, one entry for all draws at one epsilon, and the budget that each must fit."""
 
     budget: Budget | None = None
     entries: list[dict[str, Any]] = field(default_factory=list)
@@ -56,7 +55,7 @@ class Ledger:
         self.entries.append({"variant": variant, "guarantee": guarantee.to_dict(), "checks": list(checks)})
 
     def totals(self, delta: float) -> list[dict[str, Any]]:
-        """Composed (epsilon, delta) per unit and adjacency if all recorded releases reached the same parties."""
+        """Composed (epsilon, delta) per unit and adjacency if one draw of every recorded release were published."""
         groups: dict[tuple[str, str], list[Guarantee]] = {}
         for guarantee in self._guarantees:
             groups.setdefault((str(guarantee.unit), str(guarantee.adjacency)), []).append(guarantee)

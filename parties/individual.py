@@ -10,6 +10,7 @@ from federation.errors import InputError
 from federation.messages import IndividualQuestion, Submission, Training
 from parties.classifiers import Predict
 from parties.holdings import Cohort
+from parties.isolation import Failure, isolated
 from parties.training import trained, world_key
 
 
@@ -57,7 +58,15 @@ def answer(cohort: Cohort, question: IndividualQuestion) -> Submission:
         return Submission(question.kind, np.empty(0, np.int64), {name: np.empty(0) for name in names})
     evaluation = _evaluation(cohort, question.training)
     outcome = trained(cohort, question.training)
-    sampled = {party: predict for party, predict in outcome.classifiers.items() if party < question.first}
-    scores = np.array([evaluation.scores(predict) for predict in sampled.values()]).reshape(len(sampled), len(names))
-    parties = np.fromiter(sampled, dtype=np.int64, count=len(sampled))
-    return Submission(question.kind, parties, dict(zip(names, scores.T.copy(), strict=True)), None, outcome.failures)
+    failures = dict(outcome.failures)
+    scores: dict[int, tuple[float, float]] = {}
+    for party, predict in outcome.classifiers.items():
+        if party < question.first:
+            scored = isolated(cohort, party, lambda predict=predict: evaluation.scores(predict))  # type: ignore[misc]
+            if isinstance(scored, Failure):
+                failures[party] = scored.reason
+            else:
+                scores[party] = scored
+    columns = np.array(list(scores.values())).reshape(len(scores), len(names)).T
+    parties = np.array(list(scores), dtype=np.int64)
+    return Submission(question.kind, parties, dict(zip(names, columns.copy(), strict=True)), None, failures)

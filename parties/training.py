@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from federation.errors import FederationError
 from federation.messages import Training
 from federation.randomness import generator
 from parties.classifiers import Predict, fit
 from parties.holdings import Cohort
-
-_log = logging.getLogger(__name__)
+from parties.isolation import Failure, isolated
 
 
 @dataclass(frozen=True)
@@ -28,19 +24,11 @@ class Trained:
 _latest: dict[str, Trained] = {}
 
 
-def _train(cohort: Cohort, training: Training) -> Iterator[tuple[int, Predict | str]]:
-    for party in cohort.parties:
-        try:
-            holdings = cohort.provider.holdings(party)
-            rows = training.feature_map.transform(holdings.rows)
-            random = generator(cohort.seed, "training", party, training.trial)
-            yield party, fit(rows, holdings.labels, training.classifier, random)
-        except FederationError as error:
-            yield party, str(error)
-        except Exception as error:  # any classifier may fail in any way; it costs its own party only
-            _log.warning("party %d: local training failed", party, exc_info=True)
-            # The text of a foreign exception may quote private values: it leaves a simulation only.
-            yield party, f"{type(error).__name__}: {error}" if cohort.seed is not None else type(error).__name__
+def _train(cohort: Cohort, training: Training, party: int) -> Predict:
+    holdings = cohort.provider.holdings(party)
+    rows = training.feature_map.transform(holdings.rows)
+    random = generator(cohort.seed, "training", party, training.trial)
+    return fit(rows, holdings.labels, training.classifier, random)
 
 
 def world_key(cohort: Cohort, training: Training) -> str:
@@ -55,10 +43,14 @@ def trained(cohort: Cohort, training: Training) -> Trained:
     """Train every party of the cohort, or return what the last question of this world trained."""
     key = f"{cohort.first}+{cohort.count}|{world_key(cohort, training)}"
     if key not in _latest:
-        outcomes = dict(_train(cohort, training))
+        classifiers: dict[int, Predict] = {}
+        failures: dict[int, str] = {}
+        for party in cohort.parties:
+            outcome = isolated(cohort, party, lambda party=party: _train(cohort, training, party))  # type: ignore[misc]
+            if isinstance(outcome, Failure):
+                failures[party] = outcome.reason
+            else:
+                classifiers[party] = outcome
         _latest.clear()
-        _latest[key] = Trained(
-            {party: outcome for party, outcome in outcomes.items() if not isinstance(outcome, str)},
-            {party: outcome for party, outcome in outcomes.items() if isinstance(outcome, str)},
-        )
+        _latest[key] = Trained(classifiers, failures)
     return _latest[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -57,21 +58,45 @@ def load(
     its path. `label` and `group` name columns of one's own file; `classes` declares the class names in order.
     Raises `InputError` when a file is missing or damaged, or a name is unknown.
     """
-    folder = data_dir if data_dir is not None else os.environ.get("FEDERATION_DATA")
-    directory = Path(folder).expanduser() if folder else None
+    path = _path(source, data_dir)
     declared = tuple(classes) if classes is not None else None
-    if source not in _CATALOGUE:
-        path = _own_file(source, directory)
+    entry = _CATALOGUE.get(source)
+    if entry is None:
+        assert path is not None, "one's own data always lies in a file"
         return _read_own(path, _stamp(path), label, group, declared)
     if label is not None:
         raise InputError(f"data.label is for one's own files; '{source}' has its labels: remove data.label")
-    entry = _CATALOGUE[source]
     if isinstance(entry, Bundled):
         table = _read_bundled(entry)
     else:
-        path = _catalogue_file(source, entry, directory)
+        assert path is not None, "this entry lies in a file"
         table = _read_filed(entry, path, _stamp(path))
     return table if declared is None else table.with_classes(declared)
+
+
+def digest(source: str, data_dir: str | os.PathLike[str] | None = None) -> str | None:
+    """SHA-256 of the file behind a source, None for a bundled data set: equal contents, equal digests.
+
+    Raises `InputError` like `load`.
+    """
+    path = _path(source, data_dir)
+    return None if path is None else _digest(path, _stamp(path))
+
+
+def _path(source: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
+    """Where the file behind a source is; None for a bundled data set."""
+    folder = data_dir if data_dir is not None else os.environ.get("FEDERATION_DATA")
+    directory = Path(folder).expanduser() if folder else None
+    entry = _CATALOGUE.get(source)
+    if entry is None:
+        return _own_file(source, directory)
+    return _catalogue_file(source, entry, directory) if isinstance(entry, Filed) else None
+
+
+@lru_cache(maxsize=4)
+def _digest(path: Path, stamp: tuple[int, int]) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _stamp(path: Path) -> tuple[int, int]:

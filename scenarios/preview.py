@@ -7,7 +7,7 @@ from typing import Any
 
 from scenarios.runner import cells, check_budget, world_of
 from scenarios.schema import Scenario
-from scenarios.sweep import releases
+from scenarios.sweep import releases, variants
 
 
 def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
@@ -16,12 +16,13 @@ def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
     Raises `InputError` for data that cannot be used and `BudgetExceededError` like a run.
     """
     check_budget(scenario)
-    todo = cells(scenario)
+    folder = None if data_dir is None else str(data_dir)
+    todo = cells(scenario, folder)
     points = []
     for cell in todo:
         if cell.split > 0:
             continue
-        world = world_of(cell, Path(), None if data_dir is None else str(data_dir))
+        world = world_of(cell, Path(), folder)
         pieces = world.split
         points.append({
             "swept": cell.setting.swept,
@@ -34,7 +35,7 @@ def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
             "classes": list(pieces.table.classes),
         })  # fmt: skip
     point = todo[0].setting.scenario
-    listed = world_of(todo[0], Path(), None).variants
+    listed = variants(point)
     return {
         "scenario": scenario.name,
         "worlds": len(todo),

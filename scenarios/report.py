@@ -15,6 +15,7 @@ from scenarios.figures import figures, svg
 from scenarios.results import Row, read_results
 from scenarios.summary import NON_PRIVATE, VariantSummary, epsilons, summarise
 
+_MEANINGFUL_EPSILON = 10.0
 _METRICS = ("accuracy", "balanced_accuracy", "auc")
 _UNITS = {
     "party": "one party, with everything it holds",
@@ -249,7 +250,11 @@ def _protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[
     known = next((g for g in guarantees if leading and g["variant"] == leading[0].variant), None)
     if known is None or known["reason"]:
         return "Nobody is protected by these releases."
-    factors = _listed([f"{math.exp(epsilon):.3g} at {_at(epsilon)}" for epsilon in leading[0].by_epsilon])
+    known_epsilons = leading[0].by_epsilon
+    meaningful = [epsilon for epsilon in known_epsilons if epsilon <= _MEANINGFUL_EPSILON]
+    factors = _listed([f"{math.exp(epsilon):.3g} at {_at(epsilon)}" for epsilon in meaningful])
+    if len(meaningful) < len(known_epsilons):
+        factors += f"{'; ' if factors else ''}beyond ε = {_MEANINGFUL_EPSILON:g} that is hardly a promise"
     slack = f", up to a probability of δ = {leading[0].delta:g}" if leading[0].delta else ""
     return (
         f"Protected is {_UNITS.get(known['unit'], known['unit'])}: when it {_CHANGES.get(known['adjacency'])}, no "

@@ -15,6 +15,7 @@ from typing import Any
 from federation.grids.launch import open_grid
 from federation.guarantee import Adjacency, Guarantee, Unit
 from federation.ledger import Budget
+from scenarios.catalogue import digest
 from scenarios.costs import Costs
 from scenarios.directory import RunDirectory
 from scenarios.progress import Progress, Silent
@@ -65,10 +66,10 @@ class Cell:
         return "_".join(f"{key}={value}" for key, value in self.setting.swept.items()).replace("/", "-")
 
 
-def cells(scenario: Scenario) -> list[Cell]:
-    """All worlds of a scenario in the order of results.csv."""
+def cells(scenario: Scenario, data_dir: str | None) -> list[Cell]:
+    """All worlds of a scenario in the order of results.csv. Raises `InputError` when the data is missing."""
     return [
-        Cell(cell_id(setting, number), setting, number)
+        Cell(cell_id(setting, number, digest(setting.scenario.data.source, data_dir)), setting, number)
         for setting in expand(scenario)
         for number in range(setting.scenario.trials.splits)
     ]
@@ -111,10 +112,10 @@ def run(
     resolved = scenario if isinstance(scenario, Scenario) else resolve(scenario, overrides)
     check_budget(resolved)
     watcher = progress or Silent()
-    todo = cells(resolved)
     folder = None if data_dir is None else str(data_dir)
     costs = Costs()
     with costs.phase("data"):  # data that cannot be used must stop us before anything is written
+        todo = cells(resolved, folder)
         for cell in todo:
             if cell.split == 0:
                 split(split_spec(cell.setting.scenario, 0, folder))
@@ -184,6 +185,7 @@ def _write(
     costs: Costs,
 ) -> list[Row]:
     """All artefacts of the worlds finished so far."""
+    listed = variants(scenario)
     done = [cell for cell in todo if directory.finished(cell.name)]
     rows = [row for cell in done for row in directory.rows(cell.name)]
     summaries = [directory.summary(cell.name) for cell in done]
@@ -205,7 +207,11 @@ def _write(
             "worlds": {"finished": len(done), "all": len(todo)},
             "seed": scenario.seed,
             "engine": scenario.engine.kind,
-            "non_private": any(variant.options.get("noise") == "off" for variant in variants(scenario)),
+            "non_private": any(variant.options.get("noise") == "off" for variant in listed),
+            "non_private_variants": [
+                variant.name for variant in listed if variant.options.get("noise", "off") == "off"
+            ],
+            "note": "a diagnostic of a simulation: nothing in this file is covered by a guarantee",
             "versions": {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}},
             "seconds": {phase: round(seconds, 3) for phase, seconds in costs.seconds.items()},
             "peak_memory_mebibytes": {phase: round(peak, 1) for phase, peak in costs.peak_mebibytes.items()},

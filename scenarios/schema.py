@@ -137,7 +137,7 @@ class Parties(Section):
 
 
 class Budget(Section):
-    """The most that the releases of one world may spend."""
+    """The most that any one release may spend; those of a sweep are counterfactual to each other."""
 
     epsilon: _Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
@@ -151,7 +151,11 @@ class Privacy(Section):
     )
     delta: _Probability = Field(default=1e-6, description="Used by Gaussian noise; pure variants report 0.")
     budget: Budget | None = Field(
-        default=None, description="Refuse releases beyond {epsilon, delta}; null sets no limit."
+        default=None, description="Refuse a release beyond {epsilon, delta}; null sets no limit."
+    )
+    entropy: Literal["seed", "system"] = Field(
+        default="seed",
+        description="Key of the noise: seed (repeatable; a simulation, not to be published) or system.",
     )
 
 
@@ -163,14 +167,16 @@ class Trials(Section):
 
 
 class Engine(Section):
-    """Where it runs; nothing here changes a result."""
+    """Where it runs; nothing here changes a result, though a timeout may end a run without one."""
 
     kind: Literal["inline", "ray"] = Field(
         default="inline", description="inline (this process) or ray (worker processes)."
     )
     parties_per_node: AutoCount = Field(default=None, description="Parties that one message serves, or auto.")
     workers: AutoCount = Field(default=None, description="Worker processes of ray; auto is one per core.")
-    timeout: _Positive | None = Field(default=None, description="Seconds to wait for answers; null waits for all.")
+    timeout: _Positive | None = Field(
+        default=None, description="Seconds of waiting for answers that end a run; null waits."
+    )
     address: _Text | None = Field(default=None, description="An existing Ray cluster (ray only).")
 
     @model_validator(mode="after")

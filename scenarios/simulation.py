@@ -21,12 +21,16 @@ from scenarios.tables import Table
 
 @dataclass(frozen=True)
 class SplitSpec:
-    """All that decides one split: the data set, how much is public and held out, how the rest is dealt, the keys."""
+    """All that decides one split: the data set, how much is public and held out, how the rest is dealt, the keys.
+
+    `digest` identifies the contents of the data set's file.
+    """
 
     source: str
     label: str | None
     classes: tuple[str, ...] | None
     data_dir: str | None
+    digest: str | None
     auxiliary: int | float
     test: str | int | float
     parties: int | None

@@ -83,11 +83,14 @@ def releases(variant: Variant, scenario: Scenario) -> int:
     return len(scenario.privacy.epsilon) * scenario.trials.noise
 
 
-def cell_id(setting: WorldSetting, split: int) -> str:
-    """16 hexadecimal digits that name one world, the same whatever the engine, name and other splits."""
+def cell_id(setting: WorldSetting, split: int, digest: str | None = None) -> str:
+    """16 hexadecimal digits that name one world, the same whatever the engine, name and other splits.
+
+    `digest` identifies the contents of the data: the name keys the noise, which changed data must not share.
+    """
     plain = setting.scenario.model_dump(mode="json", exclude={"name", "description", "engine"})
     del plain["trials"]["splits"]
-    text = json.dumps({**plain, "split": split}, sort_keys=True)
+    text = json.dumps({**plain, "split": split, "digest": digest}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

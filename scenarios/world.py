@@ -20,10 +20,11 @@ from federation.grids.nodes import cohort_size, simulated_nodes
 from federation.grids.queue import QueueGrid
 from federation.randomness import generator
 from parties.classifiers import fit as fit_classifier
+from scenarios.catalogue import digest, names
 from scenarios.costs import Costs
 from scenarios.protocol_options import BASELINES
 from scenarios.results import Row
-from scenarios.schema import Scenario
+from scenarios.schema import Data, Scenario
 from scenarios.scoring import TestRows, hit_metrics, score
 from scenarios.simulation import Split, SplitSpec, split
 from scenarios.sweep import Variant
@@ -41,6 +42,7 @@ def split_spec(scenario: Scenario, number: int, data_dir: str | None) -> SplitSp
         label=data.label,
         classes=data.classes,
         data_dir=data_dir,
+        digest=digest(data.source, data_dir),
         auxiliary=data.auxiliary,
         test=data.test,
         parties=parties.count,
@@ -48,6 +50,18 @@ def split_spec(scenario: Scenario, number: int, data_dir: str | None) -> SplitSp
         partition=parties.partition,
         seed=scenario.seed,
         split=number,
+    )
+
+
+def _class_names(data: Data) -> str:
+    """The premise about class names and column types, for the ledger."""
+    if data.classes is not None:
+        return "class names, and which columns hold text, are public knowledge as declared"
+    if data.source in names():
+        return "class names, and which columns hold text, are those documented for the data set"
+    return (
+        "class names, and which columns hold text, were read from all rows, private ones included, and are taken to "
+        "be public knowledge; declare data.classes where they are not"
     )
 
 
@@ -79,19 +93,22 @@ class World:
         rows = self.feature_map.transform(table.rows(indices))
         return TestRows.of(rows, table.labels[indices], len(table.classes))
 
-    def plan(self) -> WorldPlan:
-        """What the aggregator is asked to do."""
+    def plan(self, per_node: int) -> WorldPlan:
+        """What the aggregator is asked to do, with `per_node` parties behind each node."""
         scenario, budget = self.scenario, self.scenario.privacy.budget
         kinds = {variant.kind for variant in self.variants}
         return WorldPlan(
             world=self.name,
             directory=str(self.directory),
-            seed=scenario.seed,
+            noise_seed=scenario.seed if scenario.privacy.entropy == "seed" else None,
+            simulation=True,
             split=self.spec.split,
             parties=self.split.cut.parties,
+            parties_per_node=per_node,
             quorum=scenario.parties.quorum,
             timeout=scenario.engine.timeout,
             classes=self.split.table.classes,
+            class_names=_class_names(scenario.data),
             public=self.spec.reference("public_rows"),
             features=tuple(scenario.data.features),
             classifier=scenario.parties.classifier,
@@ -110,9 +127,9 @@ class World:
     def run(self, grid: QueueGrid, costs: Costs) -> tuple[list[Row], dict[str, Any]]:
         """Scored rows, and the aggregator's summary (ledger, failures, costs). Raises `FederationError`."""
         with costs.phase("data"):
-            plan = self.plan()
+            per_node = cohort_size(self.split.cut.parties, grid.workers, self.scenario.engine.parties_per_node)
+            plan = self.plan(per_node)
         plan.save(self.directory / "plan.json")
-        per_node = cohort_size(plan.parties, grid.workers, self.scenario.engine.parties_per_node)
         holdings = self.spec.reference("SimulatedParties")
         grid.assign(simulated_nodes(plan.parties, per_node, holdings, self.scenario.seed))
         run_server_app(grid, {"plan": str(self.directory / "plan.json")})

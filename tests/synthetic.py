@@ -30,10 +30,16 @@ def public_table() -> Table:
 
 
 class Parties:
-    """Every party holds 6 rows. `broken` parties hold a NaN, `deadly` ones kill their process once per flag file."""
+    """Every party holds 6 rows, `small` ones 3; `broken` ones hold a NaN, `deadly` ones kill their process."""
 
-    def __init__(self, broken: tuple[int, ...] = (), deadly: tuple[int, ...] = (), flag: str = "") -> None:
-        self._broken, self._deadly, self._flag = set(broken), set(deadly), flag
+    def __init__(
+        self,
+        broken: tuple[int, ...] = (),
+        small: tuple[int, ...] = (),
+        deadly: tuple[int, ...] = (),
+        flag: str = "",
+    ) -> None:
+        self._broken, self._small, self._deadly, self._flag = set(broken), set(small), set(deadly), flag
 
     def holdings(self, party: int) -> Holdings:
         if party in self._deadly and not (self._flag and os.path.exists(self._flag)):
@@ -43,6 +49,8 @@ class Parties:
         rows, labels = draw(1000 + party, 6)
         if party in self._broken:
             rows[0, 0] = np.nan
+        if party in self._small:
+            rows, labels = rows[:3], np.arange(3)
         return Holdings(party, rows, labels)
 
     def evaluation(self) -> tuple[np.ndarray, np.ndarray]:

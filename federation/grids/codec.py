@@ -7,6 +7,7 @@ hints say how to read it back. Nothing is ever unpickled, and an undeclared or m
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from typing import Any, TypeVar, get_type_hints
@@ -122,6 +123,17 @@ def decode_submission(records: RecordDict, fields: dict[str, Field]) -> Submissi
     guarantee = None if settings["guarantee"] is None else Guarantee.from_dict(settings["guarantee"])
     failures = {int(party): str(reason) for party, reason in settings["failures"].items()}
     return Submission(settings["kind"], parties, unpacked, guarantee, failures)
+
+
+def merge_submissions(parts: Sequence[RecordDict], failures: Mapping[int, str]) -> RecordDict:
+    """Encoded submissions of disjoint cohorts to one question as one, with further failures; at least one part."""
+    read = [_parts(part) for part in parts]
+    arrays = {name: np.concatenate([arrays[name] for _, arrays in read]) for name in read[0][1]}
+    settings = dict(read[0][0])
+    settings["failures"] = {str(party): reason for party, reason in failures.items()}
+    for known, _ in read:
+        settings["failures"].update(known["failures"])
+    return _records(settings, arrays)
 
 
 def bytes_per_party(fields: dict[str, Field]) -> int:

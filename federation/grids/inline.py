@@ -15,8 +15,8 @@ class InlineGrid(QueueGrid):
 
     def _advance(self) -> None:
         if self._queue:
-            work = self._queue.pop(next(iter(self._queue)))
-            self._accept(handle(self._app, message, self.nodes[work.node]) for message in work.messages)
+            node, messages = self._next()
+            self._accept(handle(self._app, message, self.nodes[node]) for message in messages)
 
     def close(self) -> None:
         """Nothing to release."""

@@ -17,6 +17,24 @@ def cohort_size(parties: int, workers: int, parties_per_node: int | None) -> int
     return max(1, min(_MOST_PER_NODE, -(-parties // (workers * _SHARES_PER_WORKER))))
 
 
+def halves(context: Context) -> list[Context]:
+    """The two halves of a node's cohort as nodes of their own, none when it is a single party."""
+    first, count = int(context.node_config["first-party"]), int(context.node_config["parties"])
+    if count == 1:
+        return []
+    middle = count // 2
+    return [
+        Context(
+            context.run_id,
+            context.node_id,
+            {**context.node_config, "first-party": start, "parties": size},
+            context.state,
+            context.run_config,
+        )
+        for start, size in ((first, middle), (first + middle, count - middle))
+    ]
+
+
 def simulated_nodes(parties: int, per_node: int, holdings: Reference, seed: int) -> list[Context]:
     """One context per node with the configuration that `parties.holdings.Cohort` reads."""
     reference = holdings.to_json()

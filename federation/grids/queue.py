@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence, Set
 
 from flwr.app import DEFAULT_TTL, Context, Error, Message, Metadata, RecordDict
 from flwr.clientapp import ClientApp
@@ -18,15 +17,6 @@ from federation.errors import FederationError
 _SERVER_NODE = 0
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass
-class Work:
-    """The unanswered messages of one node; `attempts` counts the workers that died on it."""
-
-    node: int
-    messages: list[Message]
-    attempts: int = 0
 
 
 def handle(app: ClientApp, message: Message, context: Context) -> Message:
@@ -53,7 +43,7 @@ class QueueGrid(Grid):
     def assign(self, nodes: Sequence[Context]) -> None:
         """Serve these nodes from now on, as when a new world begins; what was under way is forgotten."""
         self.nodes = {context.node_id: context for context in nodes}
-        self._queue: dict[int, Work] = {}
+        self._queue: dict[int, list[Message]] = {}
         self._replies: dict[str, Message] = {}
         self._sent = self._answered = 0
 
@@ -99,16 +89,16 @@ class QueueGrid(Grid):
         ids = []
         for message in messages:
             node = message.metadata.dst_node_id
-            self._queue.setdefault(node, Work(node, [])).messages.append(message)
+            self._queue.setdefault(node, []).append(message)
             ids.append(message.metadata.message_id)
         return ids
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
         """Replies that are ready, after a short wait for the next one when there is none."""
-        wanted = list(message_ids)
-        if not any(identifier in self._replies for identifier in wanted):
+        wanted = message_ids if isinstance(message_ids, Set) else set(message_ids)
+        if self._replies.keys().isdisjoint(wanted):
             self._advance()
-        return [self._replies.pop(identifier) for identifier in wanted if identifier in self._replies]
+        return [self._replies.pop(identifier) for identifier in list(self._replies) if identifier in wanted]
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
         """Push, then pull until all have replied or `timeout` seconds have passed."""
@@ -127,6 +117,11 @@ class QueueGrid(Grid):
             self._answered += 1
             if self._on_reply is not None:
                 self._on_reply(self._answered, self._sent)
+
+    def _next(self) -> tuple[int, list[Message]]:
+        """The node that has waited longest, and all its messages, taken off the queue."""
+        node = next(iter(self._queue))
+        return node, self._queue.pop(node)
 
     @abstractmethod
     def _advance(self) -> None:

@@ -1,7 +1,8 @@
 """The grid over Ray actors: worker processes on this machine or on an existing cluster.
 
 A worker serves whole nodes, a few ahead of need; the big public arrays of a question are put into the object
-store once. A worker that dies costs the nodes it was serving one retry each, alone, on a fresh worker.
+store once. A worker that dies costs the nodes it was serving one retry each, alone, on a fresh worker; a node that
+kills that one too is served in halves until only the culprit is lost (`federation.grids.recovery`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import ray
@@ -18,11 +20,12 @@ from flwr.common.constant import ErrorCode
 from ray.exceptions import RayActorError, RayTaskError
 
 from federation.errors import FederationError
-from federation.grids.queue import Progress, QueueGrid, Work, handle
+from federation.grids.queue import Progress, QueueGrid, handle
+from federation.grids.recovery import Recovery
 from federation.reference import Reference
 
 _AHEAD = 2  # works in flight per worker: one running, one waiting
-_ATTEMPTS = 2
+_MOST_DEATHS = 200  # of workers in one world, before it is given up
 _WAIT = 1.0  # seconds, after which the aggregator may look at its own time limit
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _QUIET = {
@@ -89,6 +92,16 @@ def _connect(address: str | None, workers: int | None) -> bool:
     return True
 
 
+@dataclass
+class _Work:
+    """The unanswered messages of one node, or of a part of one under `recovery`; a suspect has killed a worker."""
+
+    context: Context
+    messages: list[Message]
+    suspect: bool = False
+    recovery: Recovery | None = None
+
+
 class RayGrid(QueueGrid):
     """Nodes served by `workers` Ray actors, one per processor when None; `address` joins an existing cluster."""
 
@@ -99,7 +112,7 @@ class RayGrid(QueueGrid):
         self._owns_ray = _connect(address, workers)
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._load: dict[Any, int] = {self._start(): 0 for _ in range(self.workers)}  # works in flight per worker
-        self._flying: dict[Any, tuple[Any, Work]] = {}
+        self._flying: dict[Any, tuple[Any, _Work]] = {}
         super().__init__(on_reply)
 
     def assign(self, nodes: Sequence[Context]) -> None:
@@ -109,7 +122,8 @@ class RayGrid(QueueGrid):
             ray.kill(worker)
             self._replace(worker)
         self._flying.clear()
-        self._retries: deque[Work] = deque()
+        self._deaths = 0
+        self._suspects: deque[_Work] = deque()
         self._shared: dict[int, tuple[RecordDict, Any]] = {}
 
     def _start(self) -> Any:
@@ -121,20 +135,20 @@ class RayGrid(QueueGrid):
             self._shared[id(content)] = (content, ray.put(content))
         return self._shared[id(content)][1]
 
-    def _submit(self, worker: Any, work: Work) -> None:
+    def _submit(self, worker: Any, work: _Work) -> None:
         envelopes = [(message.metadata, [self._share(message.content)]) for message in work.messages]
-        future = worker.serve.remote(self.nodes[work.node], envelopes)
-        self._flying[future] = (worker, work)
+        self._flying[worker.serve.remote(work.context, envelopes)] = (worker, work)
         self._load[worker] += 1
 
     def _fill(self) -> None:
         for worker, load in list(self._load.items()):
-            if self._retries:
+            if self._suspects:
                 if load == 0:  # a suspect runs alone, so that it cannot take others down again
-                    self._submit(worker, self._retries.popleft())
+                    self._submit(worker, self._suspects.popleft())
                 continue
             while self._queue and self._load[worker] < _AHEAD:
-                self._submit(worker, self._queue.pop(next(iter(self._queue))))
+                node, messages = self._next()
+                self._submit(worker, _Work(self.nodes[node], messages))
 
     def _advance(self) -> None:
         self._fill()
@@ -147,29 +161,48 @@ class RayGrid(QueueGrid):
                 self._load[worker] -= 1
             try:
                 replies, state = ray.get(future)
-            except RayActorError:
-                self._bury(worker, work)
+            except RayActorError as error:
+                self._bury(worker, work, error)
             except RayTaskError as error:
-                self._fail(work, str(error.cause))
+                reason = Error(ErrorCode.CLIENT_APP_CRASHED, str(error.cause).splitlines()[0])
+                self._collect(work, [Message(reason, reply_to=message) for message in work.messages])
             else:
-                self.nodes[work.node].state = state
-                self._accept(replies)
+                if work.recovery is None:
+                    work.context.state = state
+                self._collect(work, replies)
+
+    def _collect(self, work: _Work, replies: list[Message]) -> None:
+        if work.recovery is None:
+            self._accept(replies)
+            return
+        work.recovery.add(work.context, replies)
+        self._conclude(work.recovery)
+
+    def _conclude(self, recovery: Recovery) -> None:
+        if recovery.outstanding == 0:
+            self._accept(recovery.replies())
 
     def _replace(self, worker: Any) -> None:
         if self._load.pop(worker, None) is not None:  # its other work may have told us already
             self._load[self._start()] = 0
 
-    def _bury(self, worker: Any, work: Work) -> None:
+    def _bury(self, worker: Any, work: _Work, error: RayActorError) -> None:
+        """Start a worker in place of a dead one; retry its work alone, then in halves."""
+        self._deaths += 1
+        if getattr(error, "actor_init_failed", False) or self._deaths > _MOST_DEATHS:
+            raise FederationError(
+                f"Ray workers keep dying ({self._deaths} in this world); look for lack of memory or a classifier "
+                "that ends its process, or run with --engine inline to see its error"
+            )
         self._replace(worker)
-        work.attempts += 1
-        if work.attempts < _ATTEMPTS:
-            self._retries.append(work)
-        else:
-            self._fail(work, "the worker process died while serving this node")
-
-    def _fail(self, work: Work, reason: str) -> None:
-        error = Error(ErrorCode.CLIENT_APP_CRASHED, reason)
-        self._accept(Message(error, reply_to=message) for message in work.messages)
+        if not work.suspect:
+            work.suspect = True
+            self._suspects.append(work)
+            return
+        recovery = work.recovery or Recovery(work.messages)
+        for part in recovery.divide(work.context):
+            self._suspects.append(_Work(part, work.messages, suspect=True, recovery=recovery))
+        self._conclude(recovery)
 
     def close(self) -> None:
         """End this grid's workers, and Ray if this grid started it."""

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from flwr.app import Array, Error, Message
+from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
-from aggregator.asking import ask, require_quorum
+from aggregator.asking import Asking, require_quorum
 from aggregator.tally import VoteTally
 from federation.errors import QuorumError
 from federation.features import fit
@@ -25,13 +25,11 @@ class ScriptedGrid(QueueGrid):
 
     def _advance(self):
         if self._queue:
-            work = self._queue.pop(next(iter(self._queue)))
-            make = self._script[work.node - 1]
-            first = self.nodes[work.node].node_config["first-party"]
+            node, messages = self._next()
+            make = self._script[node - 1]
+            first = self.nodes[node].node_config["first-party"]
             if make is not None:
-                self._accept(
-                    [Message(make(self._question, [first, first + 1]), reply_to=message) for message in work.messages]
-                )
+                self._accept(Message(make(self._question, [first, first + 1]), reply_to=m) for m in messages)
 
     def close(self):
         pass
@@ -57,7 +55,7 @@ def shouting(question, parties):
     return records
 
 
-def duplicating(question, parties):
+def impersonating(question, parties):
     return honest(question, [0, 1])
 
 
@@ -71,9 +69,19 @@ def alien(question, parties):
     return honest(question, [10**9, parties[0]])
 
 
-def gathered(question, replies, timeout=None):
+def gossiping(question, parties):
+    records = honest(question, parties)
+    records["arrays"]["votes"] = Array("uint8", (2, 30), "numpy.ndarray", b"")
+    return records
+
+
+def rambling(question, parties):
+    return RecordDict({"settings": ConfigRecord({"json": "[" * 100_000}), "arrays": ArrayRecord({})})
+
+
+def gathered(question, replies, timeout=None, verbose=True):
     tally = VoteTally(question, 2 * len(replies))
-    causes = ask(ScriptedGrid(question, replies), [(question, tally)], timeout)
+    causes = Asking(2, timeout, verbose).ask(ScriptedGrid(question, replies), [(question, tally)])
     return tally, causes
 
 
@@ -88,9 +96,11 @@ def test_honest_answers_are_all_counted(question):
     [
         (failing, "disk full", 4),
         (shouting, "outside 0..2", 4),
-        (duplicating, "twice", 4),
+        (impersonating, "does not serve", 4),
+        (alien, "does not serve", 4),
         (off_simplex, "packed field", 4),
-        (alien, "declared parties", 5),
+        (gossiping, "EOFError", 4),
+        (rambling, "answer refused", 4),
     ],
 )
 def test_a_bad_node_is_contained(question, bad, words, counted):
@@ -100,10 +110,19 @@ def test_a_bad_node_is_contained(question, bad, words, counted):
     assert tally.counts.max() == counted
 
 
-def test_a_silent_node_ends_with_the_time_limit(question):
-    tally, causes = gathered(question, [honest, None], timeout=0.05)
-    assert tally.answered == 2
-    assert causes == {"node silent for 0.05 seconds": 1}
+def test_a_silent_node_ends_the_run_and_is_not_left_out(question):
+    with pytest.raises(QuorumError, match=r"timeout of 0.05 seconds"):
+        gathered(question, [honest, None], timeout=0.05)
+
+
+def test_in_a_deployment_causes_are_counted_but_not_told(question):
+    _, causes = gathered(question, [honest, failing, shouting], verbose=False)
+    assert causes == {"no usable answer": 3}
+
+
+def test_long_texts_are_cut(question):
+    _, causes = gathered(question, [honest, lambda *_: Error(2, "x" * 10**6)])
+    assert max(map(len, causes)) <= 200
 
 
 @pytest.mark.parametrize(("answered", "passes"), [(0, False), (4, False), (5, True), (10, True)])

@@ -33,7 +33,7 @@ def test_one_release_per_epsilon_with_its_guarantee(make_plan):
 
 def test_a_seeded_run_says_that_it_is_a_simulation(make_plan):
     for seed, expected in ((1, True), (None, False)):
-        [first, _] = release(make_plan(seed=seed), "v", "gaussian", perturbable(), Ledger())
+        [first, _] = release(make_plan(noise_seed=seed), "v", "gaussian", perturbable(), Ledger())
         assert any("keyed by a seed" in a.text for a in first.guarantee.assumptions) is expected
 
 
@@ -61,7 +61,7 @@ def test_the_budget_stops_a_release(make_plan):
 def test_models_round_trip_and_predict(make_plan, public):
     plan = make_plan()
     grid = open_grid("inline")
-    grid.assign(simulated_nodes(plan.parties, 10, Reference("synthetic:Parties"), 1))
+    grid.assign(simulated_nodes(plan.parties, 40, Reference("synthetic:Parties"), 1))
     run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
     models = ReleasedModels.load(Path(plan.directory) / "soft_vote.npz")
     scores = models.scores(public.rows, 1, 0)
@@ -75,13 +75,13 @@ def test_models_round_trip_and_predict(make_plan, public):
 def test_no_vote_is_written(make_plan):
     plan = make_plan(variants=(VariantPlan("soft_vote", "soft_vote", {}),))
     grid = open_grid("inline")
-    grid.assign(simulated_nodes(plan.parties, 10, Reference("synthetic:Parties"), 1))
+    grid.assign(simulated_nodes(plan.parties, 40, Reference("synthetic:Parties"), 1))
     run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
     assert {path.name for path in Path(plan.directory).iterdir()} == {"plan.json", "world.json", "soft_vote.npz"}
     with np.load(Path(plan.directory) / "soft_vote.npz") as stored:
         assert not {name for name in stored.files if "vote" in name or "count" in name}
     summary = json.loads((Path(plan.directory) / "world.json").read_text())
-    assert set(summary) == {"ledger", "bytes_per_party", "individual", "failures", "seconds"}
+    assert set(summary) == {"ledger", "bytes_per_party", "individual", "failures", "seconds", "answered"}
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]"])

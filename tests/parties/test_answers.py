@@ -88,7 +88,32 @@ def test_the_text_of_foreign_exceptions_stays_home_in_a_deployment(public):
     assert all("kernel" in reason for reason in simulated.failures.values())
     deployed = votes.answer(Cohort(cohort().reference, 0, 5, seed=None), question)
     assert deployed.failures
-    assert set(deployed.failures.values()) == {"InvalidParameterError"}
+    assert set(deployed.failures.values()) == {"the party could not answer"}
+
+
+def test_a_party_whose_prediction_fails_costs_no_other(public):
+    # Five neighbours are asked of every party; one holds three rows, trains, and fails when it predicts.
+    feature_map = make_training(public).feature_map
+    neighbours = Training(feature_map, 3, {"name": "KNeighborsClassifier", "parameters": {"n_neighbors": 5}}, 9)
+    question = VotesQuestion(neighbours, feature_map.transform(public.rows))
+    whole = votes.answer(cohort(0, 4), question)
+    spoilt = votes.answer(cohort(0, 4, small=[2]), question)
+    assert spoilt.parties.tolist() == [0, 1, 3]
+    assert "n_samples" in spoilt.failures[2]
+    np.testing.assert_array_equal(spoilt.arrays["votes"], whole.arrays["votes"][[0, 1, 3]])
+
+
+@pytest.mark.parametrize(
+    "predicted",
+    [np.zeros(3, int), np.full(120, 3), np.full(120, -1), np.zeros(120), np.array(["a"] * 120)],
+    ids=["length", "class", "negative", "float", "text"],
+)
+def test_votes_out_of_form_are_the_partys_own_failure(public, monkeypatch, predicted):
+    asked = make_training(public, trial=41)
+    monkeypatch.setattr(training, "fit", lambda *arguments: lambda rows: predicted)
+    submission = votes.answer(cohort(0, 2), VotesQuestion(asked, asked.feature_map.transform(public.rows)))
+    assert sorted(submission.failures) == [0, 1]
+    assert submission.arrays["votes"].shape == (0, 120)
 
 
 def test_holdings_show_their_shape_only():

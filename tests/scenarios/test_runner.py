@@ -195,8 +195,67 @@ def test_a_preview_counts_what_a_run_would_do():
     assert plan["points"][0]["auxiliary_rows"] == 200
 
 
+@pytest.fixture
+def own_file(tmp_path):
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(300, 3))
+    lines = [f"{a:.3f},{b:.3f},{c:.3f},{'yes' if a + b > 0 else 'no'}" for a, b, c in rows]
+    path = tmp_path / "own.csv"
+    path.write_text("\n".join(["a,b,c,label", *lines]) + "\n")
+    return path
+
+
+def own(path, **changes):
+    return {
+        "name": "own",
+        "data": {"source": str(path), "label": "label"},
+        "parties": {"count": 20},
+        "privacy": {"epsilon": 0.1, **changes},
+        "trials": {"splits": 1, "noise": 1},
+    }
+
+
+def weights(run):
+    with np.load(run.directory / "models" / "soft_vote" / "split-0.npz") as stored:
+        return stored["weights"]
+
+
+def test_changed_data_gets_fresh_noise(own_file, tmp_path):
+    # Equal noise on two versions of the data would cancel by subtraction and leave the difference bare.
+    first = weights(scenarios.run(own(own_file), out=tmp_path / "1"))
+    again = weights(scenarios.run(own(own_file), out=tmp_path / "2"))
+    text = own_file.read_text()
+    own_file.write_text(text.replace("yes", "maybe", 1).replace("maybe", "no", 1))
+    changed = weights(scenarios.run(own(own_file), out=tmp_path / "3"))
+    np.testing.assert_array_equal(first, again)
+    assert np.linalg.norm(first - changed) > 0.5 * np.linalg.norm(first)
+
+
+def test_noise_from_the_system_does_not_repeat_and_says_so(own_file, tmp_path):
+    runs = [scenarios.run(own(own_file, entropy="system"), out=tmp_path / str(n)) for n in range(2)]
+    assert not (weights(runs[0]) == weights(runs[1])).any()
+    ledger = (runs[0].directory / "ledger.json").read_text()
+    assert '"entropy": "system"' in ledger
+    assert "keyed by a seed" not in ledger
+
+
+def test_the_ledger_admits_where_class_names_come_from(own_file, finished, tmp_path):
+    read = scenarios.run(own(own_file), out=tmp_path / "1").directory / "ledger.json"
+    assert "were read from all rows" in read.read_text()
+    document = own(own_file)
+    document["data"]["classes"] = ["no", "yes"]
+    declared = scenarios.run(document, out=tmp_path / "2").directory / "ledger.json"
+    assert "were read from all rows" not in declared.read_text()
+    assert "were read from all rows" not in (finished.directory / "ledger.json").read_text()
+
+
+def test_baselines_are_listed_as_non_private(finished):
+    record = json.loads((finished.directory / "run.json").read_text())
+    assert record["non_private_variants"] == ["pooled", "individual"]
+
+
 def test_worlds_have_distinct_names():
-    names = [cell.name for cell in cells(resolve(document(parties={"count": [20, 40], "rows": 5})))]
+    names = [cell.name for cell in cells(resolve(document(parties={"count": [20, 40], "rows": 5})), None)]
     assert len(set(names)) == len(names) == 4
 
 

@@ -6,7 +6,7 @@ from scenarios.simulation import SplitSpec, split
 
 @pytest.fixture
 def spec():
-    return SplitSpec("digits", None, None, None, 200, 0.2, 50, 5, "iid", 1, 0)
+    return SplitSpec("digits", None, None, None, None, 200, 0.2, 50, 5, "iid", 1, 0)
 
 
 def test_parties_hold_the_rows_of_the_cut(spec):

@@ -210,8 +210,8 @@ def own(path, **changes):
         "name": "own",
         "data": {"source": str(path), "label": "label"},
         "parties": {"count": 20},
-        "privacy": {"epsilon": 0.1, **changes},
-        "trials": {"splits": 1, "noise": 1},
+        "privacy": {"epsilon": 0.01, **changes},
+        "trials": {"splits": 1, "noise": 20},
     }
 
 

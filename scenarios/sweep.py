@@ -86,11 +86,14 @@ def releases(variant: Variant, scenario: Scenario) -> int:
 def cell_id(setting: WorldSetting, split: int, digest: str | None = None) -> str:
     """16 hexadecimal digits that name one world, the same whatever the engine, name and other splits.
 
-    `digest` identifies the contents of the data: the name keys the noise, which changed data must not share.
+    `digest` identifies the contents of the data's file and stands for its place: the name keys the noise, which
+    changed data must not share and a moved file must not change.
     """
     plain = setting.scenario.model_dump(mode="json", exclude={"name", "description", "engine"})
     del plain["trials"]["splits"]
-    text = json.dumps({**plain, "split": split, "digest": digest}, sort_keys=True)
+    if digest is not None:
+        plain["data"]["source"] = digest
+    text = json.dumps({**plain, "split": split}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

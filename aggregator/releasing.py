@@ -53,7 +53,7 @@ def release(
         entropy = {"entropy": "system" if plan.noise_seed is None else "seed"}
         guarantee = replace(guarantee, parameters={**guarantee.parameters, **entropy})
         ledger.charge(variant, guarantee, perturbable.checks)
-        bits = NoiseBits(plan.noise_seed, f"{plan.world}|{variant}|{epsilon!r}")
+        bits = NoiseBits(plan.noise_seed, f"{plan.world}|{variant}|{epsilon!r}|{mechanism.delta!r}")
         noisy = mechanism.release(perturbable.value, bits, plan.draws)
         releases.append(Release(variant, perturbable.decode(noisy, mechanism), guarantee))
     return releases

@@ -132,7 +132,7 @@ def _exit_code() -> int:
     try:
         code = app(prog_name="federation", standalone_mode=False)
         if code == INTERRUPTED:
-            return _fail("interrupted; --resume goes on with a run", INTERRUPTED)
+            return _fail("interrupted; finished worlds are kept, --resume goes on with them", INTERRUPTED)
         return code if isinstance(code, int) else 0
     except FederationError as error:
         return _fail(str(error), error.exit_code)

@@ -20,16 +20,17 @@ RUNS = Path("runs")
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """Paths and cells of one run."""
+    """Paths and cells of one run; `fresh` when it held nothing before."""
 
     path: Path
+    fresh: bool = False
 
     @classmethod
     def open(cls, out: Path | None, name: str, resume: bool) -> RunDirectory:
         """The directory to write to: `out`, or runs/NAME (runs/NAME-2, ... for further runs).
 
         With `resume` an existing one is continued: `out`, or the latest of the name. Raises `InputError` when `out`
-        holds files and is not to be resumed, or when there is nothing to resume.
+        holds files and is not to be resumed, or holds no run to resume.
         """
         if out is None:
             taken = [path for path in _numbered(RUNS, name) if path.exists()]
@@ -40,11 +41,18 @@ class RunDirectory:
             raise InputError(f"--out {out} is a file; name a directory")
         elif not resume and out.exists() and any(out.iterdir()):
             raise InputError(f"--out {out} is not empty; add --resume to go on with its run, or name another directory")
+        elif resume and not (out / ".cells").is_dir():
+            raise InputError(f"nothing to resume: --out {out} holds no run; run without --resume first")
+        fresh = not out.exists() or not any(out.iterdir())
         try:
             (out / ".cells").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot write to {out}: {error.strerror}") from error
-        return cls(out)
+        return cls(out, fresh)
+
+    def discard(self) -> None:
+        """Remove the directory with all that it holds."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def require_same_run(self, cells: Collection[str]) -> None:
         """Refuse to go on with worlds that are none of `cells`. Raises `InputError`."""
@@ -60,14 +68,17 @@ class RunDirectory:
         return path
 
     def finished(self, cell: str) -> bool:
-        """Whether the world was completed, now or before an interruption."""
-        return (self.path / ".cells" / f"{cell}.json").exists()
+        """Whether the world was completed, now or before an interruption, and its files are whole."""
+        try:
+            return len(self.rows(cell)) == self.summary(cell)["rows"]
+        except (InputError, OSError, ValueError, KeyError):
+            return False
 
     def finish(self, cell: str, rows: Sequence[Row], swept: Sequence[str], summary: Mapping[str, Any]) -> None:
         """Keep a world's rows and summary; the summary, written last, marks it complete."""
         write_results(self.path / ".cells" / f"{cell}.csv", rows, swept)
         partial = self.path / ".cells" / f"{cell}.partial"
-        partial.write_text(json.dumps(summary))
+        partial.write_text(json.dumps({**summary, "rows": len(rows)}))
         partial.replace(self.path / ".cells" / f"{cell}.json")
         shutil.rmtree(self.path / ".cells" / f"{cell}.work", ignore_errors=True)
 
@@ -79,11 +90,15 @@ class RunDirectory:
         """The summary of a finished world."""
         return json.loads((self.path / ".cells" / f"{cell}.json").read_text())
 
-    def keep_models(self, work: Path, variant: str, place: str, split: int) -> None:
-        """Move one variant's releases to models/VARIANT/[PLACE/]split-N.npz."""
-        target = self.path / "models" / variant / place / f"split-{split}.npz"
+    def model(self, variant: str, place: str, split: int) -> Path:
+        """Where a variant's releases of one world stay: models/VARIANT/[PLACE/]split-N.npz."""
+        return self.path / "models" / variant / place / f"split-{split}.npz"
+
+    def keep(self, file: Path, variant: str, place: str, split: int) -> None:
+        """Move a variant's releases to where they stay."""
+        target = self.model(variant, place, split)
         target.parent.mkdir(parents=True, exist_ok=True)
-        (work / f"{variant}.npz").replace(target)
+        file.replace(target)
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write one JSON artefact."""

@@ -68,7 +68,8 @@ class TerminalProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
+        if self._bars.live.is_started:
+            self._bars.stop()
 
     def begin(self, worlds: int, done: int) -> None:
         """Show all worlds."""

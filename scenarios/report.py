@@ -252,7 +252,7 @@ def _protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[
         return "Nobody is protected by these releases."
     known_epsilons = leading[0].by_epsilon
     meaningful = [epsilon for epsilon in known_epsilons if epsilon <= _MEANINGFUL_EPSILON]
-    factors = _listed([f"{math.exp(epsilon):.3g} at {_at(epsilon)}" for epsilon in meaningful])
+    factors = _listed([f"{math.exp(epsilon):.3g} at {_at(epsilon)}" for epsilon in meaningful]) if meaningful else ""
     if len(meaningful) < len(known_epsilons):
         factors += f"{'; ' if factors else ''}beyond ε = {_MEANINGFUL_EPSILON:g} that is hardly a promise"
     slack = f", up to a probability of δ = {leading[0].delta:g}" if leading[0].delta else ""

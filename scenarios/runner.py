@@ -23,7 +23,7 @@ from scenarios.protocol_options import BASELINES
 from scenarios.results import Row, write_results
 from scenarios.schema import Scenario, resolve, to_yaml
 from scenarios.simulation import split
-from scenarios.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants
+from scenarios.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants, world_key
 from scenarios.world import World, split_spec
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
@@ -49,9 +49,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Cell:
-    """One world to run: a sweep point, a split and the name that keys its noise and its files."""
+    """One world to run: a sweep point and a split; `name` for its files, `key` for its noise."""
 
     name: str
+    key: str
     setting: WorldSetting
     split: int
 
@@ -68,11 +69,13 @@ class Cell:
 
 def cells(scenario: Scenario, data_dir: str | None) -> list[Cell]:
     """All worlds of a scenario in the order of results.csv. Raises `InputError` when the data is missing."""
-    return [
-        Cell(cell_id(setting, number, digest(setting.scenario.data.source, data_dir)), setting, number)
-        for setting in expand(scenario)
-        for number in range(setting.scenario.trials.splits)
-    ]
+    found = []
+    for setting in expand(scenario):
+        contents = digest(setting.scenario.data.source, data_dir)
+        for number in range(setting.scenario.trials.splits):
+            name, key = cell_id(setting, number, contents), world_key(setting, number, contents)
+            found.append(Cell(name, key, setting, number))
+    return found
 
 
 def check_budget(scenario: Scenario) -> None:
@@ -123,29 +126,39 @@ def run(
     directory.require_same_run([cell.name for cell in todo])
     (directory.path / "scenario.yaml").write_text(to_yaml(resolved))
     started = datetime.now(UTC)
-    watcher.begin(len(todo), sum(directory.finished(cell.name) for cell in todo))
+    unfinished = [cell for cell in todo if not _complete(cell, directory, keep_models)]
+    watcher.begin(len(todo), len(todo) - len(unfinished))
     status = "failed"
     try:
-        _run_cells(resolved, todo, directory, folder, keep_models, watcher, costs)
+        _run_cells(resolved, unfinished, directory, folder, keep_models, watcher, costs)
         status = "done"
     except KeyboardInterrupt:
         status = "interrupted"
         raise
     finally:
-        rows = _write(resolved, todo, directory, status, started, costs)
+        if directory.fresh and not any(directory.finished(cell.name) for cell in todo):
+            directory.discard()  # nothing to keep, and nothing in the way of the next attempt
+        else:
+            rows = _write(resolved, todo, directory, status, started, costs)
     return Run(directory.path, rows, costs)
+
+
+def _complete(cell: Cell, directory: RunDirectory, keep_models: bool) -> bool:
+    """Whether a world's rows and all models that should stay are there."""
+    kept = _kept(variants(cell.setting.scenario), keep_models)
+    models = (directory.model(variant.name, cell.place, cell.split) for variant in kept)
+    return directory.finished(cell.name) and all(path.exists() for path in models)
 
 
 def _run_cells(
     scenario: Scenario,
-    todo: Sequence[Cell],
+    unfinished: Sequence[Cell],
     directory: RunDirectory,
     data_dir: str | None,
     keep_models: bool,
     watcher: Progress,
     costs: Costs,
 ) -> None:
-    unfinished = [cell for cell in todo if not directory.finished(cell.name)]
     if not unfinished:
         return
     with ExitStack() as stack:
@@ -158,16 +171,14 @@ def _run_cells(
             world = world_of(cell, directory.scratch(cell.name), data_dir)
             rows, summary = world.run(grid, costs)
             for variant in _kept(world.variants, keep_models):
-                directory.keep_models(world.directory, variant.name, cell.place, cell.split)
-            summary["swept"], summary["split"] = cell.setting.swept, cell.split
-            swept = swept_columns(scenario)
-            directory.finish(cell.name, [{**row, **cell.setting.swept} for row in rows], swept, summary)
+                directory.keep(world.directory / f"{variant.name}.npz", variant.name, cell.place, cell.split)
+            directory.finish(cell.name, rows, swept_columns(scenario), summary)
             watcher.world_done()
 
 
 def world_of(cell: Cell, work: Path, data_dir: str | None) -> World:
     point = cell.setting.scenario
-    return World(cell.name, point, variants(point), split_spec(point, cell.split, data_dir), work)
+    return World(cell.key, point, variants(point), split_spec(point, cell.split, data_dir), work)
 
 
 def _kept(candidates: Sequence[Variant], everything: bool) -> list[Variant]:
@@ -187,16 +198,17 @@ def _write(
     """All artefacts of the worlds finished so far."""
     listed = variants(scenario)
     done = [cell for cell in todo if directory.finished(cell.name)]
-    rows = [row for cell in done for row in directory.rows(cell.name)]
+    swept = {cell.name: {key: str(value) for key, value in cell.setting.swept.items()} for cell in done}
+    rows = [{**row, **swept[cell.name]} for cell in done for row in directory.rows(cell.name)]
     summaries = [directory.summary(cell.name) for cell in done]
     failures: Counter[str] = Counter()
     for summary in summaries:
         failures.update(summary["failures"])
     write_results(directory.path / "results.csv", rows, swept_columns(scenario))
     worlds = [
-        {"swept": summary["swept"], "split": summary["split"], **summary["ledger"]}
-        for summary in summaries
-        if summary["split"] == 0
+        {"swept": cell.setting.swept, "split": cell.split, **summary["ledger"]}
+        for cell, summary in zip(done, summaries, strict=True)
+        if cell.split == 0
     ]
     directory.write_json("ledger.json", {"worlds": worlds})
     directory.write_json(

@@ -83,18 +83,26 @@ def releases(variant: Variant, scenario: Scenario) -> int:
     return len(scenario.privacy.epsilon) * scenario.trials.noise
 
 
-def cell_id(setting: WorldSetting, split: int, digest: str | None = None) -> str:
-    """16 hexadecimal digits that name one world, the same whatever the engine, name and other splits.
+def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> str:
+    """16 hexadecimal digits for the parties and rows of one world; they key its noise.
 
-    `digest` identifies the contents of the data's file and stands for its place: the name keys the noise, which
-    changed data must not share and a moved file must not change.
+    Neither the protocols beside a variant nor the engine change it. `digest` identifies the contents of the data's
+    file and stands for its place: changed data must not share noise, and a moved file must not change results.
     """
-    plain = setting.scenario.model_dump(mode="json", exclude={"name", "description", "engine"})
-    del plain["trials"]["splits"]
+    plain = setting.scenario.model_dump(mode="json", include={"data", "parties", "seed"})
     if digest is not None:
         plain["data"]["source"] = digest
-    text = json.dumps({**plain, "split": split}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return _short_hash({**plain, "split": split})
+
+
+def cell_id(setting: WorldSetting, split: int, digest: str | None = None) -> str:
+    """16 hexadecimal digits for all that one world measures: its parties and rows, releases and noise draws."""
+    plain = setting.scenario.model_dump(mode="json", include={"protocols", "privacy"})
+    return _short_hash({**plain, "noise": setting.scenario.trials.noise, "world": world_key(setting, split, digest)})
+
+
+def _short_hash(plain: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _variants(protocol: Protocol, default_kind: str | None) -> Iterator[Variant]:

@@ -43,6 +43,13 @@ def test_equal_plans_draw_equal_noise_and_other_variants_other(make_plan):
     assert not (draw[0] == draw[2]).any()
 
 
+def test_noise_depends_on_epsilon_and_delta_too(make_plan):
+    plans = [make_plan(epsilons=(e,), delta=d) for e, d in ((1.0, 1e-6), (2.0, 1e-6), (1.0, 1e-5))]
+    drawn = [stacked(release(plan, "a", "gaussian", perturbable(), Ledger()))[1].ravel() for plan in plans]
+    correlations = [abs(np.corrcoef(drawn[0], other)[0, 1]) for other in drawn[1:]]
+    assert max(correlations) < 0.99
+
+
 def test_without_noise_nothing_is_guaranteed(make_plan):
     ledger = Ledger(Budget(0.1, 0.0))
     [only] = release(make_plan(), "v", "off", perturbable(), ledger)

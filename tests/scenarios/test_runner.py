@@ -112,6 +112,48 @@ def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finis
     assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
 
 
+def test_a_run_that_fails_at_once_leaves_nothing_in_the_way(tmp_path, monkeypatch):
+    def failing(self, *arguments):
+        raise QuorumError("too few")
+
+    monkeypatch.setattr(World, "run", failing)
+    with pytest.raises(QuorumError):
+        scenarios.run(document(), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_models_asked_for_later_are_made_later(tmp_path):
+    one = {"trials": {"splits": 1, "noise": 1}, "protocols": document()["protocols"][:2]}
+    first = scenarios.run(document(**one), out=tmp_path / "out")
+    assert len(list(first.directory.rglob("*.npz"))) == 1
+    before = (first.directory / "results.csv").read_bytes()
+    scenarios.run(document(**one), out=tmp_path / "out", resume=True, keep_models=True)
+    assert len(list(first.directory.rglob("*.npz"))) == 3
+    assert (first.directory / "results.csv").read_bytes() == before
+
+
+def test_a_sweep_enlarged_on_resuming_names_its_old_worlds(tmp_path):
+    small = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
+    scenarios.run(document(**small), out=tmp_path / "out")
+    swept = document(**small, parties={"count": [60, 40], "rows": 5})
+    resumed = scenarios.run(swept, out=tmp_path / "out", resume=True)
+    assert {row["parties.count"] for row in resumed.rows} == {"60", "40"}
+
+
+def test_neither_a_budget_nor_other_protocols_change_a_variants_results(finished, tmp_path):
+    alone = document(
+        protocols=[{"kind": "soft_vote"}],
+        privacy={"epsilon": 30, "budget": {"epsilon": 30, "delta": 0}},
+    )
+    run = scenarios.run(alone, out=tmp_path / "out")
+
+    def accuracies(rows):
+        wanted = ("soft_vote", "accuracy", 30.0)
+        return [row["value"] for row in rows if (row["variant"], row["metric"], row["epsilon"]) == wanted]
+
+    assert accuracies(run.rows) == accuracies(finished.rows)
+
+
 def test_a_failing_world_keeps_the_finished_ones(tmp_path, monkeypatch):
     original = World.run
 

@@ -77,6 +77,7 @@ class Document:
                     at = ".".join(map(str, keys[: depth + 1]))
                     raise InputError(f"{place}: {at} is not given, so it has no positions; set {at} itself")
                 section[key] = {}
+                self.places[tuple(keys[: depth + 1])] = place
             section = section[key]
         return tuple(keys)
 

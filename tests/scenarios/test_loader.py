@@ -111,3 +111,11 @@ def test_overrides_that_lead_nowhere(setting: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         _document({"a": {"b": 1}, "l": [1, 2]}).override(setting)
     assert message in str(caught.value)
+
+
+def test_a_section_made_by_an_override_is_named_by_it(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("data: {source: digits}\n")
+    document = load(path)
+    document.override("x.y=1")
+    assert document.place(("x",)) == "--set x.y=1"

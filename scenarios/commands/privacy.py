@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table
-
-if TYPE_CHECKING:
-    from federation.privacy.additive import AdditiveMechanism
 
 privacy_app = typer.Typer(no_args_is_help=True, help="Noise scales and guarantees of a mechanism, without data.")
 
@@ -65,13 +62,7 @@ def soft_vote(
     as_json: AsJson = False,
 ) -> None:
     """Sensitivities and noise of the soft vote, on its parameters and on its sufficient statistic."""
-    from federation.privacy import sensitivity
-
-    bounds = {
-        f"parameters, {form}": _vote_bound("soft_vote", form, regularisation, parties, classes) for form in _FORMS
-    }
-    bounds["statistic, whitened"] = sensitivity.statistic(parties)
-    _compare(bounds, classes, dimension, epsilon, delta, as_json)
+    _compare("soft_vote", parties, classes, regularisation, epsilon, delta, dimension, as_json)
 
 
 @privacy_app.command("majority-vote")
@@ -85,19 +76,7 @@ def majority_vote(
     as_json: AsJson = False,
 ) -> None:
     """Sensitivities and noise of the majority vote's parameters, beside the soft vote's statistic."""
-    from federation.privacy import sensitivity
-
-    bounds = {
-        f"parameters, {form}": _vote_bound("majority_vote", form, regularisation, parties, classes) for form in _FORMS
-    }
-    bounds["soft vote's statistic, whitened"] = sensitivity.statistic(parties)
-    _compare(bounds, classes, dimension, epsilon, delta, as_json)
-
-
-def _vote_bound(vote: str, form: str, regularisation: float, parties: int, classes: int) -> float:
-    from federation.privacy import sensitivity
-
-    return getattr(sensitivity, vote)(form, regularisation=regularisation, parties=parties, classes=classes)
+    _compare("majority_vote", parties, classes, regularisation, epsilon, delta, dimension, as_json)
 
 
 def _describe(noise: Noise, sensitivity: float, dimension: int, epsilon: float, delta: float, as_json: bool) -> None:
@@ -126,23 +105,39 @@ def _describe(noise: Noise, sensitivity: float, dimension: int, epsilon: float, 
 
 
 def _compare(
-    bounds: dict[str, float], classes: int, dimension: int, epsilon: float, delta: float, as_json: bool
+    vote: str,
+    parties: int,
+    classes: int,
+    regularisation: float,
+    epsilon: float,
+    delta: float,
+    features: int,
+    as_json: bool,
 ) -> None:
-    """One row per sensitivity: both noises in the (classes - 1) x dimension space of class contrasts."""
+    """One row per sensitivity with both noises: on the model's parameters, and on the statistic of class contrasts."""
+    from federation.privacy import sensitivity
     from federation.privacy.additive import calibrate
 
-    size = (classes - 1) * dimension
-
-    def noise(kind: Noise, bound: float) -> AdditiveMechanism:
-        return calibrate(kind, sensitivity=bound, dimension=size, epsilon=epsilon, delta=delta)
-
+    bound = getattr(sensitivity, vote)
+    parameters = features * (1 if classes == 2 else classes)
+    values = [
+        (
+            f"parameters, {form}",
+            bound(form, regularisation=regularisation, parties=parties, classes=classes),
+            parameters,
+        )
+        for form in _FORMS
+    ]
+    values.append(("soft vote statistic", sensitivity.statistic(parties), features * (classes - 1)))
     rows = []
-    for what, bound in bounds.items():
-        pure, normal = noise("pure", bound), noise("gaussian", bound)
+    for what, reach, size in values:
+        pure = calibrate("pure", sensitivity=reach, dimension=size, epsilon=epsilon, delta=delta)
+        normal = calibrate("gaussian", sensitivity=reach, dimension=size, epsilon=epsilon, delta=delta)
         rows.append(
             {
                 "what": what,
-                "sensitivity": bound,
+                "dimension": size,
+                "sensitivity": reach,
                 "pure_scale": pure.parameters["scale"],
                 "pure_noise_norm": pure.expected_noise_norm(),
                 "gaussian_sigma": normal.parameters["scale"],
@@ -150,12 +145,12 @@ def _compare(
             }
         )
     if as_json:
-        typer.echo(json.dumps({"epsilon": epsilon, "delta": delta, "dimension": size, "rows": rows}, indent=2))
+        typer.echo(json.dumps({"epsilon": epsilon, "delta": delta, "rows": rows}, indent=2))
         return
-    title = f"epsilon={epsilon:g}; Gaussian: delta={delta:g}; noise of {size} dimensions"
-    table = Table(*(name.replace("_", " ") for name in rows[0]), title=title)
+    heads = ("what", "dim.", "sensitivity", "pure scale", "pure norm", "Gauss sigma", "Gauss norm")
+    table = Table(*heads, title=f"noise at epsilon={epsilon:g}; Gaussian: delta={delta:g}", padding=(0, 0))
     for row in rows:
-        table.add_row(*(value if isinstance(value, str) else f"{value:.5g}" for value in row.values()))
+        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()))
     Console().print(table)
     typer.echo(
         "Parameters are weights on features of norm at most 1 (an inexact solver adds its slack);\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 METRICS = ("accuracy", "balanced_accuracy")
-_DPI = 200
+_DPI = 150
 _SINGLE, _PANEL = (6.4, 3.6), (3.1, 2.6)  # inches of a panel alone, and of one among several
 _LONGEST_NAME = 64
 _LETTER = 0.068  # inches of a letter in the legend
@@ -88,7 +87,7 @@ class _Axis:
 
 
 def draw(rows: Sequence[Row], directory: Path, title: str) -> list[Path]:
-    """Write every figure of `figures` as PNG (200 dpi) and SVG into `directory`; the paths written."""
+    """Write every figure of `figures` as PNG (150 dpi) and SVG into `directory`; the paths written."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for name, figure in figures(rows, title).items():
@@ -98,13 +97,6 @@ def draw(rows: Sequence[Row], directory: Path, title: str) -> list[Path]:
                 figure.savefig(path, dpi=_DPI, metadata=metadata)
             written.append(path)
     return written
-
-
-def svg(figure: Figure) -> str:
-    """The figure as an SVG document."""
-    with _styled(), io.StringIO() as text:
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-        return text.getvalue()
 
 
 def figures(rows: Sequence[Row], title: str) -> dict[str, Figure]:

@@ -8,10 +8,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from federation.errors import InputError
-from scenarios.figures import figures, svg
+from scenarios.figures import draw
 from scenarios.results import Row, read_results
 from scenarios.summary import NON_PRIVATE, VariantSummary, epsilons, summarise
 
@@ -44,12 +45,14 @@ class _Stored:
 def write_report(directories: Sequence[Path], path: Path) -> Path:
     """Write the page about one run, or comparing several, to `path`; returns `path`.
 
-    Reads results.csv, ledger.json, run.json and scenario.yaml of each directory and draws the figures anew. Equal
-    artefacts give equal pages. Raises `InputError` for missing or damaged artefacts and a path that cannot be
+    Reads results.csv, ledger.json, run.json, scenario.yaml and the figures of each directory. Equal artefacts give
+    equal pages. Raises `InputError` for missing or damaged artefacts and a path that cannot be
     written.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    if len({directory.resolve() for directory in directories}) < len(directories):
+        raise InputError("a run cannot be compared with itself; name each directory once")
     stored = [_read(directory) for directory in directories]
     names = _names(stored)
     runs = [_guarded(run, name) for run, name in zip(stored, names, strict=True)]
@@ -132,7 +135,9 @@ def _view(stored: _Stored, name: str) -> dict[str, Any]:
         "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
         "readings": _readings(accuracies),
         "protection": _protection(_leading(accuracies), protected),
-        "metrics": [shown for metric in _METRICS if (shown := _metric(stored.rows, metric, name))],
+        "metrics": [
+            shown for metric in _METRICS if (shown := _metric(stored.rows, metric, stored.directory / "figures"))
+        ],
         "guarantees": protected,
         "together": [
             {"place": _place(world["swept"]), "budget": world["budget"], "totals": world["published_together"]}
@@ -163,23 +168,23 @@ def _listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _metric(rows: Sequence[Row], metric: str, title: str) -> dict[str, Any] | None:
-    """A metric's table (a header per epsilon, per variant its spreads) and figures; None without values.
+def _metric(rows: Sequence[Row], metric: str, figures: Path) -> dict[str, Any] | None:
+    """A metric's table (a header per epsilon, per variant its spreads) and its figures; None without values.
 
     Figures are images in data addresses: an image cannot run anything, whatever the names in it spell.
     """
-    chosen = [row for row in rows if row["metric"] == metric]
-    summaries = summarise(chosen, metric)
+    summaries = summarise(rows, metric)
     if not summaries:
         return None
     columns = epsilons(summaries)
     return {
-        "name": metric.replace("_", " "),
+        "name": metric.upper() if metric == "auc" else metric.replace("_", " ").capitalize(),
         "columns": [NON_PRIVATE if math.isinf(epsilon) else _at(epsilon) for epsilon in columns],
         "rows": [(summary, [summary.by_epsilon.get(epsilon) for epsilon in columns]) for summary in summaries],
         "figures": [
-            (name, "data:image/svg+xml;base64," + base64.b64encode(svg(figure).encode()).decode())
-            for name, figure in figures(chosen, title).items()
+            (path.stem, "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode())
+            for pattern in (f"{metric}.svg", f"{metric}-*.svg")
+            for path in sorted(figures.glob(pattern))
         ],
     }
 
@@ -313,7 +318,10 @@ def _comparison(stored: Sequence[_Stored], names: Sequence[str]) -> dict[str, An
     """The accuracies of the leading variants of all runs side by side."""
     rows: list[Row] = []
     for run, name in zip(stored, names, strict=True):
-        leading = {summary.variant for summary in _leading(summarise(run.rows))}
+        # A run without a private variant is compared by all that it has.
+        leading = {summary.variant for summary in _leading(summarise(run.rows)) or summarise(run.rows)}
         chosen = [row for row in run.rows if row["variant"] in leading]
         rows += [{**row, "variant": f"{name}: {row['variant']}", "default": 0} for row in chosen]
-    return _metric(rows, "accuracy", "default variants")
+    with TemporaryDirectory() as folder:
+        draw(rows, Path(folder), "default variants")
+        return _metric(rows, "accuracy", Path(folder))

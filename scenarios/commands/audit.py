@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
+from federation.errors import InputError
+
 if TYPE_CHECKING:
     from federation.privacy.audited import Verdict
 
@@ -23,11 +25,16 @@ def audit(
 
     mechanisms = audited_mechanisms()
     # `l2_gamma` stands for the cases of all its dimensions, l2_gamma_2d and l2_gamma_3d.
-    chosen = [case for name, case in mechanisms.items() if target in (None, name, name.rpartition("_")[0])]
+    wanted = None if target is None else target.replace("-", "_")
+    wanted = "discrete_gaussian" if wanted == "gaussian" else wanted
+    chosen = [case for name, case in mechanisms.items() if wanted in (None, name, name.rpartition("_")[0])]
     if not chosen and target is not None:
         from scenarios.audit_scenario import audit_scenario
 
-        raise typer.Exit(audit_scenario(target, as_json))
+        try:
+            raise typer.Exit(audit_scenario(target, as_json, runs))
+        except InputError as error:
+            raise InputError(f"{error}; mechanisms: {', '.join(mechanisms)}") from None
     verdicts = [judge(case, runs=runs or RUNS) for case in chosen]
     if as_json:
         typer.echo(json.dumps([_record(verdict) for verdict in verdicts], indent=2))

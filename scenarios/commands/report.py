@@ -13,13 +13,18 @@ def report_command(directories: list[Path], out: Path | None, as_json: bool) -> 
 
     With `as_json`, prints {"report", "runs": [{"directory", "variants"}]}. Raises `InputError`s.
     """
+    from scenarios.figures import draw
     from scenarios.report import write_report
     from scenarios.results import read_results
     from scenarios.summary import summarise, table
 
     path = out or (directories[0] / REPORT if len(directories) == 1 else Path(REPORT))
+    rows = {directory: read_results(directory / "results.csv") for directory in directories}
+    for directory, values in rows.items():
+        if values:
+            draw(values, directory / "figures", str(values[0]["scenario"]))
     write_report(directories, path)
-    summaries = {directory: summarise(read_results(directory / "results.csv")) for directory in directories}
+    summaries = {directory: summarise(values) for directory, values in rows.items()}
     if as_json:
         runs = [{"directory": str(d), "variants": [s.to_dict() for s in found]} for d, found in summaries.items()]
         print(json.dumps({"report": str(path), "runs": runs}, indent=2))

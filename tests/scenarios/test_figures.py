@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from scenarios.figures import draw, figures, svg
+from scenarios.figures import draw, figures
 from scenarios.summary import summarise
 
 VARIANTS = ("soft_vote", "soft_vote-gaussian", "soft_vote-output-published-regularisation=0.0001", "majority_vote")
@@ -173,8 +173,9 @@ def test_files_are_deterministic_and_leave_no_global_state(tmp_path):
         assert image.info["dpi"][0] >= 150
 
 
-def test_svg_stands_alone():
-    text = svg(figures(rows(), "t")["accuracy"])
+def test_svg_stands_alone(tmp_path):
+    draw(rows(), tmp_path, "t")
+    text = (tmp_path / "accuracy.svg").read_text()
     tree = ElementTree.fromstring(text)
     links = [value for node in tree.iter() for name, value in node.attrib.items() if name.endswith("href")]
     assert links
@@ -182,11 +183,12 @@ def test_svg_stands_alone():
     assert "<script" not in text
 
 
-def test_names_are_text_whatever_they_spell():
+def test_names_are_text_whatever_they_spell(tmp_path):
     made = rows(variants=("soft_vote", r"$\frac{$", "<b>--></b>"))
     drawn = figures(made, r"$\undefined{ <script>")
     assert r"$\frac{$" in legend(drawn["accuracy"])
-    ElementTree.fromstring(svg(drawn["accuracy"]))
+    draw(made, tmp_path, r"$\undefined{ <script>")
+    ElementTree.fromstring((tmp_path / "accuracy.svg").read_text())
 
 
 def test_no_rows_no_figures(tmp_path):

@@ -11,6 +11,7 @@ from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.ledger import Budget, Ledger
 from scenarios.commands.report import report_command
+from scenarios.figures import draw
 from scenarios.report import write_report
 from scenarios.results import COLUMNS, write_results
 
@@ -72,6 +73,7 @@ def make_run(tmp_path):
             "seconds": {"parties and aggregator": 1.25}, "peak_memory_mebibytes": {"parties and aggregator": 207.5},
             "failures": {},
         }  # fmt: skip
+        draw(made, directory / "figures", scenario)
         (directory / "run.json").write_text(json.dumps(run | changes))
         (directory / "ledger.json").write_text(json.dumps({"worlds": worlds}))
         (directory / "scenario.yaml").write_text(f"name: {scenario}\n# {text}\n")

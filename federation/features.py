@@ -201,7 +201,14 @@ def _one_hot(rows: np.ndarray, text_columns: Sequence[int]) -> OneHot:
 
 
 def _standardise(rows: np.ndarray) -> Affine:
-    deviation = np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
+    if not np.isfinite(deviation).all():
+        column = int(np.argmin(np.isfinite(deviation)))
+        raise InputError(
+            f"features: the public rows hold numbers up to {np.abs(rows[:, column]).max():.3g} in column {column} "
+            "(counted from 0), too large to standardise; rescale or remove it"
+        )
     # Below the smallest normal number a deviation is as good as constant, and its inverse overflows.
     return Affine(rows.mean(axis=0), 1.0 / np.where(deviation > np.finfo(float).tiny, deviation, 1.0))
 

@@ -48,6 +48,12 @@ def check_classifier(classifier: Mapping[str, Any]) -> None:
         if parameter not in allowed:
             hint = nearest_name(parameter, allowed)
             raise InputError(f"classifier '{name}' has no parameter '{parameter}'; allowed: {', '.join(allowed)}{hint}")
+    if name != LOGISTIC:
+        try:
+            estimator = known[name](**parameters)
+            getattr(estimator, "_validate_params", lambda: None)()
+        except (ValueError, TypeError) as error:
+            raise InputError(f"classifier '{name}': {error}") from error
     if name == LOGISTIC and not 0 < parameters.get("regularisation", 1.0) < float("inf"):
         raise InputError(f"regularisation must be a positive number, got {parameters['regularisation']}")
 

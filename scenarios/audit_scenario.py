@@ -40,7 +40,7 @@ class VariantAudit:
         """What was found: without power, even missing noise might go unseen."""
         if not self.result.passed:
             return "REFUTED"
-        return "stands" if self.result.lower_bound >= self.result.claimed / 2 else "stands, no power"
+        return "stands" if self.result.lower_bound >= self.result.claimed / 2 else "no power"
 
 
 def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
@@ -115,7 +115,7 @@ def _record(finding: VariantAudit) -> dict[str, object]:
 
 def _table(findings: list[VariantAudit]) -> Table:
     table = Table(
-        Column("variant", overflow="fold", min_width=34), "delta", "bound", "verdict", "half the noise",
+        Column("variant", overflow="fold"), "delta", "bound", "verdict", "half noise",
         title=f"Lower bounds at epsilon {findings[0].result.claimed:g}, end to end, confidence {CONFIDENCE:g}",
         caption=f"A small world of its own: {PARTIES} parties and 2 classes, one party changes all its votes. Where a "
         "bound stays far below the claim, the claim is loose for this pair, or delta too small to test.",

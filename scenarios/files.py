@@ -9,9 +9,13 @@ import numpy as np
 
 from federation.errors import InputError
 from scenarios.archives import Archive
-from scenarios.sheets import Sheet, read_sheet
+from scenarios.sheets import MISSING, Sheet, read_sheet
 from scenarios.tables import Table, encode_labels
 
+_MOST_CLASSES_OF_A_SMALL_FILE = 20
+_DISTINCT_SHARE_OF_LABELS = 1 / 3
+_MOST_TEXTS_OF_A_SMALL_FILE = 50
+_DISTINCT_SHARE_OF_TEXTS = 1 / 2
 SUFFIXES = (".csv", ".npz")
 _MOST_CLASSES = 1000
 
@@ -69,8 +73,25 @@ def _from_csv(path: Path, label: str | None, group: str | None) -> Table:
     if not columns:
         raise InputError(f"{path} must have a column beside '{label}' that can be a feature")
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
+    for name in (columns[i] for i in text):
+        _require_categories(sheet, name)
     classes, codes = encode_labels(labels)
+    if len(classes) > max(_MOST_CLASSES_OF_A_SMALL_FILE, len(labels) * _DISTINCT_SHARE_OF_LABELS):
+        raise InputError(
+            f"data.label: '{label}' of {path} looks like a measurement or an identifier, not a class: "
+            f"{len(classes)} values in {len(labels)} rows; name another column"
+        )
     return Table(path.name, columns, classes, codes, (_features(sheet, columns, text),), text, groups)
+
+
+def _require_categories(sheet: Sheet, name: str) -> None:
+    """Refuse a column of texts that are nearly all different: misread numbers, or identifiers."""
+    texts = np.unique(sheet.texts(name))
+    if len(texts) > max(_MOST_TEXTS_OF_A_SMALL_FILE, len(sheet.lines) * _DISTINCT_SHARE_OF_TEXTS):
+        raise InputError(
+            f"{sheet.path}: column '{name}' holds {len(texts)} different texts in {len(sheet.lines)} rows, such as "
+            f"'{str(texts[0])[:30]}'; write numbers with a point and no signs, or remove the column"
+        )
 
 
 def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int]) -> np.ndarray:
@@ -78,9 +99,9 @@ def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int]) -> np.n
 
 
 def _complete(sheet: Sheet, name: str) -> np.ndarray:
-    """A column of texts without a gap; `nan` counts as one."""
+    """A column of texts without a gap."""
     texts = sheet.texts(name)
-    missing = np.flatnonzero((texts == "") | (np.char.lower(texts) == "nan"))
+    missing = np.flatnonzero(np.isin(np.char.lower(texts), sorted(MISSING)))
     if len(missing):
         line = sheet.lines[missing[0]]
         raise InputError(f"{sheet.path}:{line}: column '{name}' is missing; correct it or remove the row")

@@ -12,6 +12,7 @@ from typing import Any
 from aggregator.models import ReleasedModels
 from federation.errors import InputError, nearest_name
 from scenarios.files import read_rows
+from scenarios.protocol_options import BASELINES
 from scenarios.results import read_results
 
 DEFAULT = "default"
@@ -69,6 +70,8 @@ def predict(
 
 def find_model(directory: Path, variant: str, split: int) -> Path:
     """The file of one variant's releases in one world. Raises `InputError` naming what there is."""
+    if variant in BASELINES:
+        raise InputError(f"--variant '{variant}' is a baseline, which keeps no model; name another variant")
     root = directory / "models"
     stored: dict[str, dict[int, Path]] = {}
     for path in sorted(root.rglob("*.npz")):
@@ -77,7 +80,7 @@ def find_model(directory: Path, variant: str, split: int) -> Path:
     if not stored:
         raise InputError(f"{root} holds no released models; name a directory that `federation run` has finished")
     name = _default(directory, stored) if variant == DEFAULT else variant
-    matching = [key for key in stored if key == name or key.startswith(f"{name}/")]
+    matching = [name] if name in stored else [key for key in stored if key.startswith(f"{name}/")]
     if not matching:
         raise InputError(
             f"--variant '{name}' has no model in {root}; there {_are(stored)}{nearest_name(name, stored)} "

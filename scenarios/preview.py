@@ -8,6 +8,7 @@ from typing import Any
 from scenarios.runner import cells, check_budget, world_of
 from scenarios.schema import Scenario
 from scenarios.sweep import releases, variants
+from scenarios.tables import describe
 
 
 def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
@@ -26,13 +27,12 @@ def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
         pieces = world.split
         points.append({
             "swept": cell.setting.swept,
+            "data": describe(pieces.table),
             "parties": pieces.cut.parties,
             "private_rows": len(pieces.cut.order),
             "auxiliary_rows": len(pieces.cut.auxiliary),
             "test_rows": len(pieces.cut.test),
-            "columns": len(pieces.table.columns),
             "features": world.feature_map.dimension,
-            "classes": list(pieces.table.classes),
         })  # fmt: skip
     point = todo[0].setting.scenario
     listed = variants(point)

@@ -9,6 +9,10 @@ from typing import Protocol
 class Progress(Protocol):
     """Hears how far a run has come."""
 
+    def data(self, description: str) -> None:
+        """How the data set was read."""
+        ...
+
     def begin(self, worlds: int, done: int) -> None:
         """A run of so many worlds begins, of which some were done before."""
         ...
@@ -28,6 +32,9 @@ class Progress(Protocol):
 
 class Silent:
     """Progress that nobody watches."""
+
+    def data(self, description: str) -> None:
+        """Ignore."""
 
     def begin(self, worlds: int, done: int) -> None:
         """Ignore."""
@@ -70,6 +77,10 @@ class TerminalProgress:
     ) -> None:
         if self._bars.live.is_started:
             self._bars.stop()
+
+    def data(self, description: str) -> None:
+        """Print it."""
+        self._bars.console.print(description, highlight=False)
 
     def begin(self, worlds: int, done: int) -> None:
         """Show all worlds."""

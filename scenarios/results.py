@@ -39,5 +39,7 @@ def read_results(path: Path) -> list[Row]:
         if missing := set(COLUMNS).difference(table.fieldnames or ()):
             raise ValueError(f"it lacks the columns {', '.join(sorted(missing))}")
         return [{name: _NUMBERS.get(name, str)(value) for name, value in row.items()} for row in rows]
-    except (OSError, ValueError, TypeError, csv.Error) as error:
+    except OSError as error:
+        raise InputError(f"there is no {path} to read; name a directory that `federation run` has written") from error
+    except (ValueError, TypeError, csv.Error) as error:
         raise InputError(f"{path} is not a results table: {error}") from error

@@ -24,6 +24,7 @@ from scenarios.results import Row, write_results
 from scenarios.schema import Scenario, resolve, to_yaml
 from scenarios.simulation import split
 from scenarios.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants, world_key
+from scenarios.tables import describe
 from scenarios.world import World, split_spec
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
@@ -121,7 +122,8 @@ def run(
         todo = cells(resolved, folder)
         for cell in todo:
             if cell.split == 0:
-                split(split_spec(cell.setting.scenario, 0, folder))
+                table = split(split_spec(cell.setting.scenario, 0, folder)).table
+    watcher.data(describe(table))
     directory = RunDirectory.open(None if out is None else Path(out), resolved.name, resume)
     directory.require_same_run([cell.name for cell in todo])
     (directory.path / "scenario.yaml").write_text(to_yaml(resolved))

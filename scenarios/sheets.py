@@ -15,7 +15,7 @@ from federation.features import text_code
 
 # A column with at least this share of numbers is meant to be one: a cell that is none is then a mistake.
 _NUMERIC_SHARE = 0.9
-_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Sheet:
         cells = self.column(name)
         if _floats(cells) is not None:
             return False
-        present = {cell: n for cell, n in Counter(cells).items() if cell.strip().lower() not in _MISSING}
+        present = {cell: n for cell, n in Counter(cells).items() if cell.strip().lower() not in MISSING}
         numbers = sum(n for cell, n in present.items() if _floats([cell]) is not None)
         return numbers < _NUMERIC_SHARE * sum(present.values())
 
@@ -54,7 +54,7 @@ class Sheet:
                 for line, cell in zip(self.lines, cells, strict=True)
                 if (value := _floats([cell])) is None or not np.isfinite(value).all()
             )
-            problem = "is missing" if cell.strip().lower() in _MISSING else f"is {cell!r}, not a finite number"
+            problem = "is missing" if cell.strip().lower() in MISSING else f"is {cell!r}, not a finite number"
             raise InputError(f"{self.path}:{line}: column '{name}' {problem}; correct it or remove the row")
         return values
 
@@ -92,7 +92,11 @@ def read_sheet(path: Path) -> Sheet:
                     )
                 rows.append(row)
                 lines.append(reader.line_num)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text; save it as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}; check the path") from error
+    except csv.Error as error:
         raise InputError(f"{path} cannot be read as CSV: {error}") from error
     if not rows:
         raise InputError(f"{path} has no rows below its header")

@@ -9,6 +9,8 @@ import numpy as np
 
 from federation.errors import InputError, nearest_name
 
+_CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -76,11 +78,27 @@ class Table:
 def encode_labels(labels: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
     """Class names (numbers by value, then texts by alphabet) and every label's position, int64 (n,)."""
     values, codes = np.unique(labels, return_inverse=True)
-    names = [_class_name(value) for value in values.tolist()]
-    order = sorted(range(len(names)), key=lambda i: _by_value(names[i]))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return tuple(names[i] for i in order), rank[codes]
+    spelled = [_class_name(value) for value in values.tolist()]
+    keys = [_by_value(name) for name in spelled]
+    shortest: dict[tuple[int, float, str], str] = {}
+    for key, name in zip(keys, spelled, strict=True):
+        if key not in shortest or len(name) < len(shortest[key]):
+            shortest[key] = name
+    rank = {key: position for position, key in enumerate(sorted(shortest))}
+    return tuple(shortest[key] for key in rank), np.array([rank[key] for key in keys], dtype=np.int64)[codes]
+
+
+def describe(table: Table) -> str:
+    """One line on how a data set was read: rows, columns, which of them are text, rows per class."""
+    text = _some([table.columns[i] for i in table.text], _TEXTS_SHOWN)
+    sizes = np.bincount(table.labels, minlength=len(table.classes))
+    classes = _some([f"{name} {size}" for name, size in zip(table.classes, sizes, strict=True)], _CLASSES_SHOWN)
+    columns = f"{len(table.columns)} columns{f' (text: {text})' if text else ''}"
+    return f"{table.name}: {len(table)} rows, {columns}, classes {classes}"
+
+
+def _some(parts: Sequence[str], most: int) -> str:
+    return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")
 
 
 def _class_name(value: object) -> str:
@@ -88,7 +106,8 @@ def _class_name(value: object) -> str:
 
 
 def _by_value(name: str) -> tuple[int, float, str]:
+    """Sorts numbers by value before texts by alphabet; 1 and 1.0 are the same."""
     try:
-        return 0, float(name), name
+        return 0, float(name), ""
     except ValueError:
         return 1, 0.0, name

@@ -59,6 +59,8 @@ def _used(found: Prediction, chosen: bool) -> str:
         f"{found.source}: epsilon={known['epsilon']:g}, delta={known['delta']:g} for one {known['unit']} "
         f"({known['adjacency']}), {known['mechanism']}"
     )
+    if known["parameters"].get("entropy") == "seed":
+        promise += ", in a seeded simulation that is not to be published"
     if chosen or len(found.epsilons) == 1:
         return promise
     choices = ", ".join(f"{epsilon:g}" for epsilon in found.epsilons)

@@ -341,3 +341,9 @@ def test_any_map_round_trips_and_treats_every_row_alone(stages, seed, count, col
         np.testing.assert_allclose(norms[np.abs(out).max(axis=1) > 0], 1, atol=1e-15)
     if last == "max_norm":
         np.testing.assert_allclose(np.linalg.norm(features.transform(public), axis=1).max(), 1, atol=1e-12)
+
+
+def test_numbers_too_large_to_standardise_are_refused():
+    rows = np.column_stack([np.arange(5.0), 1e200 * np.arange(5.0)])
+    with pytest.raises(InputError, match="column 1"):
+        fit(["standardise"], rows)

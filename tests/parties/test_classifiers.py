@@ -58,6 +58,8 @@ def test_large_features_do_not_stop_training(rng):
         ({"name": "RandomForrestClassifier", "parameters": {}}, "RandomForestClassifier"),
         ({"name": "GaussianNB", "parameters": {"prior": 1}}, "priors"),
         ({"name": "logistic", "parameters": {"C": 1}}, "regularisation"),
+        ({"name": "RandomForestClassifier", "parameters": {"n_estimators": -3}}, "n_estimators"),
+        ({"name": "VotingClassifier", "parameters": {}}, "estimators"),
         ({"name": "logistic", "parameters": {"regularisation": 0.0}}, "positive"),
     ],
 )

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from aggregator.worst_case import PARTIES, neighbours
-from scenarios.audit_scenario import audit_variant
+from federation.errors import InputError
+from scenarios.audit_scenario import audit_scenario, audit_variant
 from scenarios.schema import resolve
 from scenarios.sweep import variants
 
@@ -41,3 +42,19 @@ def test_the_worst_pair_differs_in_one_party_and_tips_every_majority(perturb):
     assert (change == 1).all()
     assert (before.tally.majority() != after.tally.majority()).all()
     assert before.answered == PARTIES
+
+
+def test_a_scenario_without_a_guarantee_cannot_be_audited(tmp_path):
+    path = tmp_path / "off.yaml"
+    path.write_text(
+        "data: {source: digits}\nparties: {count: 9}\nprivacy: {epsilon: 1}\n"
+        'protocols: [{kind: soft_vote, noise: "off"}, {kind: pooled}]\n'
+    )
+    with pytest.raises(InputError, match="nothing to audit"):
+        audit_scenario(str(path), as_json=True)
+
+
+def test_a_verdict_admits_that_it_has_no_power():
+    weak = audit_variant(variant(perturb="output", sensitivity="published"), 1.0, 1e-6, runs=2000)
+    assert weak.result.passed
+    assert weak.word == "no power"

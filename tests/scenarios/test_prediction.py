@@ -197,3 +197,16 @@ def test_a_release_without_noise_is_marked(tmp_path, rng, capsys):
     out, err = capsys.readouterr()
     assert err.startswith("NON-PRIVATE")
     assert json.loads(out)["guarantee"] == {"non_private": True, "reason": "noise is off"}
+
+
+def test_a_baseline_keeps_no_model(tmp_path):
+    with pytest.raises(InputError, match="'pooled' is a baseline"):
+        find_model(tmp_path, "pooled", 0)
+
+
+def test_an_exact_name_wins_over_its_settings(tmp_path):
+    for place in ("soft_vote", "soft_vote/parties.count=60"):
+        (tmp_path / "models" / place).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "models" / place / "split-0.npz").touch()
+    assert find_model(tmp_path, "soft_vote", 0).parent.name == "soft_vote"
+    assert find_model(tmp_path, "soft_vote/parties.count=60", 0).parent.name == "parties.count=60"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.errors import InputError
-from scenarios.tables import Table, encode_labels
+from scenarios.tables import Table, describe, encode_labels
 
 PIXELS = np.arange(8, dtype=np.uint8).reshape(4, 2)
 SHARES = np.array([[0.1], [0.2], [0.3], [0.4]], dtype=np.float32)
@@ -84,3 +84,10 @@ def test_codes_point_at_their_own_class(labels):
     classes, codes = encode_labels(np.array(labels))
     assert [classes[code] for code in codes] == labels
     assert len(set(classes)) == len(classes)
+
+
+def test_a_description_says_how_the_data_was_read():
+    table = Table("t.csv", ("a", "b"), ("no", "yes"), np.array([0, 1, 1]), (np.zeros((3, 2)),), (1,))
+    assert describe(table) == "t.csv: 3 rows, 2 columns (text: b), classes no 1, yes 2"
+    many = Table("m", ("a",), tuple(map(str, range(10))), np.arange(10), (np.zeros((10, 1)),))
+    assert describe(many).endswith("7 1 and 2 more")

@@ -19,6 +19,7 @@ NON_PRIVATE = "NON-PRIVATE"
 CONFIDENCE = 0.95
 QUANTILES = (0.05, 0.95)
 _WIDE_COLUMNS = 3  # as many columns of "0.834 ± 0.009" leave room for names in a terminal of 80 characters
+_MOST_COLUMNS = 6
 _NAME_WIDTH = 22  # breaks long names at their hyphens
 
 
@@ -158,13 +159,21 @@ def epsilons(summaries: Iterable[VariantSummary]) -> list[float]:
     return sorted({epsilon for summary in summaries for epsilon in summary.by_epsilon})
 
 
-def table(summaries: Sequence[VariantSummary]) -> Table:
-    """Variants by epsilons for a terminal of 80 characters; what has no guarantee has a column of its own."""
+def tables(summaries: Sequence[VariantSummary]) -> list[Table]:
+    """Variants by epsilons for a terminal of 80 characters, in blocks of at most 6 columns.
+
+    What has no guarantee has a column of its own.
+    """
+    columns = epsilons(summaries)
+    starts = range(0, max(1, len(columns)), _MOST_COLUMNS)
+    return [_table(summaries, columns[start : start + _MOST_COLUMNS]) for start in starts]
+
+
+def _table(summaries: Sequence[VariantSummary], columns: Sequence[float]) -> Table:
     from rich import box
     from rich.table import Column, Table
     from rich.text import Text
 
-    columns = epsilons(summaries)
     joint = " " if len(columns) <= _WIDE_COLUMNS else "\n"
     headers = [NON_PRIVATE if math.isinf(epsilon) else f"ε = {epsilon:g}" for epsilon in columns]
     drawn = Table(
@@ -179,6 +188,8 @@ def table(summaries: Sequence[VariantSummary]) -> Table:
         min_width=60,
     )
     for summary in summaries:
+        if columns and not any(epsilon in summary.by_epsilon for epsilon in columns):
+            continue
         cells = [_cell(summary.by_epsilon.get(epsilon), joint) for epsilon in columns]
         lines = summary.lines(_NAME_WIDTH)
         lines += [f"  {key} = {value}" for key, value in summary.setting.items()]

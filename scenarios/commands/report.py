@@ -16,7 +16,7 @@ def report_command(directories: list[Path], out: Path | None, as_json: bool) -> 
     from scenarios.figures import draw
     from scenarios.report import write_report
     from scenarios.results import read_results
-    from scenarios.summary import summarise, table
+    from scenarios.summary import summarise, tables
 
     path = out or (directories[0] / REPORT if len(directories) == 1 else Path(REPORT))
     rows = {directory: read_results(directory / "results.csv") for directory in directories}
@@ -34,5 +34,5 @@ def report_command(directories: list[Path], out: Path | None, as_json: bool) -> 
     for directory, found in summaries.items():
         if len(directories) > 1:
             print(directory)
-        Console().print(table(found))
+        Console().print(*tables(found))
     print(f"wrote {path}")

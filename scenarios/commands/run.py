@@ -32,7 +32,7 @@ def run_command(
         return
     from scenarios.progress import TerminalProgress
     from scenarios.runner import run
-    from scenarios.summary import summarise, table
+    from scenarios.summary import summarise, tables
 
     progress = TerminalProgress()
     with progress:
@@ -40,5 +40,5 @@ def run_command(
     if as_json:
         print(json.dumps({"directory": str(finished.directory), "status": "done"}))
         return
-    Console().print(table(summarise(finished.rows)))
+    Console().print(*tables(summarise(finished.rows)))
     print(f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/, report.html")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy import stats
 
-from scenarios.summary import Spread, epsilons, student_interval, summarise, table
+from scenarios.summary import Spread, epsilons, student_interval, summarise, tables
 
 
 def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="accuracy", **more):
@@ -23,7 +23,7 @@ def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="a
 
 def shown(summaries, width):
     console = Console(file=io.StringIO(), width=width)
-    console.print(table(summaries))
+    console.print(*tables(summaries))
     return console.file.getvalue()
 
 
@@ -140,3 +140,12 @@ def test_table_takes_names_as_text():
     assert "[red]x[/red]" in text
     assert "data.source = [/]" in text
     assert "no results" in shown([], 100)
+
+
+def test_many_epsilons_are_shown_in_blocks_that_keep_names_whole():
+    name = "soft_vote-output-published-regularisation=0.0001"
+    made = [row(name, 2.0**e, split, value=0.5 + 0.01 * split) for e in range(8) for split in range(3)]
+    text = shown(summarise(made), 80)
+    assert max(map(len, text.splitlines())) <= 80
+    for part in ("soft_vote-output-", "published-", "regularisation=0.0001"):
+        assert text.count(part) == 2  # once in each block

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 METRICS = ("accuracy", "balanced_accuracy")
 _DPI = 150
+_TALL = 3.0  # inches
 _SINGLE, _PANEL = (6.4, 3.6), (3.1, 2.6)  # inches of a panel alone, and of one among several
 _LONGEST_NAME = 64
 _LETTER = 0.068  # inches of a letter in the legend
@@ -243,9 +244,10 @@ def _figure(
         handlelength=3.0,
     )
     if any(summary.non_private and summary.protocol not in BASELINES for summary in summaries):
+        tall = size[1] > _TALL  # a low figure has no room for a slanted word
         figure.text(
-            0.5, 0.55, NON_PRIVATE, rotation=25, ha="center", va="center", fontsize=46, color="#b00020", alpha=0.13,
-            weight="bold",
+            0.5, 0.55, NON_PRIVATE, rotation=25 if tall else 0, ha="center", va="center", fontsize=46 if tall else 34,
+            color="#b00020", alpha=0.13, weight="bold",
         )  # fmt: skip
     return figure
 

@@ -136,11 +136,13 @@ def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_column
     - "constant": a column of ones. "unit_norm": rows of norm 1 (zero rows stay zero).
     - "max_norm": divided by the largest norm among `rows`, then clipped to norm 1.
 
-    Raises `InputError` for unknown stages, no rows, rows that are not finite, and rows that cannot be fitted.
+    Raises `InputError` for unknown stages, no rows, rows that are not finite, numbers whose squares overflow,
+    and rows that cannot be fitted.
     """
     rows = finite_rows(rows, "public rows")
     if rows.size == 0:
         raise InputError(f"public rows must not be empty, got shape {rows.shape}; raise data.auxiliary")
+    _require_finite_squares(rows)
     columns, steps = rows.shape[1], []
     fitters: list[Callable[[np.ndarray], Step | None]] = [_stage(stage) for stage in stages]
     if len(text_columns):
@@ -152,6 +154,17 @@ def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_column
                 steps.append(step)
                 rows = finite_rows(step.apply(rows), "features of the public rows")
     return FeatureMap(columns, tuple(steps))
+
+
+def _require_finite_squares(rows: np.ndarray) -> None:
+    """Refuse numbers so large that a deviation, a covariance or a norm would be infinite, and its column lost."""
+    if not np.isfinite(np.einsum("nd,nd->", rows, rows)):
+        largest = np.abs(rows).max(axis=0)
+        column = int(np.argmax(largest))
+        raise InputError(
+            f"column {column} (counted from 0) of the public rows holds numbers up to {largest[column]:.3g}, too large "
+            "to compute with; rescale or remove it"
+        )
 
 
 def _stage(stage: str | Mapping[str, int]) -> Callable[[np.ndarray], Step | None]:
@@ -201,14 +214,7 @@ def _one_hot(rows: np.ndarray, text_columns: Sequence[int]) -> OneHot:
 
 
 def _standardise(rows: np.ndarray) -> Affine:
-    with np.errstate(over="ignore", invalid="ignore"):
-        deviation = np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
-    if not np.isfinite(deviation).all():
-        column = int(np.argmin(np.isfinite(deviation)))
-        raise InputError(
-            f"features: the public rows hold numbers up to {np.abs(rows[:, column]).max():.3g} in column {column} "
-            "(counted from 0), too large to standardise; rescale or remove it"
-        )
+    deviation = np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
     # Below the smallest normal number a deviation is as good as constant, and its inverse overflows.
     return Affine(rows.mean(axis=0), 1.0 / np.where(deviation > np.finfo(float).tiny, deviation, 1.0))
 

@@ -33,7 +33,7 @@ def scikit_learn_classifiers() -> dict[str, type]:
 def check_classifier(classifier: Mapping[str, Any]) -> None:
     """Refuse an unknown classifier or parameter. `classifier` is `{"name": str, "parameters": dict}`.
 
-    Raises `InputError` with the nearest name.
+    Raises `InputError` with the nearest name, and for values that the classifier itself does not allow.
     """
     name, parameters = classifier["name"], classifier["parameters"]
     if name == LOGISTIC:
@@ -48,14 +48,17 @@ def check_classifier(classifier: Mapping[str, Any]) -> None:
         if parameter not in allowed:
             hint = nearest_name(parameter, allowed)
             raise InputError(f"classifier '{name}' has no parameter '{parameter}'; allowed: {', '.join(allowed)}{hint}")
-    if name != LOGISTIC:
-        try:
-            estimator = known[name](**parameters)
-            getattr(estimator, "_validate_params", lambda: None)()
-        except (ValueError, TypeError) as error:
-            raise InputError(f"classifier '{name}': {error}") from error
-    if name == LOGISTIC and not 0 < parameters.get("regularisation", 1.0) < float("inf"):
-        raise InputError(f"regularisation must be a positive number, got {parameters['regularisation']}")
+    if name == LOGISTIC:
+        value = parameters.get("regularisation", 1.0)
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
+            raise InputError(f"regularisation must be a positive number, got {value!r}")
+        return
+    try:
+        estimator = scikit_learn_classifiers()[name](**parameters)
+        getattr(estimator, "_validate_params", lambda: None)()
+    except (ValueError, TypeError) as error:
+        problem = str(error).removesuffix(".").replace(". Got ", ", got ")
+        raise InputError(f"classifier '{name}': {problem}") from error
 
 
 def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], random: np.random.Generator) -> Predict:

@@ -21,7 +21,7 @@ class Archive:
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}; check the path") from error
         except (ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise InputError(f"{path} is damaged or no npz file; save it with numpy.savez") from error
+            raise InputError(f"{path} is damaged or not an npz file; save it again with numpy.savez") from error
         if not isinstance(opened, np.lib.npyio.NpzFile):
             raise InputError(f"{path} holds one array, not an npz archive of named arrays; save with numpy.savez")
         self._opened = opened
@@ -44,10 +44,11 @@ class Archive:
         try:
             return np.asarray(self._opened[name])
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise InputError(
-                f"{self.path}: array '{name}' is damaged or holds Python objects; save it as numbers, or as text with "
-                f"{name}.astype(str)"
-            ) from error
+            if "Object arrays" in str(error):  # numpy's advice is to load them as pickles, which run code
+                raise InputError(
+                    f"{self.path}: array {name} holds Python objects; save it as numbers or as text, {name}.astype(str)"
+                ) from error
+            raise InputError(f"{self.path} is damaged: array '{name}' cannot be read; save the file again") from error
 
     def tables(self, *names: str) -> list[np.ndarray]:
         """The arrays (n, d) of those names, checked to be finite numbers and of equal width."""

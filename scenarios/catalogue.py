@@ -137,7 +137,11 @@ def _own_file(source: str, directory: Path | None) -> Path:
             f"data.source '{source}' is neither a data set ({', '.join(_CATALOGUE)}) nor a "
             f"{' or '.join(SUFFIXES)} file{nearest_name(source, _CATALOGUE)}"
         )
-    raise InputError(f"data.source: there is no file {' or '.join(map(str, candidates))}")
+    folders = " or ".join(dict.fromkeys(str(candidate.parent.absolute()) for candidate in candidates))
+    raise InputError(
+        f"data.source: there is no such file: {path.name} in {folders}; correct the path, or name the folder with "
+        "--data-dir or the environment variable FEDERATION_DATA"
+    )
 
 
 def _catalogue_file(name: str, entry: Filed, directory: Path | None) -> Path:

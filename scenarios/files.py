@@ -9,15 +9,15 @@ import numpy as np
 
 from federation.errors import InputError
 from scenarios.archives import Archive
-from scenarios.sheets import MISSING, Sheet, read_sheet
-from scenarios.tables import Table, encode_labels
+from scenarios.sheets import Sheet, is_missing, read_sheet
+from scenarios.tables import Table, cut, encode_labels, listed
 
-_MOST_CLASSES_OF_A_SMALL_FILE = 20
-_DISTINCT_SHARE_OF_LABELS = 1 / 3
-_MOST_TEXTS_OF_A_SMALL_FILE = 50
-_DISTINCT_SHARE_OF_TEXTS = 1 / 2
 SUFFIXES = (".csv", ".npz")
 _MOST_CLASSES = 1000
+# Labels with more values than this and than a third of the rows are measurements or identifiers.
+_CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
+# Texts with more values than this and than half of the rows are misread numbers or identifiers.
+_TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
 
 
 def read_table(path: Path, label: str | None, group: str | None = None, classes: Sequence[str] | None = None) -> Table:
@@ -28,17 +28,22 @@ def read_table(path: Path, label: str | None, group: str | None = None, classes:
     X_train, X_test, y_train and y_test for an official split; `label` names another array than y, `group` an
     array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present.
 
-    Raises `InputError` for missing or unreadable values (naming file, line and column), unknown names, labels
-    of one class (unless `classes` are declared) and labels outside the declared `classes`.
+    Raises `InputError` for missing or unreadable values (naming file, line and column), unknown names, texts
+    that are nearly all different, labels outside the declared `classes` and, unless these are declared, labels
+    of one class or with more values than 20 and than a third of the rows.
     """
     table = _from_npz(path, label, group) if _suffix(path) == ".npz" else _from_csv(path, label, group)
     if classes is not None:
         return table.with_classes(classes)
+    if len(table.classes) > max(_CLASSES_OF_A_SMALL_FILE, len(table) * _SHARE_OF_CLASSES):
+        raise InputError(
+            f"data.label: '{label or 'y'}' of {path} looks like a measurement or an identifier, not a class: "
+            f"{len(table.classes)} values in {len(table)} rows; name another label or declare data.classes"
+        )
     if not 2 <= len(table.classes) <= _MOST_CLASSES:
         raise InputError(
             f"{path}: the labels must be of 2 to {_MOST_CLASSES} classes, got {len(table.classes)} "
-            f"({', '.join(table.classes[:3])}{', ...' if len(table.classes) > 3 else ''}); "
-            "name another label or other rows"
+            f"({listed([*map(cut, table.classes)], 3)}); name another label or other rows"
         )
     return table
 
@@ -58,15 +63,20 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> n
 
 
 def _suffix(path: Path) -> str:
+    """The type of an existing file. Raises `InputError` for an unknown type and when there is no such file."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} must be a file of the type {' or '.join(SUFFIXES)}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file in it")
+    if not path.is_file():
+        raise InputError(f"there is no such file: {path.name} in {path.parent.absolute()}; correct the name or folder")
     return path.suffix.lower()
 
 
 def _from_csv(path: Path, label: str | None, group: str | None) -> Table:
     sheet = read_sheet(path)
     if label is None:
-        raise InputError(f"data.label must name the label column of {path}; it has {', '.join(sheet.header)}")
+        raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
     labels = _complete(sheet, label)
     groups = {} if group is None else {group: _as_integers(_complete(sheet, group))}
     columns = tuple(name for name in sheet.header if name not in (label, group))
@@ -76,21 +86,16 @@ def _from_csv(path: Path, label: str | None, group: str | None) -> Table:
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
     classes, codes = encode_labels(labels)
-    if len(classes) > max(_MOST_CLASSES_OF_A_SMALL_FILE, len(labels) * _DISTINCT_SHARE_OF_LABELS):
-        raise InputError(
-            f"data.label: '{label}' of {path} looks like a measurement or an identifier, not a class: "
-            f"{len(classes)} values in {len(labels)} rows; name another column"
-        )
     return Table(path.name, columns, classes, codes, (_features(sheet, columns, text),), text, groups)
 
 
 def _require_categories(sheet: Sheet, name: str) -> None:
     """Refuse a column of texts that are nearly all different: misread numbers, or identifiers."""
-    texts = np.unique(sheet.texts(name))
-    if len(texts) > max(_MOST_TEXTS_OF_A_SMALL_FILE, len(sheet.lines) * _DISTINCT_SHARE_OF_TEXTS):
+    texts = list(dict.fromkeys(cell.strip() for cell in sheet.column(name) if not is_missing(cell)))
+    if len(texts) > max(_TEXTS_OF_A_SMALL_FILE, len(sheet.lines) * _SHARE_OF_TEXTS):
         raise InputError(
             f"{sheet.path}: column '{name}' holds {len(texts)} different texts in {len(sheet.lines)} rows, such as "
-            f"'{str(texts[0])[:30]}'; write numbers with a point and no signs, or remove the column"
+            f"'{cut(texts[0])}'; write numbers with a point and no signs, or remove the column"
         )
 
 
@@ -101,11 +106,18 @@ def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int]) -> np.n
 def _complete(sheet: Sheet, name: str) -> np.ndarray:
     """A column of texts without a gap."""
     texts = sheet.texts(name)
-    missing = np.flatnonzero(np.isin(np.char.lower(texts), sorted(MISSING)))
-    if len(missing):
-        line = sheet.lines[missing[0]]
+    row = _first_missing(texts)
+    if row is not None:
+        line = sheet.lines[row]
         raise InputError(f"{sheet.path}:{line}: column '{name}' is missing; correct it or remove the row")
     return texts
+
+
+def _first_missing(values: np.ndarray) -> int | None:
+    """The first row whose text says that its value is not known."""
+    return next(
+        (row for row, value in enumerate(values.tolist()) if isinstance(value, str) and is_missing(value)), None
+    )
 
 
 def _as_integers(texts: np.ndarray) -> np.ndarray:
@@ -144,8 +156,17 @@ def official_split(train: int, test: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _joined(archive: Archive, name: str, parts: Sequence[str], blocks: Sequence[np.ndarray]) -> np.ndarray:
-    """One value per row, of all parts."""
-    return np.concatenate([archive.vector(f"{name}{p}", len(b)) for p, b in zip(parts, blocks, strict=True)])
+    """One value per row, of all parts, without a gap."""
+    vectors = []
+    for part, block in zip(parts, blocks, strict=True):
+        vectors.append(archive.vector(f"{name}{part}", len(block)))
+        row = _first_missing(vectors[-1])
+        if row is not None:
+            raise InputError(
+                f"{archive.path}: array '{name}{part}', row {row} (counted from 0) is missing; correct it or "
+                "remove the row"
+            )
+    return np.concatenate(vectors)
 
 
 def _column_names(archive: Archive, width: int) -> tuple[str, ...]:

@@ -12,10 +12,12 @@ import numpy as np
 
 from federation.errors import InputError, nearest_name
 from federation.features import text_code
+from scenarios.tables import cut, listed
 
 # A column with at least this share of numbers is meant to be one: a cell that is none is then a mistake.
 _NUMERIC_SHARE = 0.9
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+_COLUMNS_SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +29,16 @@ class Sheet:
     cells: tuple[Sequence[str], ...]
     lines: tuple[int, ...]
 
+    @property
+    def names(self) -> str:
+        """The first columns by name, for messages."""
+        return listed([*map(cut, self.header)], _COLUMNS_SHOWN)
+
     def column(self, name: str) -> Sequence[str]:
         """The cells of a column. Raises `InputError` with the nearest name when there is none."""
         if name not in self.header:
             raise InputError(
-                f"{self.path} has no column '{name}'; it has {', '.join(self.header)}" + nearest_name(name, self.header)
+                f"{self.path} has no column '{name}'; it has {self.names}{nearest_name(name, self.header)}"
             )
         return self.cells[self.header.index(name)]
 
@@ -40,7 +47,7 @@ class Sheet:
         cells = self.column(name)
         if _floats(cells) is not None:
             return False
-        present = {cell: n for cell, n in Counter(cells).items() if cell.strip().lower() not in MISSING}
+        present = {cell: n for cell, n in Counter(cells).items() if not is_missing(cell)}
         numbers = sum(n for cell, n in present.items() if _floats([cell]) is not None)
         return numbers < _NUMERIC_SHARE * sum(present.values())
 
@@ -54,7 +61,7 @@ class Sheet:
                 for line, cell in zip(self.lines, cells, strict=True)
                 if (value := _floats([cell])) is None or not np.isfinite(value).all()
             )
-            problem = "is missing" if cell.strip().lower() in MISSING else f"is {cell!r}, not a finite number"
+            problem = "is missing" if is_missing(cell) else f"is {cut(cell)!r}, not a finite number"
             raise InputError(f"{self.path}:{line}: column '{name}' {problem}; correct it or remove the row")
         return values
 
@@ -67,6 +74,11 @@ class Sheet:
         texts = [cell.strip() for cell in self.column(name)]
         codes = {text: text_code(text) for text in set(texts)}
         return np.array([codes[text] for text in texts])
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell says that its value is not known: blank, or a usual word for it such as NA."""
+    return cell.strip().lower() in _MISSING
 
 
 def read_sheet(path: Path) -> Sheet:
@@ -93,20 +105,31 @@ def read_sheet(path: Path) -> Sheet:
                 rows.append(row)
                 lines.append(reader.line_num)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text; save it as UTF-8") from error
+        raise InputError(f"{path} is not UTF-8 text (line {_undecodable_line(path)}); save it as UTF-8") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; check the path") from error
     except csv.Error as error:
-        raise InputError(f"{path} cannot be read as CSV: {error}") from error
+        raise InputError(f"{path} cannot be read as CSV: {error}; check its quotation marks") from error
     if not rows:
         raise InputError(f"{path} has no rows below its header")
     return Sheet(path, header, tuple(zip(*rows, strict=True)), tuple(lines))
 
 
+def _undecodable_line(path: Path) -> int:
+    """Number of the first line that is not UTF-8; the error of a buffered reader knows no position."""
+    content = path.read_bytes()
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return content.count(b"\n", 0, error.start) + 1
+    return 1
+
+
 def _checked_header(path: Path, cells: list[str]) -> tuple[str, ...]:
     header = tuple(cell.strip() for cell in cells)
     if not any(header) or all(cell and _floats([cell]) is not None for cell in header):
-        raise InputError(f"{path}:1: the first line must name the columns, got {', '.join(header) or 'nothing'}")
+        found = listed([*map(cut, header)], _COLUMNS_SHOWN) or "nothing"
+        raise InputError(f"{path}:1: the first line must name the columns, got {found}")
     for i, name in enumerate(header):
         if not name or name in header[:i]:
             problem = f"the name '{name}' twice" if name else f"no name for column {i + 1}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
 from federation.errors import InputError, nearest_name
 
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
+_CHARACTERS_SHOWN = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,45 +61,57 @@ class Table:
     def with_classes(self, classes: Sequence[str]) -> Table:
         """The same rows with labels as positions in the declared `classes`, which may name absent ones too.
 
-        Raises `InputError` for fewer than two classes, repeated ones, and a label that is not declared.
+        A number stands for every spelling of it: a declared 1 is also the 1.0 of the file. Raises `InputError`
+        for fewer than two classes, repeated ones, and a label that is not declared.
         """
-        if len(classes) < 2 or len(set(classes)) < len(classes):
+        code = {_by_value(name): i for i, name in enumerate(classes)}
+        if len(classes) < 2 or len(code) < len(classes):
             raise InputError(f"classes must name two or more different classes, got {list(classes)}")
-        code = {name: i for i, name in enumerate(classes)}
         present = [self.classes[i] for i in np.unique(self.labels)]
         for name in present:
-            if name not in code:
+            if _by_value(name) not in code:
                 raise InputError(
-                    f"'{self.name}' has the class '{name}', which is not among the declared classes "
-                    f"{', '.join(classes)}{nearest_name(name, classes)}"
+                    f"'{self.name}' has the class '{cut(name)}', which is not among the declared classes "
+                    f"{listed([*map(cut, classes)], _CLASSES_SHOWN)}{nearest_name(name, classes)}"
                 )
-        recode = np.array([code.get(name, -1) for name in self.classes], dtype=np.int64)
+        recode = np.array([code.get(_by_value(name), -1) for name in self.classes], dtype=np.int64)
         return replace(self, classes=tuple(classes), labels=recode[self.labels])
 
 
 def encode_labels(labels: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-    """Class names (numbers by value, then texts by alphabet) and every label's position, int64 (n,)."""
-    values, codes = np.unique(labels, return_inverse=True)
+    """Class names (numbers by value, then texts by alphabet) and every label's position, int64 (n,).
+
+    Equal numbers are one class, named by the shortest of their spellings, the first in `labels` among those.
+    """
+    values, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     spelled = [_class_name(value) for value in values.tolist()]
     keys = [_by_value(name) for name in spelled]
-    shortest: dict[tuple[int, float, str], str] = {}
-    for key, name in zip(keys, spelled, strict=True):
-        if key not in shortest or len(name) < len(shortest[key]):
-            shortest[key] = name
+    shortest: dict[tuple[int, Decimal, str], str] = {}
+    for i in np.argsort(first):
+        if keys[i] not in shortest or len(spelled[i]) < len(shortest[keys[i]]):
+            shortest[keys[i]] = spelled[i]
     rank = {key: position for position, key in enumerate(sorted(shortest))}
     return tuple(shortest[key] for key in rank), np.array([rank[key] for key in keys], dtype=np.int64)[codes]
 
 
 def describe(table: Table) -> str:
     """One line on how a data set was read: rows, columns, which of them are text, rows per class."""
-    text = _some([table.columns[i] for i in table.text], _TEXTS_SHOWN)
+    text = listed([cut(table.columns[i]) for i in table.text], _TEXTS_SHOWN)
     sizes = np.bincount(table.labels, minlength=len(table.classes))
-    classes = _some([f"{name} {size}" for name, size in zip(table.classes, sizes, strict=True)], _CLASSES_SHOWN)
+    counts = [f"{cut(name)} {size}" for name, size in zip(table.classes, sizes, strict=True)]
+    classes = listed(counts, _CLASSES_SHOWN)
     columns = f"{len(table.columns)} columns{f' (text: {text})' if text else ''}"
     return f"{table.name}: {len(table)} rows, {columns}, classes {classes}"
 
 
-def _some(parts: Sequence[str], most: int) -> str:
+def cut(text: str) -> str:
+    """A text from a data file as a message shows it: on one line, of at most 40 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= _CHARACTERS_SHOWN else f"{line[: _CHARACTERS_SHOWN - 1]}…"
+
+
+def listed(parts: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`: the first `most` texts and the number of the others."""
     return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")
 
 
@@ -105,9 +119,12 @@ def _class_name(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _by_value(name: str) -> tuple[int, float, str]:
-    """Sorts numbers by value before texts by alphabet; 1 and 1.0 are the same."""
+def _by_value(name: str) -> tuple[int, Decimal, str]:
+    """Equal for equal numbers, 1 and 1.0; sorts numbers by value before texts by alphabet."""
     try:
-        return 0, float(name), ""
-    except ValueError:
-        return 1, 0.0, name
+        # Exact: as floats, identifiers of 17 digits would fall together.
+        value = Decimal(name)
+    except InvalidOperation:
+        value = Decimal("nan")
+    # Python reads 1_000 as a number; in a data file it is a text.
+    return (0, value, "") if value.is_finite() and "_" not in name else (1, Decimal(0), name)

@@ -343,7 +343,11 @@ def test_any_map_round_trips_and_treats_every_row_alone(stages, seed, count, col
         np.testing.assert_allclose(np.linalg.norm(features.transform(public), axis=1).max(), 1, atol=1e-12)
 
 
-def test_numbers_too_large_to_standardise_are_refused():
+@pytest.mark.parametrize("stage", ["scale", "standardise", {"pca": 1}, {"whiten": 1}, "max_norm"])
+def test_numbers_whose_squares_overflow_are_refused(stage):
     rows = np.column_stack([np.arange(5.0), 1e200 * np.arange(5.0)])
-    with pytest.raises(InputError, match="column 1"):
-        fit(["standardise"], rows)
+    with pytest.raises(InputError, match=r"column 1 \(counted from 0\) of the public rows holds numbers up to 4e\+200"):
+        fit([stage], rows)
+    with pytest.raises(InputError, match=r"column 0 .* up to 1e\+308"):
+        fit([stage], np.array([[1e308, 0.0], [-1e308, 1.0]]))
+    fit([stage], rows / 1e50)

@@ -147,7 +147,7 @@ def test_damaged_files_are_refused(tmp_path, name):
     np.savez(tmp_path / f"{name}.npz", **har_arrays())
     content = (tmp_path / f"{name}.npz").read_bytes()
     (tmp_path / f"{name}.npz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match=f"{name}.npz is damaged or no npz file"):
+    with pytest.raises(InputError, match=f"{name}.npz is damaged or not an npz file"):
         load(name, data_dir=tmp_path)
 
 
@@ -174,7 +174,7 @@ def test_declared_classes_of_a_data_set():
             "digts",
             r"'digts' is neither a data set \(digits, .*\) nor a .csv or .npz file; did you mean 'digits'\?",
         ),
-        ("nowhere.csv", "there is no file nowhere.csv or "),
+        ("nowhere.csv", r"there is no such file: nowhere.csv in .* or .*unknown_sources.*; correct .*--data-dir"),
         ("table.xlsx", "neither a data set"),
     ],
 )

@@ -105,7 +105,7 @@ def test_missing_numbers_name_file_line_and_column(write, cell):
         ("x,y\n1,a\n2,b,c\n", "y", "data.csv:3: the header names 2 columns, this row has 3"),
         ("x,y\n1,a\n2\n", "y", "data.csv:3: the header names 2 columns, this row has 1"),
         ("x,y\n1,a\n2,a\n", "y", r"2 to 1000 classes, got 1 \(a\)"),
-        ("x,y\n" + "".join(f"1,{i % 1001}\n" for i in range(4004)), "y", r"got 1001 \(0, 1, 2, \.\.\.\)"),
+        ("x,y\n" + "".join(f"1,{i % 1001}\n" for i in range(4004)), "y", r"got 1001 \(0, 1, 2 and 998 more\)"),
         ("x,y\n", "y", "no rows below its header"),
         ("", "y", "data.csv:1: the first line must name the columns, got nothing"),
         ("1,2\n3,4\n", "y", "the first line must name the columns, got 1, 2"),
@@ -120,10 +120,8 @@ def test_mistakes_in_a_csv_are_named(write, text, label, part):
 
 
 def test_files_that_are_no_csv(write, tmp_path):
-    path = write("x,y\ncafé,b\n", encoding="latin-1")
-    for bad in (path, tmp_path / "absent.csv", write('x,y\n"' + "a" * 200_000 + '",b\n')):
-        with pytest.raises(InputError, match=rf"{bad.name} (cannot be read|is not UTF-8 text)"):
-            read_table(bad, "y")
+    with pytest.raises(InputError, match=r"data.csv cannot be read as CSV: .*; check its quotation marks"):
+        read_table(write('x,y\n"' + "a" * 200_000 + '",b\n'), "y")
     with pytest.raises(InputError, match=r"must be a file of the type .csv or .npz"):
         read_table(tmp_path / "data.xls", "y")
 
@@ -180,7 +178,10 @@ def test_npz_with_an_official_split(save):
         ({"X": np.ones((2, 2)), "y": np.array([1.0, np.nan])}, "'y', row 1 .* is missing"),
         ({"X": np.ones((2, 2)), "y": np.array(["a", ""])}, "'y', row 1 .* is missing"),
         ({"X": np.ones((2, 2)), "y": np.ones(2)}, r"2 to 1000 classes, got 1 \(1\)"),
-        ({"X": np.array([[{}], [{}]]), "y": np.ones(2)}, "'X' is damaged or holds Python objects"),
+        (
+            {"X": np.array([[{}], [{}]]), "y": np.ones(2)},
+            "array X holds Python objects; save it as numbers or as text, X.astype",
+        ),
         (
             {"X": np.ones((2, 2)), "y": np.arange(2), "feature_names": np.array(["a"])},
             "'feature_names' must hold 2",
@@ -203,8 +204,32 @@ def test_files_that_are_no_npz(save, tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"damaged.npz"):
             read_table(path, None)
-    with pytest.raises(InputError, match="cannot be read"):
-        read_table(tmp_path / "absent.npz", None)
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (lambda content: b"text", "own.npz is damaged or not an npz file; save it again"),
+        (lambda content: content[:500], "own.npz is damaged or not an npz file; save it again"),
+        (lambda content: content[:300] + bytes(40) + content[340:], "own.npz is damaged: array 'X' cannot be read"),
+    ],
+)
+def test_damage_is_told_from_python_objects(save, tmp_path, content, part):
+    good = save(X=np.random.default_rng(0).normal(size=(50, 20)), y=np.arange(50) % 2)
+    (tmp_path / "own.npz").write_bytes(content(good.read_bytes()))
+    with pytest.raises(InputError, match=part):
+        read_table(tmp_path / "own.npz", None)
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "absent.npz"])
+def test_absent_files_and_folders_are_named(tmp_path, name):
+    with pytest.raises(InputError, match=f"there is no such file: {name} in {tmp_path}; correct the name or folder"):
+        read_table(tmp_path / name, "y")
+    with pytest.raises(InputError, match="there is no such file"):
+        read_rows(tmp_path / name, ["x"])
+    (tmp_path / name).mkdir()
+    with pytest.raises(InputError, match=f"{name} is a folder; name a file in it"):
+        read_table(tmp_path / name, "y")
 
 
 def test_rows_to_predict(write, save):
@@ -243,8 +268,17 @@ def test_written_numbers_are_read_back_exactly(tmp_path_factory, values):
 
 def test_a_measurement_is_no_label(write):
     text = "x,y\n" + "".join(f"{i % 7},{i / 7:.4f}\n" for i in range(600))
-    with pytest.raises(InputError, match=r"'y' of .* looks like a measurement .* 600 values in 600 rows"):
+    with pytest.raises(InputError, match=r"'y' of .* looks like a measurement .* 600 values in 600 rows; name another"):
         read_table(write(text), "y")
+
+
+def test_declared_and_few_classes_are_no_measurement(write, save):
+    text = "x,y\n" + "".join(f"{i % 7},{i}\n" for i in range(60))
+    assert len(read_table(write(text), "y", classes=[str(i) for i in range(60)]).classes) == 60
+    assert len(read_table(write("x,y\n" + "".join(f"1,{i}\n" for i in range(20))), "y").classes) == 20
+    assert len(read_table(write("x,y\n" + "".join(f"1,{i % 100}\n" for i in range(300))), "y").classes) == 100
+    with pytest.raises(InputError, match=r"'y' of .* 60 values in 60 rows; .* declare data.classes"):
+        read_table(save(X=np.ones((60, 1)), y=np.arange(60) / 7), None)
 
 
 @pytest.mark.parametrize("cell", ["NA", "n/a", "null", "None", "?", ""])
@@ -253,10 +287,31 @@ def test_a_missing_label_is_no_class(write, cell):
         read_table(write(f"x,y\n1,a\n2,{cell}\n3,b\n"), "y")
 
 
+def test_a_missing_label_in_an_npz_is_no_class(save):
+    for name, arrays in (("y", {}), ("s", {"y": np.arange(3)})):
+        path = save(X=np.ones((3, 1)), **{name: np.array(["a", "N/A", "b"])}, **arrays)
+        with pytest.raises(InputError, match=rf"array '{name}', row 1 \(counted from 0\) is missing"):
+            read_table(path, None, group="s")
+
+
 def test_one_and_one_point_zero_are_one_class(write):
     table = read_table(write("x,y\n1,1\n2,1.0\n3,2\n4,2.0\n"), "y")
     assert table.classes == ("1", "2")
     assert table.labels.tolist() == [0, 0, 1, 1]
+
+
+def test_cells_in_messages_are_short(write):
+    text = "x,y\n" + "1,a\n" * 30 + "z" * 500 + ",b\n"
+    with pytest.raises(InputError, match=r"data.csv:32: column 'x' is 'z{39}…', not a finite number"):
+        read_table(write(text), "y")
+
+
+def test_the_example_of_a_misread_column_is_a_cell_of_it(write):
+    text = "v;y\n" + "".join(f"{'NA' if i < 3 else f'{i},5'};{'ab'[i % 2]}\n" for i in range(200))
+    with pytest.raises(InputError, match=r"column 'v' holds 197 different texts .* such as '3,5'; write numbers with"):
+        read_table(write(text), "y")
+    few = "v,y\n" + "".join(f"site {i % 50},{'ab'[i % 2]}\n" for i in range(60))
+    assert read_table(write(few), "y").text == (0,)
 
 
 @pytest.mark.parametrize("spell", ["${:.2f}", "{:.2f} kg", "id{}"])
@@ -269,5 +324,9 @@ def test_numbers_with_signs_are_no_categories(write, spell):
 def test_another_encoding_is_named(tmp_path):
     path = tmp_path / "old.csv"
     path.write_bytes("größe,y\n1,a\n2,b\n".encode("latin-1"))
-    with pytest.raises(InputError, match="not UTF-8 text; save it as UTF-8"):
+    with pytest.raises(InputError, match=r"not UTF-8 text \(line 1\); save it as UTF-8"):
+        read_table(path, "y")
+    # Far enough in that the reader has decoded some of the file before.
+    path.write_bytes(b"x,y\n" + b"1,a\n" * 20_000 + "café,b\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"not UTF-8 text \(line 20002\)"):
         read_table(path, "y")

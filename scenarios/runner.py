@@ -179,6 +179,7 @@ def _run_cells(
 
 
 def world_of(cell: Cell, work: Path, data_dir: str | None) -> World:
+    """The world of a cell; its files go to `work`."""
     point = cell.setting.scenario
     return World(cell.key, point, variants(point), split_spec(point, cell.split, data_dir), work)
 

@@ -14,13 +14,13 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from aggregator.asking import Asking, Collector, require_quorum
 from aggregator.individual import IndividualScores
 from aggregator.models import ReleasedModels
 from aggregator.plan import PublicTable, WorldPlan
 from aggregator.public import PublicRows
 from aggregator.releasing import release, stacked
 from federation.features import fit
+from federation.grids.asking import Asking, Collector, require_quorum
 from federation.grids.codec import bytes_per_party
 from federation.ledger import Budget, Ledger
 from federation.messages import IndividualQuestion, Question, Training

@@ -13,7 +13,7 @@ LAYERS = {
     "scenarios": {"federation", "parties", "aggregator"},
 }
 ONLY_IN = {
-    "flwr": ("federation/grids/", "parties/app.py", "aggregator/app.py", "aggregator/asking.py"),
+    "flwr": ("federation/grids/", "parties/app.py", "aggregator/app.py"),
     "ray": ("federation/grids/",),
     "yaml": ("scenarios/",),
     "pydantic": ("scenarios/",),

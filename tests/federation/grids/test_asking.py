@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
-from aggregator.asking import Asking, require_quorum
 from aggregator.tally import VoteTally
 from federation.errors import QuorumError
 from federation.features import fit
+from federation.grids.asking import Asking, require_quorum
 from federation.grids.codec import encode_submission
 from federation.grids.nodes import simulated_nodes
 from federation.grids.queue import QueueGrid

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from federation.randomness import NoiseBits
 from federation.registry import protocol
 from scenarios.protocol_options import BASELINES
 from scenarios.schema import resolve
+from scenarios.summary import broken, name_width
 from scenarios.sweep import Variant, variants
 
 RUNS = 400_000
@@ -40,7 +41,7 @@ class VariantAudit:
         """What was found: without power, even missing noise might go unseen."""
         if not self.result.passed:
             return "REFUTED"
-        return "stands" if self.result.lower_bound >= self.result.claimed / 2 else "no power"
+        return "stands" if self.result.lower_bound >= self.result.claimed / 2 else "stands, no power here"
 
 
 def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
@@ -58,7 +59,7 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
     if as_json:
         print(json.dumps([_record(finding) for finding in findings], indent=2))
     else:
-        Console().print(_table(findings))
+        Console().print(_table(findings, scenario.privacy.epsilon))
     return 0 if all(finding.result.passed for finding in findings) else 1
 
 
@@ -113,18 +114,22 @@ def _record(finding: VariantAudit) -> dict[str, object]:
     }
 
 
-def _table(findings: list[VariantAudit]) -> Table:
+def _table(findings: list[VariantAudit], epsilons: Sequence[float]) -> Table:
+    claimed = findings[0].result.claimed
+    choice = f" alone, of {', '.join(f'{epsilon:g}' for epsilon in epsilons)}" if len(epsilons) > 1 else ""
     table = Table(
-        Column("variant", overflow="fold"), "delta", "bound", "verdict", "half noise",
-        title=f"Lower bounds at epsilon {findings[0].result.claimed:g}, end to end, confidence {CONFIDENCE:g}",
-        caption=f"A small world of its own: {PARTIES} parties and 2 classes, one party changes all its votes. Where a "
-        "bound stays far below the claim, the claim is loose for this pair, or delta too small to test.",
+        Column("variant", no_wrap=True), "delta", "bound", "verdict", "half noise",
+        title=f"Lower bounds at epsilon {claimed:g}{choice}, end to end, confidence {CONFIDENCE:g}",
+        caption=f"A small world of its own: {PARTIES} parties and 2 classes, one party changes all its votes. "
+        f"{'Other epsilons and the' if choice else 'The'} scenario's own data are not audited. No power: the bound is "
+        "below half the claim, which is loose for this pair or has a delta too small to test.",
     )  # fmt: skip
+    width = name_width(finding.variant for finding in findings)
     for finding in findings:
         result, twin = finding.result, finding.twin
         seen = "caught" if not twin.passed else "unseen"
         table.add_row(
-            finding.variant,
+            "\n".join(broken(finding.variant, width)),
             f"{result.delta:g}",
             f"{result.lower_bound:.3f}",
             finding.word,

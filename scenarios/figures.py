@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 METRICS = ("accuracy", "balanced_accuracy")
 _DPI = 150
-_TALL = 3.0  # inches
+_TALL = 2.0  # inches of all panels together that hold a slanted word
 _SINGLE, _PANEL = (6.4, 3.6), (3.1, 2.6)  # inches of a panel alone, and of one among several
 _LONGEST_NAME = 64
 _LETTER = 0.068  # inches of a letter in the legend
@@ -43,9 +43,15 @@ _STYLE = {
 # Okabe and Ito 2008, without the yellow and the black; told apart with every common colour blindness.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_ALONE = "s"  # shows a reference at a single place, where there is no line
 _GREYS = ("#333333", "#777777", "#555555")
 _DASHES = ((0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)))
+_CROWD = 9  # private variants whose bands would hide each other
 _EXPLANATION = "mean over releases; band: 5-95 % of single releases; bars: 95 % interval of the mean"
+_EXPLANATION_OF_A_CROWD = (
+    "mean over releases; bars: 95 % interval of the mean\n"
+    "band, of the default and published variants only: 5-95 % of single releases"
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,7 @@ class _Style:
     line: Any
     width: float
     zorder: float
+    band: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,7 @@ def draw(rows: Sequence[Row], directory: Path, title: str) -> list[Path]:
             path = directory / f"{name}.{suffix}"
             with _styled():
                 figure.savefig(path, dpi=_DPI, metadata=metadata)
+            figure.set_layout_engine("none")  # what was arranged for the first file holds for the second
             written.append(path)
     return written
 
@@ -174,7 +182,11 @@ def _is_number(text: str) -> bool:
 
 
 def _styles(summaries: Sequence[VariantSummary]) -> dict[str, _Style]:
-    """Colour and marker by variant, the same in every panel; greys and dashes without a guarantee."""
+    """Colour and marker by variant, the same in every panel; greys and dashes without a guarantee.
+
+    In a crowd only the default and the published variants have bands.
+    """
+    crowd = len({summary.variant for summary in summaries if not summary.non_private}) >= _CROWD
     styles: dict[str, _Style] = {}
     private = references = 0
     for summary in summaries:
@@ -188,7 +200,8 @@ def _styles(summaries: Sequence[VariantSummary]) -> dict[str, _Style]:
             colour, marker = _COLOURS[private % len(_COLOURS)], _MARKERS[private % len(_MARKERS)]
             line = "-" if private < len(_COLOURS) else "--"
             width, zorder = (2.6, 4.0) if summary.default else (1.3, 3.0)
-            styles[summary.variant] = _Style(colour, marker, line, width, zorder)
+            band = not crowd or summary.default or "published" in summary.variant.split("-")
+            styles[summary.variant] = _Style(colour, marker, line, width, zorder, band)
             private += 1
     return styles
 
@@ -210,12 +223,13 @@ def _figure(
     one_value = len(axis.values) < 2
     if one_value:  # a row of the panel per variant, so that only the references need a legend
         private = {label for label, curve in legend.items() if not curve.reference}
-        height = 0.9 + 0.34 * len(private)
+        height = 0.9 + 0.34 * max(1, len(private))
         legend = {label: curve for label, curve in legend.items() if curve.reference}
     total = max(columns * width, _SINGLE[0])
     across = max(1, int(total / (_LETTER * max(map(len, legend), default=0) + 0.6)))
     lines = math.ceil(sum(1 + label.count("\n") for label in legend) / across)
-    size = (total, rows * height + 0.17 * lines + 0.7)
+    explanation = _explanation(panels, one_value)
+    size = (total, rows * height + 0.17 * (lines + explanation.count("\n")) + 0.7)
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
@@ -239,17 +253,23 @@ def _figure(
         handles=[_handle(curve) for curve in legend.values()],
         loc="outside lower center",
         ncols=across,
-        title=_EXPLANATION,
+        title=explanation,
         title_fontsize=7.5,
         handlelength=3.0,
     )
     if any(summary.non_private and summary.protocol not in BASELINES for summary in summaries):
-        tall = size[1] > _TALL  # a low figure has no room for a slanted word
+        tall = rows * height > _TALL
+        middle = 1 - (0.3 + (rows * height - 0.45) / 2) / size[1]  # of the panels, between title and axis labels
         figure.text(
-            0.5, 0.55, NON_PRIVATE, rotation=25 if tall else 0, ha="center", va="center", fontsize=46 if tall else 34,
-            color="#b00020", alpha=0.13, weight="bold",
+            0.5, middle, NON_PRIVATE, rotation=25 if tall else 0, ha="center", va="center",
+            fontsize=min(46, 16 * rows * height) if tall else 30, color="#b00020", alpha=0.13, weight="bold",
         )  # fmt: skip
     return figure
+
+
+def _explanation(panels: Mapping[str, Sequence[_Curve]], one_value: bool) -> str:
+    private = [curve for curves in panels.values() for curve in curves if not curve.reference]
+    return _EXPLANATION if one_value or all(curve.style.band for curve in private) else _EXPLANATION_OF_A_CROWD
 
 
 def _lines(axes: Axes, curves: Sequence[_Curve], axis: _Axis, inches: float) -> None:
@@ -269,14 +289,14 @@ def _lines(axes: Axes, curves: Sequence[_Curve], axis: _Axis, inches: float) -> 
         values = sorted(curve.points)
         spreads = [curve.points[value] for value in values]
         x = [axis.shifted(value, share) for value in values]
-        if not curve.reference:
+        if style.band:
             low, high = [s.low for s in spreads], [s.high for s in spreads]
             opacity = 0.2 if style.width > 2 else 0.11
             axes.fill_between(x, low, high, color=style.colour, alpha=opacity, linewidth=0, zorder=style.zorder - 2)
         axes.errorbar(
             x, [s.mean for s in spreads], yerr=_reach(spreads), color=style.colour, linestyle=style.line,
-            linewidth=style.width, marker=style.marker, markersize=5, markeredgecolor="white", markeredgewidth=0.6,
-            elinewidth=1, capsize=2.5, zorder=style.zorder,
+            linewidth=style.width, marker=style.marker or (_ALONE if len(x) == 1 else ""), markersize=5,
+            markeredgecolor="white", markeredgewidth=0.6, elinewidth=1, capsize=2.5, zorder=style.zorder,
         )  # fmt: skip
     axes.set_xticks(_ticks(axis, inches), [f"{value:g}" for value in _ticks(axis, inches)])
     axes.set_xticks([], minor=True)

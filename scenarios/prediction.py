@@ -70,8 +70,10 @@ def predict(
 
 def find_model(directory: Path, variant: str, split: int) -> Path:
     """The file of one variant's releases in one world. Raises `InputError` naming what there is."""
-    if variant in BASELINES:
-        raise InputError(f"--variant '{variant}' is a baseline, which keeps no model; name another variant")
+    if not directory.is_dir():
+        raise InputError(f"there is no run in {directory}; name a directory that `federation run` has written")
+    if variant.split("/")[0] in BASELINES:
+        raise InputError(f"--variant '{variant}' is a baseline, and baselines keep no model; name another variant")
     root = directory / "models"
     stored: dict[str, dict[int, Path]] = {}
     for path in sorted(root.rglob("*.npz")):

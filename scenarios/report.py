@@ -18,6 +18,7 @@ from scenarios.summary import NON_PRIVATE, VariantSummary, epsilons, summarise
 
 _MEANINGFUL_EPSILON = 10.0
 _METRICS = ("accuracy", "balanced_accuracy", "auc")
+_BYTES = "bytes_per_party"
 _UNITS = {
     "party": "one party, with everything it holds",
     "row": "one row of one party",
@@ -42,18 +43,17 @@ class _Stored:
     scenario: str
 
 
-def write_report(directories: Sequence[Path], path: Path) -> Path:
+def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path, list[Row]] | None = None) -> Path:
     """Write the page about one run, or comparing several, to `path`; returns `path`.
 
     Reads results.csv, ledger.json, run.json, scenario.yaml and the figures of each directory. Equal artefacts give
-    equal pages. Raises `InputError` for missing or damaged artefacts and a path that cannot be
-    written.
+    equal pages. Raises `InputError` for a directory named twice, missing or damaged artefacts and a path that cannot
+    be written. `finished`: what `finished_rows` has read already.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    if len({directory.resolve() for directory in directories}) < len(directories):
-        raise InputError("a run cannot be compared with itself; name each directory once")
-    stored = [_read(directory) for directory in directories]
+    rows = finished_rows(directories) if finished is None else finished
+    stored = [_read(directory, rows[directory]) for directory in directories]
     names = _names(stored)
     runs = [_guarded(run, name) for run, name in zip(stored, names, strict=True)]
     environment = Environment(
@@ -77,10 +77,25 @@ def write_report(directories: Sequence[Path], path: Path) -> Path:
     return path
 
 
-def _read(directory: Path) -> _Stored:
-    rows = read_results(directory / "results.csv")
-    if not rows:
-        raise InputError(f"{directory / 'results.csv'} has no rows yet; go on with `federation run --resume`")
+def finished_rows(directories: Sequence[Path]) -> dict[Path, list[Row]]:
+    """The rows of results.csv of each run directory.
+
+    Raises `InputError` for a directory named twice, or without anything finished.
+    """
+    if len({directory.resolve() for directory in directories}) < len(directories):
+        raise InputError("a run cannot be compared with itself; name each directory once")
+    found = {}
+    for directory in directories:
+        path = directory / "results.csv"
+        found[directory] = read_results(path) if path.is_file() else []
+        if not found[directory]:
+            raise InputError(
+                f"there is no finished run in {directory}; `federation run --resume` finishes an interrupted one"
+            )
+    return found
+
+
+def _read(directory: Path, rows: list[Row]) -> _Stored:
     return _Stored(
         directory,
         rows,
@@ -125,7 +140,9 @@ def _guarded(stored: _Stored, name: str) -> dict[str, Any]:
 
 def _view(stored: _Stored, name: str) -> dict[str, Any]:
     """Everything the template says about one run, as plain values."""
-    run, accuracies = stored.run, summarise(stored.rows)
+    run = stored.run
+    metrics = {metric: summarise(stored.rows, metric) for metric in (*_METRICS, _BYTES)}
+    accuracies = metrics["accuracy"]
     protected = _guarantees(stored.worlds)
     return {
         "name": name,
@@ -135,13 +152,12 @@ def _view(stored: _Stored, name: str) -> dict[str, Any]:
         "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
         "readings": _readings(accuracies),
         "protection": _protection(_leading(accuracies), protected),
-        "metrics": [
-            shown for metric in _METRICS if (shown := _metric(stored.rows, metric, stored.directory / "figures"))
-        ],
+        "metrics": [_metric(metrics[name], stored.directory / "figures") for name in _METRICS if metrics[name]],
         "guarantees": protected,
         "together": [
             {"place": _place(world["swept"]), "budget": world["budget"], "totals": world["published_together"]}
             for world in stored.worlds
+            if world["published_together"]
         ],
         "failures": run["failures"],
         "phases": {
@@ -149,7 +165,7 @@ def _view(stored: _Stored, name: str) -> dict[str, Any]:
         },
         "bytes": [
             (summary.variant, summary.place, next(iter(summary.by_epsilon.values())).mean)
-            for summary in summarise(stored.rows, "bytes_per_party")
+            for summary in metrics[_BYTES]
         ],
         "scenario": stored.scenario,
     }
@@ -163,20 +179,21 @@ def _at(epsilon: float) -> str:
     return f"ε\u00a0=\u00a0{epsilon:g}"  # never broken over two lines
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def _listed(parts: Sequence[str]) -> str:
     """One, one and two, or one, two and three."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _metric(rows: Sequence[Row], metric: str, figures: Path) -> dict[str, Any] | None:
-    """A metric's table (a header per epsilon, per variant its spreads) and its figures; None without values.
+def _metric(summaries: Sequence[VariantSummary], figures: Path) -> dict[str, Any]:
+    """A metric's table (a header per epsilon, per variant its spreads) and its figures.
 
     Figures are images in data addresses: an image cannot run anything, whatever the names in it spell.
     """
-    summaries = summarise(rows, metric)
-    if not summaries:
-        return None
-    columns = epsilons(summaries)
+    metric, columns = summaries[0].metric, epsilons(summaries)
     return {
         "name": metric.upper() if metric == "auc" else metric.replace("_", " ").capitalize(),
         "columns": [NON_PRIVATE if math.isinf(epsilon) else _at(epsilon) for epsilon in columns],
@@ -209,8 +226,8 @@ def _reading(leading: VariantSummary, others: Sequence[VariantSummary]) -> str:
     reached = _listed([f"{spread.mean:.3f} at {_at(epsilon)}" for epsilon, spread in leading.by_epsilon.items()])
     first = next(iter(leading.by_epsilon.values()))
     sentences = [
-        f"{name} reaches a mean accuracy of {reached}, over {first.releases} releases at each ε "
-        f"({first.splits} split{'s' if first.splits > 1 else ''} of the data)."
+        f"{name} reaches a mean accuracy of {reached}, over {_count(first.releases, 'release')} at each ε "
+        f"({_count(first.splits, 'split')} of the data)."
     ]
     by_protocol = {other.protocol: next(iter(other.by_epsilon.values())).mean for other in others}
     if "pooled" in by_protocol:
@@ -314,14 +331,25 @@ def _number(value: Any) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _comparison(stored: Sequence[_Stored], names: Sequence[str]) -> dict[str, Any] | None:
-    """The accuracies of the leading variants of all runs side by side."""
+def _comparison(stored: Sequence[_Stored], names: Sequence[str]) -> dict[str, Any]:
+    """The accuracies of the leading variants of all runs side by side, and what is missing there.
+
+    A run without a private variant is compared by all that it has.
+    """
     rows: list[Row] = []
+    missing = []
     for run, name in zip(stored, names, strict=True):
-        # A run without a private variant is compared by all that it has.
-        leading = {summary.variant for summary in _leading(summarise(run.rows)) or summarise(run.rows)}
-        chosen = [row for row in run.rows if row["variant"] in leading]
-        rows += [{**row, "variant": f"{name}: {row['variant']}", "default": 0} for row in chosen]
+        summaries = summarise(run.rows)
+        leading = {summary.variant for summary in _leading(summaries) or summaries}
+        rows += [
+            {**row, "variant": f"{name}: {row['variant']}", "default": 0}
+            for row in run.rows
+            if row["metric"] == "accuracy" and row["variant"] in leading
+        ]
+        if not summaries:
+            missing.append(f"{name} has no accuracies, so nothing of it stands here.")
+        elif not _leading(summaries):
+            missing.append(f"{name} has no variant with a guarantee; what stands here is {NON_PRIVATE}.")
     with TemporaryDirectory() as folder:
         draw(rows, Path(folder), "default variants")
-        return _metric(rows, "accuracy", Path(folder))
+        return {"missing": missing, "metric": _metric(summarise(rows), Path(folder)) if rows else None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import textwrap
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 NON_PRIVATE = "NON-PRIVATE"
 CONFIDENCE = 0.95
 QUANTILES = (0.05, 0.95)
-_WIDE_COLUMNS = 3  # as many columns of "0.834 ± 0.009" leave room for names in a terminal of 80 characters
-_MOST_COLUMNS = 6
-_NAME_WIDTH = 22  # breaks long names at their hyphens
+_TERMINAL = 80
+_GAP = 2  # between the columns of a table
+_NAME_WIDTH = 22
+_LONGEST_WORD = 40
+_BREAKS = re.compile(r"(?<= )|(?<=[-_.])(?=[^\W\d])")  # before a word, so that 1e-06 stays whole
+_FIXED = frozenset(COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,10 @@ class VariantSummary:
         return f"{self.variant} {self.mark}".strip()
 
     def lines(self, width: int) -> list[str]:
-        """The label in lines of at most `width` letters, the name broken at hyphens and the mark never."""
+        """The label in lines of at most `width` letters, the name `broken` and the mark never."""
         if len(self.label) <= width:
             return [self.label]
-        return [*textwrap.wrap(self.variant, width), *([self.mark] if self.mark else [])]
+        return [*broken(self.variant, width), *([self.mark] if self.mark else [])]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; epsilon is null where there is no guarantee."""
@@ -114,6 +117,25 @@ class VariantSummary:
         ]
         record = {name: getattr(self, name) for name in ("variant", "protocol", "default", "unit", "delta", "metric")}
         return {**record, "swept": dict(self.swept), "non_private": self.non_private, "values": values}
+
+
+def broken(name: str, width: int) -> list[str]:
+    """A name in lines of at most `width` letters, broken before words: after hyphens, underscores, dots and spaces.
+
+    A word that is longer than `width` is cut; `name_width` gives a width at which that does not happen.
+    """
+    lines = [""]
+    for part in _BREAKS.split(name):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return [line[start : start + width].strip() for line in lines for start in range(0, max(1, len(line)), width)]
+
+
+def name_width(names: Iterable[str]) -> int:
+    """How wide a terminal's column of names should be: 22 letters, or as many as its longest word needs, up to 40."""
+    longest = max((len(part.rstrip()) for name in names for part in _BREAKS.split(name)), default=0)
+    return min(max(_NAME_WIDTH, longest), _LONGEST_WORD)
 
 
 def student_interval(means: Sequence[float]) -> tuple[float, float] | None:
@@ -132,9 +154,14 @@ def summarise(rows: Iterable[Row], metric: str = "accuracy") -> list[VariantSumm
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]] = {}
     for row in rows:
         if row["metric"] == metric:
-            swept = tuple((key, str(row[key])) for key in row if key not in COLUMNS and str(row[key]) != "")
+            swept = () if len(row) == len(_FIXED) else _swept(row)
             groups.setdefault((row["variant"], swept), []).append(row)
     return [_summary(variant, dict(swept), metric, members) for (variant, swept), members in groups.items()]
+
+
+def _swept(row: Row) -> tuple[tuple[str, str], ...]:
+    """The swept keys that apply to a row, and their values."""
+    return tuple((key, str(value)) for key, value in row.items() if key not in _FIXED and value != "")
 
 
 def _summary(variant: str, swept: dict[str, str], metric: str, members: Sequence[Row]) -> VariantSummary:
@@ -160,25 +187,55 @@ def epsilons(summaries: Iterable[VariantSummary]) -> list[float]:
 
 
 def tables(summaries: Sequence[VariantSummary]) -> list[Table]:
-    """Variants by epsilons for a terminal of 80 characters, in blocks of at most 6 columns.
+    """Variants by epsilons for a terminal of 80 characters; blocks of epsilons where all of them do not fit.
 
     What has no guarantee has a column of its own.
     """
     columns = epsilons(summaries)
-    starts = range(0, max(1, len(columns)), _MOST_COLUMNS)
-    return [_table(summaries, columns[start : start + _MOST_COLUMNS]) for start in starts]
+    names = _names(summaries)
+    room = _TERMINAL - max((len(line) for lines in names for line in lines), default=0)
+    joint, blocks = " ", _blocks(columns, summaries, " ", room)
+    if len(blocks) > 1:
+        joint, blocks = "\n", _blocks(columns, summaries, "\n", room)
+    return [_table(summaries, names, block, joint) for block in blocks]
 
 
-def _table(summaries: Sequence[VariantSummary], columns: Sequence[float]) -> Table:
+def _names(summaries: Sequence[VariantSummary]) -> list[list[str]]:
+    """The lines of the first column's cells: the variant's label and its setting."""
+    settings = [[f"{key} = {value}" for key, value in summary.setting.items()] for summary in summaries]
+    width = name_width([*(summary.variant for summary in summaries), *(f"  {s}" for found in settings for s in found)])
+    return [
+        summary.lines(width) + [f"  {line}" for setting in found for line in broken(setting, width - 2)]
+        for summary, found in zip(summaries, settings, strict=True)
+    ]
+
+
+def _blocks(
+    columns: Sequence[float], summaries: Sequence[VariantSummary], joint: str, room: int
+) -> list[Sequence[float]]:
+    """The fewest blocks of columns, about equally long, that fit into `room` letters beside the names."""
+    widths = []
+    for epsilon in columns:
+        texts = [_header(epsilon), *(_cell(summary.by_epsilon.get(epsilon), joint) for summary in summaries)]
+        widths.append(_GAP + max(len(line) for text in texts for line in text.splitlines()))
+    for count in range(1, len(columns) + 1):
+        size = math.ceil(len(columns) / count)
+        starts = range(0, len(columns), size)
+        if size == 1 or all(sum(widths[start : start + size]) <= room for start in starts):
+            return [columns[start : start + size] for start in starts]
+    return [columns]
+
+
+def _table(
+    summaries: Sequence[VariantSummary], names: Sequence[Sequence[str]], columns: Sequence[float], joint: str
+) -> Table:
     from rich import box
     from rich.table import Column, Table
     from rich.text import Text
 
-    joint = " " if len(columns) <= _WIDE_COLUMNS else "\n"
-    headers = [NON_PRIVATE if math.isinf(epsilon) else f"ε = {epsilon:g}" for epsilon in columns]
     drawn = Table(
         Column("variant", overflow="fold"),
-        *(Column(Text(header), justify="right", no_wrap=True) for header in headers),
+        *(Column(Text(_header(epsilon)), justify="right", no_wrap=True) for epsilon in columns),
         title=Text(summaries[0].metric if summaries else "no results"),
         caption="mean ± standard deviation over single releases",
         box=box.SIMPLE_HEAD,
@@ -187,14 +244,15 @@ def _table(summaries: Sequence[VariantSummary], columns: Sequence[float]) -> Tab
         show_edge=False,
         min_width=60,
     )
-    for summary in summaries:
-        if columns and not any(epsilon in summary.by_epsilon for epsilon in columns):
-            continue
-        cells = [_cell(summary.by_epsilon.get(epsilon), joint) for epsilon in columns]
-        lines = summary.lines(_NAME_WIDTH)
-        lines += [f"  {key} = {value}" for key, value in summary.setting.items()]
-        drawn.add_row(Text("\n".join(lines), style="bold" if summary.default else ""), *map(Text, cells))
+    for summary, lines in zip(summaries, names, strict=True):
+        if any(epsilon in summary.by_epsilon for epsilon in columns):
+            cells = [_cell(summary.by_epsilon.get(epsilon), joint) for epsilon in columns]
+            drawn.add_row(Text("\n".join(lines), style="bold" if summary.default else ""), *map(Text, cells))
     return drawn
+
+
+def _header(epsilon: float) -> str:
+    return NON_PRIVATE if math.isinf(epsilon) else f"ε = {epsilon:g}"
 
 
 def _cell(spread: Spread | None, joint: str) -> str:

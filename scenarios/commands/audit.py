@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from federation.errors import InputError
+from federation.errors import InputError, nearest_name
 
 if TYPE_CHECKING:
     from federation.privacy.audited import Verdict
+
+_DIMENSION = re.compile(r"_\d+d$")
+_OTHER_NAMES = {"gaussian": "discrete_gaussian"}
 
 
 def audit(
@@ -24,23 +30,45 @@ def audit(
     from federation.privacy.audited import RUNS, audited_mechanisms, judge
 
     mechanisms = audited_mechanisms()
-    # `l2_gamma` stands for the cases of all its dimensions, l2_gamma_2d and l2_gamma_3d.
-    wanted = None if target is None else target.replace("-", "_")
-    wanted = "discrete_gaussian" if wanted == "gaussian" else wanted
-    chosen = [case for name, case in mechanisms.items() if wanted in (None, name, name.rpartition("_")[0])]
+    wanted = None if target is None else _mechanism(target)
+    chosen = [case for name, case in mechanisms.items() if wanted is None or wanted in (name, _family(name))]
     if not chosen and target is not None:
         from scenarios.audit_scenario import audit_scenario
 
-        try:
-            raise typer.Exit(audit_scenario(target, as_json, runs))
-        except InputError as error:
-            raise InputError(f"{error}; mechanisms: {', '.join(mechanisms)}") from None
+        _require_scenario(target, mechanisms)
+        raise typer.Exit(audit_scenario(target, as_json, runs))
     verdicts = [judge(case, runs=runs or RUNS) for case in chosen]
     if as_json:
         typer.echo(json.dumps([_record(verdict) for verdict in verdicts], indent=2))
     else:
         Console().print(_table(verdicts))
     raise typer.Exit(0 if all(verdict.as_expected for verdict in verdicts) else 1)
+
+
+def _mechanism(name: str) -> str:
+    """A mechanism as `federation privacy` spells it, in the spelling of the audited ones."""
+    spelled = name.replace("-", "_")
+    return _OTHER_NAMES.get(spelled, spelled)
+
+
+def _family(name: str) -> str:
+    """l2_gamma, which stands for the cases l2_gamma_2d and l2_gamma_3d; other names stand for themselves."""
+    return _DIMENSION.sub("", name)
+
+
+def _require_scenario(target: str, mechanisms: Iterable[str]) -> None:
+    """Refuse a target that is neither a mechanism nor a scenario, naming both kinds."""
+    from scenarios.loader import library
+
+    if target in library() or Path(target).exists():
+        return
+    families = list(dict.fromkeys(map(_family, mechanisms)))
+    spelled = [*_OTHER_NAMES, *families, *mechanisms]
+    hint = nearest_name(target, library()) or nearest_name(target.replace("-", "_"), spelled)
+    raise InputError(
+        f"there is no mechanism, scenario file or library scenario '{target}'; "
+        f"mechanisms: {', '.join(families)}; library: {', '.join(library())}{hint}"
+    )
 
 
 def _record(verdict: Verdict) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def _used(found: Prediction, chosen: bool) -> str:
         f"({known['adjacency']}), {known['mechanism']}"
     )
     if known["parameters"].get("entropy") == "seed":
-        promise += ", in a seeded simulation that is not to be published"
+        promise += " (seeded simulation: not to be published)"
     if chosen or len(found.epsilons) == 1:
         return promise
     choices = ", ".join(f"{epsilon:g}" for epsilon in found.epsilons)

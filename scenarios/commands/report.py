@@ -5,25 +5,29 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from federation.errors import InputError
+
 REPORT = "report.html"
 
 
 def report_command(directories: list[Path], out: Path | None, as_json: bool) -> None:
-    """Write the report to DIR, here for several directories, or to `out`; print the accuracies and its path.
+    """Draw the figures again and write the report to DIR, here for several directories, or to `out`.
 
-    With `as_json`, prints {"report", "runs": [{"directory", "variants"}]}. Raises `InputError`s.
+    Prints the accuracies and the report's path; with `as_json`, {"report", "runs": [{"directory", "variants"}]}.
+    Raises `InputError`s.
     """
     from scenarios.figures import draw
-    from scenarios.report import write_report
-    from scenarios.results import read_results
+    from scenarios.report import finished_rows, write_report
     from scenarios.summary import summarise, tables
 
     path = out or (directories[0] / REPORT if len(directories) == 1 else Path(REPORT))
-    rows = {directory: read_results(directory / "results.csv") for directory in directories}
+    rows = finished_rows(directories)
     for directory, values in rows.items():
-        if values:
+        try:
             draw(values, directory / "figures", str(values[0]["scenario"]))
-    write_report(directories, path)
+        except OSError as error:
+            raise InputError(f"cannot write the figures to {directory}: {error.strerror}; allow it there") from error
+    write_report(directories, path, rows)
     summaries = {directory: summarise(values) for directory, values in rows.items()}
     if as_json:
         runs = [{"directory": str(d), "variants": [s.to_dict() for s in found]} for d, found in summaries.items()]

@@ -2,14 +2,16 @@
 
 import itertools
 import math
+import re
 import xml.etree.ElementTree as ElementTree
 
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.collections import FillBetweenPolyCollection
 from PIL import Image
 
-from scenarios.figures import draw, figures
+from scenarios.figures import _styled, draw, figures
 from scenarios.summary import summarise
 
 VARIANTS = ("soft_vote", "soft_vote-gaussian", "soft_vote-output-published-regularisation=0.0001", "majority_vote")
@@ -193,3 +195,83 @@ def test_names_are_text_whatever_they_spell(tmp_path):
 
 def test_no_rows_no_figures(tmp_path):
     assert draw([], tmp_path / "none", "t") == []
+
+
+def bands(figure):
+    return [len([c for c in axes.collections if isinstance(c, FillBetweenPolyCollection)]) for axes in figure.axes]
+
+
+def test_in_a_crowd_only_the_default_and_the_published_have_bands():
+    few = rows(variants=[f"v{i}" for i in range(8)])
+    assert bands(figures(few, "t")["accuracy"]) == [8]
+    many = rows(variants=["default", *(f"v{i}" for i in range(6)), "a-published", "b-output-published-x=1"])
+    figure = figures(many, "t")["accuracy"]
+    assert bands(figure) == [3]
+    assert "of the default and published variants only" in figure.legends[0].get_title().get_text()
+    caps = [line for line in figure.axes[0].lines if line.get_marker() == "_"]
+    assert len(caps) >= 2 * 9  # both ends of every curve's intervals
+
+
+@pytest.mark.parametrize("count", [2, 9])
+def test_the_explanation_is_not_cropped(count):
+    figure = figures(rows(variants=[f"v{i}" for i in range(count)]), "t")["accuracy"]
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_title().get_window_extent()
+    assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+
+
+@pytest.mark.parametrize("epsilons", [(1.0,), (0.1, 1.0)])
+@pytest.mark.parametrize("private", [0, 1, 4, 12])
+@pytest.mark.parametrize("settings", [({},), tuple({"parties.count": str(n)} for n in (1, 2, 3, 4))])
+def test_the_watermark_is_not_cropped_and_hides_no_label(epsilons, private, settings):
+    made = rows(epsilons, [*(f"v{i}" for i in range(private)), "x-off"], settings)
+    for figure in figures(made, "t").values():
+        figure.draw_without_rendering()
+        (mark,) = [text for text in figure.texts if text.get_text() == "NON-PRIVATE"]
+        box = mark.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
+        assert not box.overlaps(figure.legends[0].get_window_extent())
+
+
+def inked(path):
+    """How many pixels are neither white nor grey."""
+    with Image.open(path) as image:
+        values = np.asarray(image.convert("RGB"), dtype=int)
+    return int((np.ptp(values, axis=2) > 60).sum())
+
+
+@pytest.mark.parametrize("made", [rows(references=False, variants=("v",))[:1], rows((1.0,), ("v",), references=False)])
+def test_a_single_point_can_be_seen(made, tmp_path):
+    draw(made, tmp_path, "t")
+    assert inked(tmp_path / "accuracy.png") > 50
+
+
+def test_references_alone_have_a_panel_to_stand_in():
+    (axes,) = figures(rows(variants=("x-off",), references=False), "t")["accuracy"].axes
+    axes.figure.draw_without_rendering()
+    assert axes.get_window_extent().height / axes.figure.dpi > 0.5
+    (line,) = axes.lines
+    assert axes.get_xlim()[0] < line.get_xdata()[0] < axes.get_xlim()[1]
+
+
+def test_a_reference_at_a_single_swept_value_has_a_marker():
+    made = rows(variants=("v",), settings=[{"parties.count": "10"}, {"parties.count": "20"}])
+    made = [row for row in made if not (row["variant"] == "pooled" and row["parties.count"] == "20")]
+    (axes,) = figures(made, "t")["accuracy-parties.count"].axes
+    (point,) = [line for line in axes.lines if list(line.get_xdata()) == [10.0] and line.get_linestyle() != "None"]
+    assert point.get_marker() == "s"
+
+
+def test_both_files_of_a_figure_are_arranged_alike(tmp_path):
+    draw(rows(), tmp_path / "a", "t")
+    figure = figures(rows(), "t")["accuracy"]
+    with _styled():
+        figure.savefig(tmp_path / "alone.svg", metadata={"Date": None, "Creator": None})
+
+    def panel(path):
+        text = path.read_text()
+        numbers = re.search(r'<g id="patch_2">\s*<path d="([^"]*)"', text)[1]
+        return [float(n) for n in re.findall(r"-?[\d.]+", numbers)]
+
+    assert panel(tmp_path / "a/accuracy.svg") == pytest.approx(panel(tmp_path / "alone.svg"), abs=3)

@@ -15,7 +15,7 @@ from federation.errors import InputError
 from federation.features import fit, text_code
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from scenarios.commands.predict import predict_command
-from scenarios.prediction import find_model, predict
+from scenarios.prediction import Prediction, find_model, predict
 
 COLUMNS = ("height", "colour", "weight")
 COLOURS = ("red", "green", "blue, dark")
@@ -199,9 +199,29 @@ def test_a_release_without_noise_is_marked(tmp_path, rng, capsys):
     assert json.loads(out)["guarantee"] == {"non_private": True, "reason": "noise is off"}
 
 
-def test_a_baseline_keeps_no_model(tmp_path):
-    with pytest.raises(InputError, match="'pooled' is a baseline"):
-        find_model(tmp_path, "pooled", 0)
+@pytest.mark.parametrize("name", ["pooled", "individual", "pooled/parties.count=60"])
+def test_a_baseline_keeps_no_model(tmp_path, name):
+    with pytest.raises(InputError, match=f"'{name}' is a baseline, and baselines keep no model"):
+        find_model(tmp_path, name, 0)
+
+
+def test_a_path_without_a_run_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "absent", tmp_path / "file"):
+        for variant in ("default", "soft_vote", "pooled"):
+            with pytest.raises(InputError, match=f"there is no run in {path}"):
+                find_model(path, variant, 0)
+
+
+@pytest.mark.parametrize(("entropy", "said"), [("seed", True), ("system", False)])
+def test_a_seeded_simulation_is_said_to_be_one(tmp_path, rng, capsys, monkeypatch, entropy, said):
+    plain = guarantee(1.0).to_dict()
+    plain["parameters"]["entropy"] = entropy
+    store(tmp_path, rng)
+    used = Prediction(("a",), tmp_path / "models/soft_vote/split-0.npz", 1.0, (1.0,), plain)
+    monkeypatch.setattr("scenarios.prediction.predict", lambda *_, **__: used)
+    predict_command(tmp_path, "soft_vote", tmp_path / "new.csv", None, 0, 0, None, True)
+    assert ("(seeded simulation: not to be published)" in capsys.readouterr().err) is said
 
 
 def test_an_exact_name_wins_over_its_settings(tmp_path):

@@ -1,5 +1,6 @@
 """The page: complete, self-contained, escaped, the same for equal artefacts; and damaged artefacts are refused."""
 
+import base64
 import html
 import json
 import re
@@ -13,7 +14,7 @@ from federation.ledger import Budget, Ledger
 from scenarios.commands.report import report_command
 from scenarios.figures import draw
 from scenarios.report import write_report
-from scenarios.results import COLUMNS, write_results
+from scenarios.results import COLUMNS, read_results, write_results
 
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}<img src=x onerror=alert(1)>"
 EPSILONS = (0.1, 1.0, 10.0)
@@ -114,6 +115,12 @@ def page(*directories, to=None):
     return Page(path.read_text(encoding="utf-8"))
 
 
+def rewrite(directory, kept):
+    """Keep only some lines of the results."""
+    head, *lines = (directory / "results.csv").read_text().splitlines(keepends=True)
+    (directory / "results.csv").write_text("".join([head, *filter(kept, lines)]))
+
+
 def test_it_says_what_was_reached_who_is_protected_and_what_it_cost(make_run):
     text = page(make_run()).text
     for part in (
@@ -188,9 +195,7 @@ def test_noise_off_has_a_banner(make_run):
 
 def test_a_run_without_any_guarantee(make_run):
     directory = make_run()
-    results = directory / "results.csv"
-    lines = results.read_text().splitlines(keepends=True)
-    results.write_text("".join([lines[0], *(line for line in lines if ",inf," in line)]))
+    rewrite(directory, lambda line: ",inf," in line)
     (directory / "ledger.json").write_text('{"worlds": []}')
     text = page(directory).text
     assert "No variant of this run has a guarantee." in text
@@ -214,6 +219,92 @@ def test_settings_of_a_sweep_are_read_one_by_one(make_run):
     assert found.tags.count("img") == 2
 
 
+def test_the_figures_of_the_directory_are_embedded_and_nothing_is_drawn(make_run, monkeypatch):
+    directory = make_run()
+    (directory / "figures/accuracy.svg").write_text("<svg/>")
+    (directory / "figures/accuracy-parties.count.svg").write_text("<svg></svg>")
+    (directory / "figures/balanced_accuracy.svg").write_text("<svg>no such rows</svg>")
+    monkeypatch.setattr("scenarios.report.draw", None)
+    links = page(directory).links
+    assert [base64.b64decode(link.partition(",")[2]) for link in links] == [b"<svg/>", b"<svg></svg>"]
+
+
+def test_the_command_reads_the_results_once(make_run, monkeypatch, capsys):
+    directories, asked = [make_run(), make_run("again")], []
+    monkeypatch.setattr("scenarios.report.read_results", lambda path: asked.append(path) or read_results(path))
+    report_command(directories, directories[0] / "both.html", True)
+    assert asked == [directory / "results.csv" for directory in directories]
+
+
+def test_the_command_draws_again(make_run, capsys):
+    directory = make_run()
+    wanted = (directory / "figures/accuracy.svg").read_bytes()
+    for path in (directory / "figures").iterdir():
+        path.unlink()
+    report_command([directory], None, True)
+    assert (directory / "figures/accuracy.svg").read_bytes() == wanted
+    assert base64.b64encode(wanted).decode() in (directory / "report.html").read_text()
+
+
+def test_a_run_without_guarantees_or_accuracies_is_named_in_a_comparison(make_run, tmp_path):
+    private, off, other = make_run(), make_run("off", scenario="off-only"), make_run("mse", scenario="regression")
+    rewrite(off, lambda line: ",inf," in line)
+    rewrite(other, lambda line: ",accuracy," not in line)
+    found = page(private, off, other, to=tmp_path / "all.html")
+    assert "off-only has no variant with a guarantee; what stands here is NON-PRIVATE." in found.text
+    assert "off-only: pooled (NON-PRIVATE)" in found.text
+    assert "regression has no accuracies, so nothing of it stands here." in found.text
+    assert "digits-vote has" not in found.text
+    assert "regression has no accuracies" in page(other, make_run("no", scenario="x"), to=tmp_path / "b.html").text
+
+
+def test_runs_without_any_accuracy_can_be_compared(make_run, tmp_path):
+    runs = [make_run(name, scenario=name) for name in ("one", "two")]
+    for run in runs:
+        rewrite(run, lambda line: ",accuracy," not in line)
+    assert "two has no accuracies" in page(*runs, to=tmp_path / "all.html").text
+
+
+@pytest.mark.parametrize(
+    "command", [lambda runs: write_report(runs, runs[0] / "page.html"), lambda runs: report_command(runs, None, False)]
+)
+def test_a_directory_named_twice_and_one_without_a_run_are_refused(make_run, tmp_path, command, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    directory = make_run()
+    with pytest.raises(InputError, match="name each directory once"):
+        command([directory, tmp_path / "absent" / ".." / directory.name])
+    empty = make_run("empty")
+    rewrite(empty, lambda line: False)
+    for absent in (tmp_path / "absent", empty):
+        with pytest.raises(
+            InputError, match=rf"no finished run in {re.escape(str(absent))}; `federation run --resume`"
+        ):
+            command([directory, absent])
+        assert not (tmp_path / "absent").exists()
+
+
+def test_one_release_is_singular_and_nothing_costs_nothing(make_run):
+    single = make_run()
+    ledger = json.loads((single / "ledger.json").read_text())
+    ledger["worlds"][0]["published_together"][0]["releases"] = 1
+    (single / "ledger.json").write_text(json.dumps(ledger))
+    rewrite(single, lambda line: ",0,0,accuracy," in line and "soft_vote," in line)
+    text = page(single).text
+    assert "1 release;" in text
+    assert "over 1 release at each ε (1 split of the data)" in text
+    assert "would cost:" in text
+    assert "would cost" not in page(make_run("off", values={"soft_vote-off": (0.9, 0.9, 0.9)})).text
+
+
+def test_auc_is_spelled_in_capitals(make_run):
+    directory = make_run()
+    results = directory / "results.csv"
+    results.write_text(results.read_text().replace(",accuracy,", ",auc,"))
+    text = page(directory).text
+    assert "AUC" in text
+    assert "Auc" not in text
+
+
 def test_several_runs_are_compared(make_run, tmp_path):
     first, second = make_run(), make_run("again", values={"soft_vote": (0.1, 0.2, 0.3)})
     third = make_run("third", scenario="other")
@@ -231,7 +322,7 @@ def test_equal_artefacts_give_equal_pages(make_run, tmp_path):
     assert pages[0] == pages[1]
 
 
-@pytest.mark.parametrize("name", ["results.csv", "ledger.json", "run.json", "scenario.yaml"])
+@pytest.mark.parametrize("name", ["ledger.json", "run.json", "scenario.yaml"])
 def test_missing_artefacts_are_named(make_run, name):
     directory = make_run()
     (directory / name).unlink()

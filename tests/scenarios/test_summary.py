@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy import stats
 
-from scenarios.summary import Spread, epsilons, student_interval, summarise, tables
+from scenarios.summary import Spread, broken, epsilons, name_width, student_interval, summarise, tables
 
 
 def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="accuracy", **more):
@@ -149,3 +150,55 @@ def test_many_epsilons_are_shown_in_blocks_that_keep_names_whole():
     assert max(map(len, text.splitlines())) <= 80
     for part in ("soft_vote-output-", "published-", "regularisation=0.0001"):
         assert text.count(part) == 2  # once in each block
+
+
+NINE = (
+    "soft_vote", "soft_vote-gaussian", "soft_vote-output-published", "soft_vote-output-tight-regularisation=1e-06",
+    "soft_vote-output-published-regularisation=0.0001", "majority_vote", "majority_vote-published",
+    "soft_vote-output-diameter-gaussian-regularisation=0.001", "majority_vote-output_decoder_of_unusual_name=0.25",
+)  # fmt: skip
+
+
+def test_nine_variants_six_epsilons_and_two_references_fit_in_two_blocks_without_broken_words():
+    rows = [
+        row(v, e, noise=n, value=0.81 + n / 100, **{"parties.classifier.logistic.regularisation": "0.01"})
+        for v in NINE
+        for e in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+        for n in (0, 1)
+    ]
+    rows += [row(name, math.inf, value=0.9) for name in ("soft_vote-output-off", "pooled")]
+    text = shown(summarise(rows), 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("variant  ") == 2
+    headers = re.findall(r"ε = \S+|(?<=  )NON-PRIVATE\n", text)
+    assert headers == [*(f"ε = {e}" for e in ("0.1", "0.3", "1", "3", "10", "30")), "NON-PRIVATE\n"]
+    first = [line[:22].strip() for line in text.splitlines()]
+    words = {part for name in NINE for part in broken(name, 22)}
+    assert words <= set(first)  # every line of a name stands as it was broken, so the terminal broke none again
+    assert {"regularisation=1e-06", "majority_vote-output_", "decoder_of_unusual_"} <= words
+    assert text.count("regularisation=0.0001") == 2  # once in each block
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.lists(st.text("abc1=", min_size=1, max_size=12), min_size=1, max_size=8), st.sampled_from("-_"))
+def test_names_break_only_before_words(parts, joint):
+    name = joint.join(parts)
+    width = name_width([name])
+    lines = broken(name, width)
+    assert "".join(lines) == name
+    assert max(map(len, lines)) <= width
+    assert all(line.endswith(joint) for line in lines[:-1]) or width == 40
+    assert all(line[0].isalpha() for line in lines[1:]) or width == 40
+
+
+def test_a_word_too_long_for_any_column_is_cut():
+    assert name_width(["a-" + "b" * 90]) == 40
+    assert broken("a-" + "b" * 90, 40) == ["a-", "b" * 40, "b" * 40, "b" * 10]
+    assert name_width(["a-" + "b" * 30, "c"]) == 30
+
+
+def test_rows_with_and_without_swept_keys_are_told_apart():
+    rows = [row(value=0.1), row(value=0.2, **{"parties.count": 10}), row(value=0.3, **{"parties.count": ""})]
+    assert [(s.swept, s.by_epsilon[1.0].mean) for s in summarise(rows)] == [
+        ({}, pytest.approx(0.2)), ({"parties.count": "10"}, 0.2),
+    ]  # fmt: skip

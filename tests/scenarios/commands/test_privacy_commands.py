@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from federation.errors import InputError
 from federation.privacy import audited, sensitivity
 from federation.privacy.additive import calibrate
 from scenarios.commands.audit import audit
@@ -93,3 +94,43 @@ def test_importing_the_commands_loads_no_numerics() -> None:
     )
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("gaussian", ["discrete_gaussian_1d", "discrete_gaussian_3d"]),
+        ("discrete-gaussian", ["discrete_gaussian_1d", "discrete_gaussian_3d"]),
+        ("l2-gamma", ["l2_gamma_2d", "l2_gamma_3d"]),
+        ("l2-gamma-3d", ["l2_gamma_3d"]),
+        ("discrete-laplace", ["discrete_laplace"]),
+    ],
+)
+def test_audit_takes_the_names_of_the_privacy_commands(name: str, found: list[str]) -> None:
+    result = CliRunner().invoke(app, ["audit", name, "--runs", "1000", "--json"], catch_exceptions=False)
+    assert [row["mechanism"] for row in json.loads(result.output)] == found
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("gausian", "gaussian"), ("l2-gama", "l2_gamma"), ("har-publishd", "har-published"), ("nothing", "")],
+)
+def test_an_unknown_target_names_mechanisms_and_scenarios(name: str, nearest: str) -> None:
+    with pytest.raises(InputError, match=f"no mechanism, scenario file or library scenario '{name}'") as refused:
+        CliRunner().invoke(app, ["audit", name], catch_exceptions=False)
+    text = str(refused.value)
+    assert "mechanisms: discrete_laplace, l2_gamma, discrete_gaussian; library: har-published, " in text
+    assert ("did you mean" in text) == bool(nearest)
+    assert not nearest or text.endswith(f"; did you mean '{nearest}'?")
+
+
+def test_the_target_and_runs_reach_the_audit_of_a_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, bool, int | None]] = []
+
+    def fake(target: str, as_json: bool, runs: int | None = None) -> int:
+        asked.append((target, as_json, runs))
+        return 1
+
+    monkeypatch.setattr("scenarios.audit_scenario.audit_scenario", fake)
+    result = CliRunner().invoke(app, ["audit", "har-soft-vote", "--runs", "5000", "--json"])
+    assert (result.exit_code, asked) == (1, [("har-soft-vote", True, 5000)])

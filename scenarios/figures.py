@@ -50,7 +50,7 @@ _CROWD = 9  # private variants whose bands would hide each other
 _EXPLANATION = "mean over releases; band: 5-95 % of single releases; bars: 95 % interval of the mean"
 _EXPLANATION_OF_A_CROWD = (
     "mean over releases; bars: 95 % interval of the mean\n"
-    "band, of the default and published variants only: 5-95 % of single releases"
+    "band, of the default and each protocol's first published variant: 5-95 % of single releases"
 )
 
 
@@ -184,9 +184,10 @@ def _is_number(text: str) -> bool:
 def _styles(summaries: Sequence[VariantSummary]) -> dict[str, _Style]:
     """Colour and marker by variant, the same in every panel; greys and dashes without a guarantee.
 
-    In a crowd only the default and the published variants have bands.
+    In a crowd only the default and each protocol's first published variant have bands.
     """
-    crowd = len({summary.variant for summary in summaries if not summary.non_private}) >= _CROWD
+    names = {summary.variant: summary for summary in summaries if not summary.non_private}
+    published = {s.protocol: name for name, s in reversed(names.items()) if "published" in name.split("-")}
     styles: dict[str, _Style] = {}
     private = references = 0
     for summary in summaries:
@@ -200,7 +201,7 @@ def _styles(summaries: Sequence[VariantSummary]) -> dict[str, _Style]:
             colour, marker = _COLOURS[private % len(_COLOURS)], _MARKERS[private % len(_MARKERS)]
             line = "-" if private < len(_COLOURS) else "--"
             width, zorder = (2.6, 4.0) if summary.default else (1.3, 3.0)
-            band = not crowd or summary.default or "published" in summary.variant.split("-")
+            band = len(names) < _CROWD or summary.default or summary.variant in published.values()
             styles[summary.variant] = _Style(colour, marker, line, width, zorder, band)
             private += 1
     return styles

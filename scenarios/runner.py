@@ -244,4 +244,4 @@ def _draw(scenario: Scenario, directory: RunDirectory, rows: list[Row]) -> None:
     from scenarios.report import write_report
 
     draw(rows, directory.path / "figures", scenario.name)
-    write_report([directory.path], directory.path / "report.html")
+    write_report([directory.path], directory.path / "report.html", {directory.path: rows})

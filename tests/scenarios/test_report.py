@@ -231,7 +231,8 @@ def test_the_figures_of_the_directory_are_embedded_and_nothing_is_drawn(make_run
 
 def test_the_command_reads_the_results_once(make_run, monkeypatch, capsys):
     directories, asked = [make_run(), make_run("again")], []
-    monkeypatch.setattr("scenarios.report.read_results", lambda path: asked.append(path) or read_results(path))
+    for module in ("scenarios.results", "scenarios.report"):
+        monkeypatch.setattr(f"{module}.read_results", lambda path: asked.append(path) or read_results(path))
     report_command(directories, directories[0] / "both.html", True)
     assert asked == [directory / "results.csv" for directory in directories]
 

@@ -11,7 +11,7 @@ import numpy as np
 from aggregator.ensemble import Ensemble, Labels
 from federation.guarantee import Assumption, Check
 from federation.numerics.contrasts import contrasts
-from federation.numerics.erm import gradient_floor, minimise
+from federation.numerics.erm import attainable_tolerance, minimise
 from federation.privacy import sensitivity
 from federation.privacy.additive import AdditiveMechanism
 
@@ -130,7 +130,7 @@ def _erm(ensemble: Ensemble, regularisation: float | None) -> Decode:
         strength = regularisation
         if strength is None:
             strength = 1e-4 if mechanism is None else mechanism.expected_noise_norm()
-        tolerance = max(1e-6 * strength, 2 * gradient_floor(strength, ensemble.public.largest_norm))
+        tolerance = attainable_tolerance(1e-6 * strength, rows, strength)
         blocks = noisy.reshape(len(noisy), basis.shape[1], len(whitening.deviations))
         statistics = basis @ (blocks * whitening.deviations) @ whitening.directions.T + uniform
         return np.stack([

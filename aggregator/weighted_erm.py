@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from federation.errors import InputError
-from federation.numerics.erm import gradient_floor, minimise
+from federation.numerics.erm import attainable_tolerance, minimise
 
 
 class WeightedERM(ClassifierMixin, BaseEstimator):
@@ -52,8 +52,7 @@ class WeightedERM(ClassifierMixin, BaseEstimator):
         return self._minimise(X, shares, classes)
 
     def _minimise(self, rows: np.ndarray, shares: np.ndarray, classes: np.ndarray) -> WeightedERM:
-        largest = float(np.sqrt(np.einsum("nd,nd->n", rows, rows).max()))
-        tolerance = max(self.gradient_tolerance, 2 * gradient_floor(self.regularisation, largest))
+        tolerance = attainable_tolerance(self.gradient_tolerance, rows, self.regularisation)
         mu = shares.T @ rows / len(rows)
         statistic = mu[1] if len(classes) == 2 else mu
         self.classes_ = classes

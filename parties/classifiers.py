@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from federation.errors import InputError, nearest_name
-from federation.numerics.erm import fit_labels, gradient_floor
+from federation.numerics.erm import attainable_tolerance, fit_labels
 
 LOGISTIC = "logistic"
 _GRADIENT_TOLERANCE = 1e-8  # of the local minimiser; no privacy claim rests on it
@@ -72,8 +72,7 @@ def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], ran
 
 
 def _logistic(rows: np.ndarray, codes: np.ndarray, seen: np.ndarray, regularisation: float) -> Predict:
-    largest = float(np.sqrt(np.einsum("nd,nd->n", rows, rows).max()))
-    tolerance = max(_GRADIENT_TOLERANCE, 2 * gradient_floor(regularisation, largest))
+    tolerance = attainable_tolerance(_GRADIENT_TOLERANCE, rows, regularisation)
     weights = fit_labels(rows, codes, len(seen), regularisation, tolerance)
     if weights.ndim == 1:
         return lambda unlabelled: seen[(unlabelled @ weights > 0).astype(np.intp)]

@@ -53,6 +53,15 @@ def gradient_floor(regularisation: float, row_norm: float = 1.0) -> float:
     return max(1.0, row_norm) * max(1e-13, scores)
 
 
+def attainable_tolerance(wanted: float, rows: np.ndarray, regularisation: float) -> float:
+    """`wanted`, or twice what double precision can certify for rows (N, d) where that is larger.
+
+    For minimisers that no guarantee rests on; a guarantee needs a tolerance in public numbers only.
+    """
+    row_norm = math.sqrt(float(np.einsum("nd,nd->n", rows, rows).max()))
+    return max(wanted, 2 * gradient_floor(regularisation, row_norm))
+
+
 def minimise(
     rows: np.ndarray,
     mu: np.ndarray,

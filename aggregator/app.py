@@ -8,25 +8,37 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from aggregator.individual import IndividualScores
+from aggregator.inquiry import Inquiry
 from aggregator.models import ReleasedModels
-from aggregator.plan import PublicTable, WorldPlan
-from aggregator.public import PublicRows
-from aggregator.releasing import release, stacked
-from federation.features import fit
-from federation.grids.asking import Asking, Collector, require_quorum
+from aggregator.plan import VariantPlan, WorldPlan
+from aggregator.releasing import release
+from aggregator.views import View, Views
+from federation.grids.asking import Asking, require_quorum
 from federation.grids.codec import bytes_per_party
 from federation.ledger import Budget, Ledger
-from federation.messages import IndividualQuestion, Question, Training
+from federation.messages import IndividualQuestion, Question
 from federation.registry import protocol
 
 app = ServerApp()
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """One release to come: the view it is learned behind, what was asked for it and where the answers are."""
+
+    epsilon: float
+    view: View
+    question: Question
+    collector: Any
 
 
 @app.main()
@@ -34,45 +46,74 @@ def main(grid: Grid, context: Context) -> None:
     """Run the plan named by the run configuration. Raises `FederationError`s meant for the user."""
     plan = WorldPlan.load(Path(str(context.run_config["plan"])))
     started = time.perf_counter()
-    table: PublicTable = plan.public.call()
-    feature_map = fit(plan.features, table.rows, table.text_columns)
-    public = PublicRows(feature_map, feature_map.transform(table.rows))
-    training = Training(feature_map, len(plan.classes), plan.classifier, plan.split)
+    views, inquiry = Views(plan), Inquiry()
     protocols = {variant.name: protocol(variant.kind)(**variant.options) for variant in plan.variants}
-    asked: dict[Any, tuple[Question, Collector]] = {}
-    for chosen in protocols.values():
-        ask = type(chosen).question  # variants whose protocols ask with the same function share the answers
-        if ask not in asked:
-            question = ask(public, training)
-            asked[ask] = (question, chosen.collector(public, question, plan.parties))
-    scores = None
-    if plan.individual:
-        baseline = IndividualQuestion(training, plan.individual)
-        scores = IndividualScores(baseline, plan.parties)
-        asked[IndividualQuestion] = (baseline, scores)
-    causes = Asking(plan.parties_per_node, plan.timeout, plan.simulation).ask(grid, list(asked.values()))
-    for _, collector in asked.values():
+    planned = {name: _plan_releases(plan, chosen, views, inquiry) for name, chosen in protocols.items()}
+    scores = _ask_for_scores(plan, views, inquiry)
+    causes = Asking(plan.parties_per_node, plan.timeout, plan.simulation).ask(grid, inquiry.questions())
+    for collector in inquiry.collectors():
         expected = min(plan.parties, plan.individual) if collector is scores else plan.parties
         require_quorum(collector.answered, expected, plan.quorum, causes)
     collected = time.perf_counter()
-    costs: dict[str, int] = {}
     ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
-    for name, chosen in protocols.items():
-        question, collector = asked[type(chosen).question]
-        prepared = chosen.prepare(collector)
-        costs[name] = bytes_per_party(question.fields())
-        releases = release(plan, name, chosen.noise, prepared, ledger)
-        epsilons, weights = stacked(releases)
-        guarantees = tuple(one.guarantee.to_dict() for one in releases)
-        columns, text = tuple(table.columns), tuple(table.text_columns)
-        models = ReleasedModels(name, plan.classes, columns, text, feature_map, epsilons, weights, guarantees)
-        models.save(Path(plan.directory) / f"{name}.npz")
+    for variant in plan.variants:
+        _release(plan, variant, protocols[variant.name], planned[variant.name], views, ledger)
     summary: dict[str, Any] = {
         "ledger": ledger.to_dict(plan.delta),
-        "bytes_per_party": costs,
+        "bytes_per_party": {name: _costs(releases) for name, releases in planned.items()},
         "individual": None if scores is None else scores.means(),
-        "answered": min((collector.answered for _, collector in asked.values()), default=0),
+        "answered": min((collector.answered for collector in inquiry.collectors()), default=0),
         "failures": causes,
         "seconds": {"collect": collected - started, "release": time.perf_counter() - collected},
     }
     (Path(plan.directory) / "world.json").write_text(json.dumps(summary, indent=1))
+
+
+def _plan_releases(plan: WorldPlan, chosen: Any, views: Views, inquiry: Inquiry) -> list[_Planned]:
+    """One release per epsilon, a single one without noise; those behind one view share what is asked for them."""
+    planned: list[_Planned] = []
+    shared: dict[int, tuple[Question, Any]] = {}
+    for epsilon in plan.epsilons if chosen.noise != "off" else (float("inf"),):
+        view = views.at(chosen.noise, epsilon)
+        if id(view) not in shared:
+            question = chosen.question(view.public, view.training)
+            collector = chosen.collector(view.public, question, plan.parties)
+            shared[id(view)] = (question, inquiry.add(question, view.training, collector))
+        planned.append(_Planned(epsilon, view, *shared[id(view)]))
+    return planned
+
+
+def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> IndividualScores | None:
+    """Ask for the baseline of parties on their own, behind the map of a release without noise."""
+    if not plan.individual:
+        return None
+    training = views.at("off", float("inf")).training
+    question = IndividualQuestion(training, plan.individual)
+    return inquiry.add(question, training, IndividualScores(question, plan.parties))
+
+
+def _release(
+    plan: WorldPlan, variant: VariantPlan, chosen: Any, planned: list[_Planned], views: Views, ledger: Ledger
+) -> None:
+    """Learn and release one variant, and write its models."""
+    prepared: dict[int, Any] = {}
+    releases = []
+    for task in planned:
+        if id(task.view) not in prepared:
+            prepared[id(task.view)] = chosen.prepare(task.collector)
+        releases.append(release(plan, variant.name, chosen.noise, task.epsilon, prepared[id(task.view)], ledger))
+    ReleasedModels(
+        variant.name,
+        plan.classes,
+        tuple(views.table.columns),
+        tuple(views.table.text_columns),
+        np.array([task.epsilon for task in planned]),
+        tuple(one.weights for one in releases),
+        tuple(task.view.public.feature_map for task in planned),
+        tuple(one.guarantee.to_dict() for one in releases),
+    ).save(Path(plan.directory) / f"{variant.name}.npz")
+
+
+def _costs(planned: list[_Planned]) -> list[int]:
+    """Bytes that one party sends for each release."""
+    return [bytes_per_party(task.question.fields()) for task in planned]

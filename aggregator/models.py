@@ -1,7 +1,8 @@
 """Released models on disk: one npz per variant and world, readable with numpy alone.
 
-Arrays: `weights` (E, draws, C, d), `epsilon` (E,), the feature map's arrays as `map.*`, and `description`, one JSON
-text with the variant, class names, columns, feature map steps and one guarantee per epsilon.
+Arrays: `epsilon` (E,), for each release e = 0..E-1 `weights_e` (draws, C, d) and `map` (E,), the number m of its
+feature map, whose arrays are named `map_m.*`; and `description`, one JSON text with the variant, class names, columns,
+the steps of every feature map and one guarantee per release.
 """
 
 from __future__ import annotations
@@ -14,40 +15,53 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from federation.digest import digest
 from federation.errors import InputError
 from federation.features import FeatureMap
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasedModels:
-    """Every release of one variant in one world. `guarantees` has one plain dict per epsilon."""
+    """Every release of one variant in one world.
+
+    `epsilons` (E,), infinite without a guarantee; per release the weights (draws, C, d) of its draws, the feature map
+    that they apply to and its guarantee as a plain dict.
+    """
 
     variant: str
     classes: tuple[str, ...]
     columns: tuple[str, ...]
     text_columns: tuple[int, ...]
-    feature_map: FeatureMap
     epsilons: np.ndarray
-    weights: np.ndarray
+    weights: tuple[np.ndarray, ...]
+    feature_maps: tuple[FeatureMap, ...]
     guarantees: tuple[dict[str, Any], ...]
 
     def scores(self, rows: np.ndarray, epsilon_index: int, draw: int) -> np.ndarray:
         """Class scores (n, C) of raw rows (n, columns) by one release."""
-        return self.feature_map.transform(rows) @ self.weights[epsilon_index, draw].T
+        return self.feature_maps[epsilon_index].transform(rows) @ self.weights[epsilon_index][draw].T
 
     def save(self, path: Path) -> None:
-        """Write the npz."""
-        steps, arrays = self.feature_map.to_arrays()
+        """Write the npz; equal feature maps are kept once."""
+        described = [feature_map.to_arrays() for feature_map in self.feature_maps]
+        names = [digest(*description) for description in described]
+        kept = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        distinct = {kept[name]: description for name, description in zip(names, described, strict=True)}
         description = {
             "variant": self.variant,
             "classes": list(self.classes),
             "columns": list(self.columns),
             "text_columns": list(self.text_columns),
-            "feature_map": steps,
+            "feature_maps": [steps for steps, _ in distinct.values()],
             "guarantees": list(self.guarantees),
         }
-        contents: dict[str, Any] = {f"map.{name}": array for name, array in arrays.items()}
-        contents.update(weights=self.weights, epsilon=self.epsilons, description=np.array(json.dumps(description)))
+        contents: dict[str, Any] = {
+            f"map_{number}.{name}": array for number, (_, arrays) in distinct.items() for name, array in arrays.items()
+        }
+        contents.update({f"weights_{number}": weights for number, weights in enumerate(self.weights)})
+        contents["map"] = np.array([kept[name] for name in names], dtype=np.int64)
+        contents["epsilon"] = self.epsilons
+        contents["description"] = np.array(json.dumps(description))
         with path.open("wb") as file:
             np.savez(file, **contents)
 
@@ -57,16 +71,24 @@ class ReleasedModels:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 description = json.loads(str(stored["description"]))
-                arrays = {name[4:]: stored[name] for name in stored.files if name.startswith("map.")}
+                maps = [
+                    FeatureMap.from_arrays(steps, _named(stored, f"map_{number}."))
+                    for number, steps in enumerate(description["feature_maps"])
+                ]
                 return cls(
                     description["variant"],
                     tuple(description["classes"]),
                     tuple(description["columns"]),
                     tuple(description["text_columns"]),
-                    FeatureMap.from_arrays(description["feature_map"], arrays),
                     stored["epsilon"],
-                    stored["weights"],
+                    tuple(stored[f"weights_{number}"] for number in range(len(stored["epsilon"]))),
+                    tuple(maps[number] for number in stored["map"]),
                     tuple(description["guarantees"]),
                 )
-        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, BadZipFile) as error:
             raise InputError(f"{path} is not a released model: {error}") from error
+
+
+def _named(stored: Any, prefix: str) -> dict[str, np.ndarray]:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {name[len(prefix) :]: stored[name] for name in stored.files if name.startswith(prefix)}

@@ -11,12 +11,10 @@ from federation.messages import Training, VotesQuestion
 class VoteProtocol:
     """Base of the vote protocols: one question per world, counted in one tally."""
 
-    @staticmethod
-    def question(public: PublicRows, training: Training) -> VotesQuestion:
+    def question(self, public: PublicRows, training: Training) -> VotesQuestion:
         """Ask each party to label the auxiliary rows."""
         return VotesQuestion(training, public.rows)
 
-    @staticmethod
-    def collector(public: PublicRows, question: VotesQuestion, parties: int) -> Ensemble:
+    def collector(self, public: PublicRows, question: VotesQuestion, parties: int) -> Ensemble:
         """Where the answers go; what `prepare` is called with."""
         return Ensemble(public, VoteTally(question, parties))

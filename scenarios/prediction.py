@@ -54,7 +54,7 @@ def predict(
     models = ReleasedModels.load(source)
     known = [float(value) for value in models.epsilons]
     index = known.index(max(known)) if epsilon is None else _index(known, epsilon, source)
-    draws = models.weights.shape[1]
+    draws = len(models.weights[index])
     if not 0 <= draw < draws:
         raise InputError(f"--draw must be from 0 to {draws - 1} for {source}, got {draw}")
     rows = read_rows(file, models.columns, models.text_columns)

@@ -19,6 +19,7 @@ from scenarios.problems import MANY, ONE, rule
 
 _BARE_STAGES = ("scale", "standardise", "constant", "unit_norm", "max_norm")
 _SIZED_STAGES = ("pca", "whiten")
+AUTO = {"whiten": "auto"}
 
 
 def _form(value: Any) -> str:
@@ -88,15 +89,17 @@ def _test_share(value: Any) -> str | int | float:
     return value
 
 
-def _stage(value: Any) -> str | dict[str, int]:
+def _stage(value: Any) -> str | dict[str, Any]:
     if isinstance(value, str) and value in _BARE_STAGES:
         return value
     if isinstance(value, dict) and len(value) == 1:
         ((name, size),) = value.items()
+        if value == AUTO:
+            return value
         if name in _SIZED_STAGES and isinstance(size, int) and not isinstance(size, bool) and size >= 1:
             return value
     sized = ", ".join(f"{{{name}: DIMENSIONS}}" for name in _SIZED_STAGES)
-    raise rule(f"must be one of {', '.join(_BARE_STAGES)}, {sized}")
+    raise rule(f"must be one of {', '.join(_BARE_STAGES)}, {sized}, {{whiten: auto}}")
 
 
 def _partition(value: Any) -> str | dict[str, Any]:
@@ -124,16 +127,12 @@ _SHARE_SCHEMA: list[dict[str, Any]] = [
     {"type": "integer", "minimum": 1},
     {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
 ]
+_SIZE_SCHEMA = {"type": "integer", "minimum": 1}
 _STAGE_SCHEMA: list[dict[str, Any]] = [
     {"enum": list(_BARE_STAGES)},
     *(
-        {
-            "type": "object",
-            "properties": {name: {"type": "integer", "minimum": 1}},
-            "required": [name],
-            "additionalProperties": False,
-        }
-        for name in _SIZED_STAGES
+        {"type": "object", "properties": {name: size}, "required": [name], "additionalProperties": False}
+        for name, size in (*((name, _SIZE_SCHEMA) for name in _SIZED_STAGES), ("whiten", {"const": AUTO["whiten"]}))
     ),
 ]
 _PARTITION_SCHEMA: list[dict[str, Any]] = [
@@ -152,7 +151,7 @@ TestShare = Annotated[
     PlainValidator(_test_share),
     WithJsonSchema({"anyOf": [{"const": "official"}, *_SHARE_SCHEMA]}),
 ]
-Stage = Annotated[str | Mapping[str, int], PlainValidator(_stage), WithJsonSchema({"anyOf": _STAGE_SCHEMA})]
+Stage = Annotated[str | Mapping[str, Any], PlainValidator(_stage), WithJsonSchema({"anyOf": _STAGE_SCHEMA})]
 Partition = Annotated[str | dict[str, Any], PlainValidator(_partition), WithJsonSchema({"anyOf": _PARTITION_SCHEMA})]
 ClassName = Annotated[str, PlainValidator(_class_name), WithJsonSchema({"type": ["string", "integer"], "minLength": 1})]
 

@@ -14,7 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from aggregator.models import ReleasedModels
 from aggregator.plan import VariantPlan, WorldPlan
-from federation.features import FeatureMap, fit
+from aggregator.views import fitted
+from federation.digest import digest as digest_of
+from federation.features import FeatureMap
 from federation.grids.launch import run_server_app
 from federation.grids.nodes import cohort_size, simulated_nodes
 from federation.grids.queue import QueueGrid
@@ -82,16 +84,29 @@ class World:
 
     @cached_property
     def feature_map(self) -> FeatureMap:
-        """The public map, as the aggregator fits it."""
-        table = self.split.table
-        return fit(self.scenario.data.features, table.rows(self.split.cut.auxiliary), table.text)
+        """The public map of the baselines: what the aggregator fits for a release without noise."""
+        return fitted(
+            self.scenario.data.features,
+            self.spec.reference("public_rows").call(),
+            noise="off",
+            classes=len(self.split.table.classes),
+            parties=self.split.cut.parties,
+            epsilon=np.inf,
+            delta=self.scenario.privacy.delta,
+        )
 
     @cached_property
-    def test(self) -> TestRows:
-        """Labelled test rows behind the map."""
-        table, indices = self.split.table, self.split.cut.test
-        rows = self.feature_map.transform(table.rows(indices))
-        return TestRows.of(rows, table.labels[indices], len(table.classes))
+    def _tests(self) -> dict[str, TestRows]:
+        return {}
+
+    def test(self, feature_map: FeatureMap) -> TestRows:
+        """Labelled test rows behind a map; each map is applied once."""
+        name = digest_of(*feature_map.to_arrays())
+        if name not in self._tests:
+            table, indices = self.split.table, self.split.cut.test
+            rows = feature_map.transform(table.rows(indices))
+            self._tests[name] = TestRows.of(rows, table.labels[indices], len(table.classes))
+        return self._tests[name]
 
     def plan(self, per_node: int) -> WorldPlan:
         """What the aggregator is asked to do, with `per_node` parties behind each node."""
@@ -154,16 +169,16 @@ class World:
             yield from ({**base, **_NOBODY, "metric": metric, "value": value} for metric, value in metrics.items())
             return
         models = ReleasedModels.load(self.directory / f"{variant.name}.npz")
-        epsilons, draws = models.weights.shape[:2]
-        scores = score(self.test, models.weights.reshape(epsilons * draws, *models.weights.shape[2:]))
-        for number, guarantee in enumerate(models.guarantees):
+        costs = summary["bytes_per_party"][variant.name]
+        for guarantee, weights, feature_map, cost in zip(
+            models.guarantees, models.weights, models.feature_maps, costs, strict=True
+        ):
             known = _NOBODY if guarantee.get("non_private") else guarantee
             protected = {name: known[name] for name in ("epsilon", "delta", "unit")}
-            for draw in range(draws):
+            scores = score(self.test(feature_map), weights)
+            for draw in range(len(weights)):
                 for metric, values in scores.items():
-                    value = float(values[number * draws + draw])
-                    yield {**base, **protected, "noise": draw, "metric": metric, "value": value}
-            cost = summary["bytes_per_party"][variant.name]
+                    yield {**base, **protected, "noise": draw, "metric": metric, "value": float(values[draw])}
             yield {**base, **protected, "noise": 0, "metric": "bytes_per_party", "value": cost}
 
     def _pooled(self) -> dict[str, float]:
@@ -172,5 +187,6 @@ class World:
         rows = self.feature_map.transform(table.rows(held))
         random = generator(self.scenario.seed, "pooled", trial=self.spec.split)
         predict = fit_classifier(rows, table.labels[held], self.scenario.parties.classifier, random)
-        metrics = hit_metrics(self.test, (predict(self.test.rows) == self.test.labels)[:, None])
+        test = self.test(self.feature_map)
+        metrics = hit_metrics(test, (predict(test.rows) == test.labels)[:, None])
         return {metric: float(values[0]) for metric, values in metrics.items()}

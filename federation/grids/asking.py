@@ -20,7 +20,11 @@ _LONGEST_CAUSE = 200
 
 
 class Collector(Protocol):
-    """Where the answers to one question go."""
+    """Where the answers to one question go.
+
+    Collectors of one type that have equal `recipe`s (empty where there is no such attribute) make the same of the
+    same answers; an aggregator keeps one of them.
+    """
 
     @property
     def answered(self) -> int:
@@ -45,8 +49,8 @@ class Asking:
     timeout: float | None
     verbose: bool
 
-    def ask(self, grid: Grid, asked: Sequence[tuple[Question, Collector]]) -> dict[str, int]:
-        """Ask every question at every node; returns how many parties or nodes failed, by cause.
+    def ask(self, grid: Grid, asked: Sequence[tuple[Question, Sequence[Collector]]]) -> dict[str, int]:
+        """Ask every question at every node, for all its collectors; returns how many parties or nodes failed, by cause.
 
         A node that errs or answers out of form costs its own parties only; whether enough parties answered is for
         `require_quorum` to say. Raises `QuorumError` at the time limit.
@@ -74,8 +78,8 @@ class Asking:
                 time.sleep(_PAUSE)
         return dict(causes)
 
-    def _take(self, reply: Message, node: int, question: Question, collector: Collector) -> list[str]:
-        """Hand a reply to its collector; returns the causes of what failed."""
+    def _take(self, reply: Message, node: int, question: Question, collectors: Sequence[Collector]) -> list[str]:
+        """Hand a reply to the question's collectors; returns the causes of what failed."""
         if reply.has_error():
             return [f"node failed: {reply.error.reason}"]
         try:
@@ -84,7 +88,9 @@ class Asking:
             served = range(first, first + self.parties_per_node)
             if not all(int(party) in served for party in submission.parties.ravel()):
                 raise InputError("a node answered for parties that it does not serve")
-            refused = collector.add(submission)
+            refused: dict[int, str] = {}
+            for collector in collectors:
+                refused.update(collector.add(submission))
         except Exception as error:  # whatever a hostile node sends, it must not end the run
             return [f"answer refused: {error if isinstance(error, InputError) else type(error).__name__}"]
         failures = (reason for party, reason in submission.failures.items() if party in served)

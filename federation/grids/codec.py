@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
+from federation.digest import digest
 from federation.errors import InputError
 from federation.features import FeatureMap
 from federation.grids.packing import pack, packed_length, unpack
@@ -78,6 +79,14 @@ def encode_question(question: Question) -> RecordDict:
     arrays: dict[str, np.ndarray] = {}
     _flatten(question, "", settings, arrays)
     return _records(settings, arrays)
+
+
+def question_digest(question: Question) -> str:
+    """Equal for questions of one kind that ask the same."""
+    settings: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
+    _flatten(question, "", settings, arrays)
+    return digest(f"{question.kind}|{json.dumps(settings, sort_keys=True)}", arrays)
 
 
 def decode_question(records: RecordDict, question_type: type[Q]) -> Q:

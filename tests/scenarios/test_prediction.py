@@ -40,8 +40,9 @@ def store(directory, rng, name="soft_vote", splits=(0, 1), draws=4, non_private=
     (directory / "models" / name).mkdir(parents=True)
     for split in splits:
         weights = rng.normal(size=(len(epsilons), draws, 3, feature_map.dimension))
+        maps = (feature_map,) * len(epsilons)
         ReleasedModels(
-            name.split("/")[0], ("a", 'b"', "c,d"), COLUMNS, (1,), feature_map, np.array(epsilons), weights,
+            name.split("/")[0], ("a", 'b"', "c,d"), COLUMNS, (1,), np.array(epsilons), tuple(weights), maps,
             tuple(g.to_dict() for g in promised),
         ).save(directory / "models" / name / f"split-{split}.npz")  # fmt: skip
 
@@ -59,9 +60,9 @@ def by_hand(path, cells, epsilon, draw):
     """Everything from the file's arrays by the documented steps: indicators, affine, constant, unit norm, argmax."""
     with np.load(path) as stored:
         known = json.loads(str(stored["description"]))
-        steps = json.loads(known["feature_map"])["steps"]
+        steps = json.loads(known["feature_maps"][0])["steps"]
         arrays = {name: stored[name] for name in stored.files}
-    array = {(step["kind"], field): arrays.get(f"map.{name}") for step in steps for field, name in step.items()}
+    array = {(step["kind"], field): arrays.get(f"map_0.{name}") for step in steps for field, name in step.items()}
     assert [step["kind"] for step in steps] == ["one_hot", "affine", "append", "unit_norm"]
     labels = []
     for height, colour, weight in cells:
@@ -71,7 +72,7 @@ def by_hand(path, cells, epsilon, draw):
         x = np.append(x, 1.0)
         x /= np.linalg.norm(x)
         index = list(arrays["epsilon"]).index(epsilon)
-        scores = [float(np.dot(row, x)) for row in arrays["weights"][index, draw]]
+        scores = [float(np.dot(row, x)) for row in arrays[f"weights_{index}"][draw]]
         labels.append(known["classes"][scores.index(max(scores))])
     return tuple(labels)
 

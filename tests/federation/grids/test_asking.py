@@ -81,7 +81,7 @@ def rambling(question, parties):
 
 def gathered(question, replies, timeout=None, verbose=True):
     tally = VoteTally(question, 2 * len(replies))
-    causes = Asking(2, timeout, verbose).ask(ScriptedGrid(question, replies), [(question, tally)])
+    causes = Asking(2, timeout, verbose).ask(ScriptedGrid(question, replies), [(question, [tally])])
     return tally, causes
 
 

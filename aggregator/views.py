@@ -1,0 +1,82 @@
+"""Views of the public rows: the feature maps of one world, and how parties train behind each of them.
+
+A world has one view unless its features say `{whiten: auto}`: then the noise and epsilon of a release choose how many
+dimensions it can afford, and parties train once behind every map that is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aggregator.dimensions import affordable
+from aggregator.plan import PublicTable, WorldPlan
+from aggregator.public import PublicRows
+from federation.digest import digest
+from federation.features import FeatureMap, fit
+from federation.messages import Training
+
+AUTO = {"whiten": "auto"}
+
+Stages = Sequence[str | Mapping[str, Any]]
+
+
+def fitted(
+    features: Stages, table: PublicTable, *, noise: str, classes: int, parties: int, epsilon: float, delta: float
+) -> FeatureMap:
+    """The feature map of a release, fitted on the public rows, its automatic dimensions chosen by public numbers.
+
+    `noise` is "pure", "gaussian" or "off"; without noise (and for baselines) it has as many dimensions as are ever
+    chosen. Raises `InputError` as `federation.features.fit`.
+    """
+    rows = len(table.rows)
+    chosen = [
+        {"whiten": affordable(noise, classes=classes, parties=parties, rows=rows, epsilon=epsilon, delta=delta)}
+        if stage == AUTO
+        else stage
+        for stage in features
+    ]
+    return fit(chosen, table.rows, table.text_columns)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The public rows behind one feature map, and how parties are told to train behind it."""
+
+    public: PublicRows
+    training: Training
+
+
+class Views:
+    """The views of one world, each fitted when it is first asked for; equal maps are one view."""
+
+    def __init__(self, plan: WorldPlan) -> None:
+        self._plan = plan
+        self.table: PublicTable = plan.public.call()
+        self._fitted: dict[tuple[str, float], View] = {}
+        self._known: dict[str, View] = {}
+
+    def at(self, noise: str, epsilon: float) -> View:
+        """The view of a release with this noise and epsilon."""
+        key = (noise, epsilon) if AUTO in self._plan.features else ("any", 0.0)
+        if key not in self._fitted:
+            self._fitted[key] = self._fit(noise, epsilon)
+        return self._fitted[key]
+
+    def _fit(self, noise: str, epsilon: float) -> View:
+        plan, classes = self._plan, len(self._plan.classes)
+        feature_map = fitted(
+            plan.features,
+            self.table,
+            noise=noise,
+            classes=classes,
+            parties=plan.parties,
+            epsilon=epsilon,
+            delta=plan.delta,
+        )
+        name = digest(*feature_map.to_arrays())
+        if name not in self._known:
+            public = PublicRows(feature_map, feature_map.transform(self.table.rows))
+            self._known[name] = View(public, Training(feature_map, classes, plan.classifier, plan.split))
+        return self._known[name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from federation.errors import InputError
@@ -20,3 +22,11 @@ def contrasts(classes: int) -> np.ndarray:
     basis = np.where(np.arange(classes)[:, None] < j, -1.0, 0.0)
     basis[j, j - 1] = j
     return basis / np.sqrt(j * (j + 1.0))
+
+
+def contrast_rounding(classes: int) -> float:
+    """Relative error of B'v in double precision, v in R^C: |fl(B'v) - B'v| <= `contrast_rounding` |v|.
+
+    Entries of B err by at most 4 u and sums of C products by (C + 2) u, u = 2^-53, in each of C-1 coordinates.
+    """
+    return (classes + 8) * math.sqrt(classes) * 2.0**-53

@@ -1,35 +1,54 @@
-"""The Flower ClientApp: one handler per question that this installation can answer.
+"""The Flower ClientApp: one handler per question that this installation can answer, and one for the roll call.
 
 What a node serves stands in its own configuration (`parties.holdings.Cohort`), never in a message.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
-from flwr.app import Context, Message
+from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from federation.grids.codec import decode_question, encode_submission
+from federation.grids.nodes import node_config
+from federation.grids.replies import failed
+from federation.grids.stock import ROLL_CALL, present
 from federation.messages import check_submission
 from federation.registry import questions
 from parties.holdings import Cohort
 
 app = ClientApp()
+_log = logging.getLogger(__name__)
 
 
 def _handler(answer: Callable[[Cohort, Any], Any]) -> Callable[[Message, Context], Message]:
     question_type = get_type_hints(answer)["question"]
 
-    def handle(message: Message, context: Context) -> Message:
+    def respond(cohort: Cohort, message: Message) -> RecordDict:
         question = decode_question(message.content, question_type)
-        submission = answer(Cohort.from_config(context.node_config), question)
+        submission = answer(cohort, question)
         check_submission(question, submission)  # a fault of ours is found here, not at the aggregator
-        return Message(encode_submission(submission, question.fields()), reply_to=message)
+        if replacement := getattr(cohort.provider, "sent", None):
+            submission = replacement(question, submission)
+        return encode_submission(submission, question.fields())
+
+    def handle(message: Message, context: Context) -> Message:
+        try:
+            cohort = Cohort.from_config(node_config(context))
+        except Exception as error:
+            return failed(message, error)
+        try:
+            return Message(respond(cohort, message), reply_to=message)
+        except Exception as error:  # its text may quote what a party holds, so only a simulation's node tells it
+            _log.debug("a node could not answer", exc_info=True)
+            return failed(message, error, told=cohort.seed is not None)
 
     return handle
 
 
+app.query(ROLL_CALL)(present)
 for _name, _entry in questions().items():
     app.query(_name)(_handler(_entry.load()))

@@ -36,8 +36,19 @@ class Holdings:
         return f"Holdings(party={self.party}, rows={self.rows.shape})"
 
 
+class DroppedOut(Exception):
+    """Raised by a simulation's provider for a party that does not answer in this world."""
+
+    def __str__(self) -> str:
+        return "dropped out"
+
+
 class Provider(Protocol):
-    """Where a node finds its parties' rows; named in the node's own configuration, never in a message."""
+    """Where a node finds its parties' rows; named in the node's own configuration, never in a message.
+
+    A simulation's provider may also have `sent(question, submission) -> Submission`: what hostile parties send in
+    place of their honest answers.
+    """
 
     def holdings(self, party: int) -> Holdings:
         """The rows of one party."""

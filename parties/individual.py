@@ -8,10 +8,11 @@ import numpy as np
 
 from federation.errors import InputError
 from federation.messages import IndividualQuestion, Submission, Training
-from parties.classifiers import Predict
+from parties.groups import Group, asked
 from parties.holdings import Cohort
-from parties.isolation import Failure, isolated
 from parties.training import trained, world_key
+
+_BLOCK = 1 << 22  # votes at a time; a group of one party, whose classifier may be slow to start, gets all rows at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,13 +23,26 @@ class Evaluation:
     labels: np.ndarray
     ends: np.ndarray
 
-    def scores(self, predict: Predict) -> tuple[float, float]:
-        """Accuracy, and mean recall of the classes that occur."""
-        hit = predict(self.rows) == self.labels
-        starts = [0, *self.ends[:-1]]
+    def scores(self, group: Group) -> np.ndarray:
+        """Accuracy, and mean recall of the classes that occur, of each party: (P, 2)."""
+        hits = self._hits(group)
         sizes = np.diff(self.ends, prepend=0)
-        hits = np.array([np.count_nonzero(hit[a:b]) for a, b in zip(starts, self.ends, strict=True)])
-        return hits.sum() / len(hit), (hits[sizes > 0] / sizes[sizes > 0]).mean()
+        occurring = np.flatnonzero(sizes)
+        # One class after another: a fixed order of addition, whatever the number of parties.
+        recall = sum((hits[:, c] / sizes[c] for c in occurring), start=np.zeros(len(hits))) / len(occurring)
+        return np.stack([hits.sum(axis=1) / len(self.labels), recall], axis=1)
+
+    def _hits(self, group: Group) -> np.ndarray:
+        """Right votes of each party by class, (P, C)."""
+        hits = np.zeros((len(group.parties), len(self.ends)), dtype=np.int64)
+        step = len(self.rows) if len(group.parties) == 1 else max(1, _BLOCK // len(group.parties))
+        for start in range(0, len(self.rows), step):
+            hit = group.votes(self.rows[start : start + step]) == self.labels[start : start + step]
+            starts = np.clip([0, *self.ends[:-1]], start, start + hit.shape[1]) - start
+            ends = np.clip(self.ends, start, start + hit.shape[1]) - start
+            for label in np.flatnonzero(ends > starts):
+                hits[:, label] += [np.count_nonzero(one) for one in hit[:, starts[label] : ends[label]]]
+        return hits
 
 
 _latest: dict[str, Evaluation] = {}  # of one world: its cohorts share the evaluation rows
@@ -43,8 +57,9 @@ def _evaluation(cohort: Cohort, training: Training) -> Evaluation:
         rows, labels = training.feature_map.transform(found[0]), found[1]
         order = np.argsort(labels, kind="stable")
         ends = np.cumsum(np.bincount(labels, minlength=training.classes))
+        smallest = np.min_scalar_type(training.classes - 1)
         _latest.clear()
-        _latest[key] = Evaluation(rows[order], labels[order], ends)
+        _latest[key] = Evaluation(rows[order], labels[order].astype(smallest), ends)
     return _latest[key]
 
 
@@ -58,15 +73,10 @@ def answer(cohort: Cohort, question: IndividualQuestion) -> Submission:
         return Submission(question.kind, np.empty(0, np.int64), {name: np.empty(0) for name in names})
     evaluation = _evaluation(cohort, question.training)
     outcome = trained(cohort, question.training)
-    failures = dict(outcome.failures)
-    scores: dict[int, tuple[float, float]] = {}
-    for party, predict in outcome.classifiers.items():
-        if party < question.first:
-            scored = isolated(cohort, party, lambda predict=predict: evaluation.scores(predict))  # type: ignore[misc]
-            if isinstance(scored, Failure):
-                failures[party] = scored.reason
-            else:
-                scores[party] = scored
-    columns = np.array(list(scores.values())).reshape(len(scores), len(names)).T
-    parties = np.array(list(scores), dtype=np.int64)
-    return Submission(question.kind, parties, dict(zip(names, columns.copy(), strict=True)), None, failures)
+    groups = [group for group in outcome.groups if (group.parties < question.first).any()]
+    scored, failures = asked(cohort, groups, evaluation.scores)
+    parties = np.concatenate([np.empty(0, np.int64), *(group.parties for group, _ in scored)])
+    scores = np.concatenate([np.empty((0, len(names))), *(found for _, found in scored)])
+    asked_for = parties < question.first
+    columns = {name: scores[asked_for, i] for i, name in enumerate(names)}
+    return Submission(question.kind, parties[asked_for], columns, None, outcome.failures | failures)

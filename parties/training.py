@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from federation.messages import Training
 from federation.randomness import generator
-from parties.classifiers import Predict, fit
+from parties import linear
+from parties.classifiers import DEFAULT_REGULARISATION, LOGISTIC, MIXTURE, drawn_member
+from parties.estimators import EstimatorGroup, fit_estimator
+from parties.groups import ConstantGroup, Group
 from parties.holdings import Cohort
 from parties.isolation import Failure, isolated
+from parties.loading import Loaded, load
 
 
 @dataclass(frozen=True)
 class Trained:
-    """The classifiers of a cohort by party id, and why the other parties have none."""
+    """The classifiers of a cohort in groups of parties, and why the remaining parties have none."""
 
-    classifiers: dict[int, Predict]
+    groups: tuple[Group, ...]
     failures: dict[int, str]
 
 
 # The latest cohort only: a grid puts all questions of a world to one cohort in a row.
 _latest: dict[str, Trained] = {}
-
-
-def _train(cohort: Cohort, training: Training, party: int) -> Predict:
-    holdings = cohort.provider.holdings(party)
-    rows = training.feature_map.transform(holdings.rows)
-    random = generator(cohort.seed, "training", party, training.trial)
-    return fit(rows, holdings.labels, training.classifier, random)
 
 
 def world_key(cohort: Cohort, training: Training) -> str:
@@ -40,17 +41,60 @@ def world_key(cohort: Cohort, training: Training) -> str:
 
 
 def trained(cohort: Cohort, training: Training) -> Trained:
-    """Train every party of the cohort, or return what the last question of this world trained."""
+    """Train every party of the cohort, or return what the last question of this world trained.
+
+    What goes wrong at a party costs no other; a party's classifier is the same bits whoever is trained with it.
+    """
     key = f"{cohort.first}+{cohort.count}|{world_key(cohort, training)}"
     if key not in _latest:
-        classifiers: dict[int, Predict] = {}
-        failures: dict[int, str] = {}
-        for party in cohort.parties:
-            outcome = isolated(cohort, party, lambda party=party: _train(cohort, training, party))  # type: ignore[misc]
-            if isinstance(outcome, Failure):
-                failures[party] = outcome.reason
-            else:
-                classifiers[party] = outcome
+        loaded, failures = load(cohort, training)
+        groups: list[Group] = []
+        for classifier, part in _by_member(cohort, training, loaded):
+            found, failed = _train(cohort, training, classifier, part)
+            groups += found
+            failures |= failed
         _latest.clear()
-        _latest[key] = Trained(classifiers, failures)
+        _latest[key] = Trained(tuple(groups), failures)
     return _latest[key]
+
+
+def _by_member(cohort: Cohort, training: Training, loaded: Loaded) -> list[tuple[Mapping[str, Any], Loaded]]:
+    """The parties that train each classifier: all of them one, or each a member of a mixture."""
+    classifier = training.classifier
+    if classifier["name"] != MIXTURE:
+        return [(classifier, loaded)]
+    # Public keys, also where no seed is set: a party must not change its member between two questions.
+    seed = cohort.seed or 0
+    drawn = np.array(
+        [
+            drawn_member(classifier, generator(seed, "mixture", party, training.trial))
+            for party in loaded.parties.tolist()
+        ]
+    )
+    members = classifier["parameters"]["members"]
+    return [(member, loaded.part(drawn == index)) for index, member in enumerate(members) if (drawn == index).any()]
+
+
+def _train(
+    cohort: Cohort, training: Training, classifier: Mapping[str, Any], loaded: Loaded
+) -> tuple[list[Group], dict[int, str]]:
+    if classifier["name"] == LOGISTIC:
+        regularisation = classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION)
+        return linear.train(cohort, loaded, training.classes, regularisation)
+    groups: list[Group] = []
+    failures: dict[int, str] = {}
+    for party, (rows, labels) in zip(loaded.parties.tolist(), loaded.each(), strict=True):
+
+        def fit(party: int = party, rows: np.ndarray = rows, labels: np.ndarray = labels) -> Group:
+            ids = np.array([party], dtype=np.int64)
+            if (labels == labels[0]).all():
+                return ConstantGroup(ids, labels[:1], training.classes)
+            random = generator(cohort.seed, "training", party, training.trial)
+            return EstimatorGroup(ids, fit_estimator(rows, labels, classifier, random), training.classes)
+
+        outcome = isolated(cohort, party, fit)
+        if isinstance(outcome, Failure):
+            failures[party] = outcome.reason
+        else:
+            groups.append(outcome)
+    return groups, failures

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+
+_BLOCK = 1 << 17  # entries at a time, so that what lies between two steps stays in cache
 
 
 def bits_per_entry(levels: int) -> int:
@@ -12,18 +16,27 @@ def bits_per_entry(levels: int) -> int:
 
 
 def pack(values: np.ndarray, levels: int) -> np.ndarray:
-    """(P, N) integers below `levels` -> (P, ceil(N * bits / 8)) bytes; more than 256 levels stay as they are."""
+    """(P, N) integers below `levels` -> (P, ceil(N * bits / 8)) bytes; more than 256 levels stay as they are.
+
+    One bit: the first entry is the highest bit of the first byte. Two and four: it is in the lowest bits.
+    """
     bits = bits_per_entry(levels)
     if bits >= 8:
         return values
     if bits == 1:
         return np.packbits(values, axis=1)
     per_byte = 8 // bits
-    padded = np.pad(values, ((0, 0), (0, -values.shape[1] % per_byte)))
-    grouped = padded.reshape(len(values), padded.shape[1] // per_byte, per_byte)
-    packed = np.zeros(grouped.shape[:2], dtype=np.uint8)
-    for slot in range(per_byte):
-        packed |= grouped[:, :, slot] << np.uint8(bits * slot)
+    packed = np.empty((len(values), packed_length(levels, values.shape[1])), dtype=np.uint8)
+    for some in _blocks(*values.shape):
+        block = values[some]
+        if missing := -values.shape[1] % per_byte:
+            block = np.pad(block, ((0, 0), (0, missing)))
+        # The entries of one byte as one word, v0 + v1 2^8 + ...: shifts bring them together in its lowest byte.
+        words = np.ascontiguousarray(block, dtype=np.uint8).view(f"<u{per_byte}")
+        together = words | words >> (8 - bits)
+        for slot in range(2, per_byte):
+            together |= words >> slot * (8 - bits)
+        packed[some] = together  # the cast keeps the lowest byte
     return packed
 
 
@@ -34,11 +47,24 @@ def unpack(packed: np.ndarray, levels: int, length: int) -> np.ndarray:
         return packed
     if bits == 1:
         return np.unpackbits(packed, axis=1, count=length)
-    slots = [(packed >> np.uint8(bits * slot)) & np.uint8(2**bits - 1) for slot in range(8 // bits)]
-    return np.stack(slots, axis=2).reshape(len(packed), packed.shape[1] * len(slots))[:, :length]
+    per_byte = 8 // bits
+    spread = np.empty(packed.shape, dtype=f"<u{per_byte}")
+    entries = sum((2**bits - 1) << 8 * slot for slot in range(per_byte))
+    for some in _blocks(*packed.shape):
+        words = packed[some].astype(spread.dtype)
+        apart = words | words << (8 - bits)
+        for slot in range(2, per_byte):
+            apart |= words << slot * (8 - bits)
+        np.bitwise_and(apart, entries, out=spread[some])
+    return spread.view(np.uint8)[:, :length]
 
 
 def packed_length(levels: int, length: int) -> int:
     """Entries along the second axis of `pack`'s result."""
     bits = bits_per_entry(levels)
     return length if bits >= 8 else -(-length * bits // 8)
+
+
+def _blocks(parties: int, length: int) -> Iterator[slice]:
+    step = max(1, _BLOCK // max(1, length))
+    return (slice(first, first + step) for first in range(0, parties, step))

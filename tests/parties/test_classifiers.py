@@ -4,7 +4,7 @@ from sklearn.linear_model import LogisticRegression
 from synthetic import draw
 
 from federation.errors import InputError
-from parties.classifiers import check_classifier, fit, scikit_learn_classifiers
+from parties.classifiers import check_classifier, drawn_member, fit
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 0.05}}
 
@@ -33,12 +33,24 @@ def test_a_party_with_one_class_votes_for_it(rng, name):
     assert (votes == 2).all()
 
 
-def test_equal_generators_give_equal_forests():
-    rows, labels = draw(1, 40)
-    forest = {"name": "RandomForestClassifier", "parameters": {"n_estimators": 3}}
-    votes = [fit(rows, labels, forest, np.random.default_rng(key))(draw(2, 200)[0]) for key in (4, 4, 5)]
-    np.testing.assert_array_equal(votes[0], votes[1])
-    assert (votes[0] != votes[2]).any()
+def test_the_members_of_a_pooled_mixture_vote_with_their_weights(rng):
+    rows, labels = draw(1, 60)
+    fresh = draw(2, 300)[0]
+    members = [LOGISTIC, {"name": "GaussianNB", "parameters": {}}, {"name": "DummyClassifier", "parameters": {}}]
+    alone = [fit(rows, labels, member, rng)(fresh) for member in members]
+
+    def mixed(*weights):
+        parameters = {"members": members, "weights": list(weights)}
+        return fit(rows, labels, {"name": "mixture", "parameters": parameters}, rng)(fresh)
+
+    for index, weights in enumerate([(5, 2, 2), (2, 5, 2), (2, 2, 5)]):
+        np.testing.assert_array_equal(mixed(*weights), alone[index])
+    agree, differ = alone[0] == alone[1], alone[0] != alone[1]
+    assert differ.any()
+    np.testing.assert_array_equal(mixed(2, 2, 3)[agree], alone[0][agree])
+    tied = mixed(1, 1, 1e-9)[differ & (alone[2] != alone[0]) & (alone[2] != alone[1])]
+    expected = np.minimum(alone[0], alone[1])[differ & (alone[2] != alone[0]) & (alone[2] != alone[1])]
+    np.testing.assert_array_equal(tied, expected)
 
 
 def test_ties_go_to_the_smallest_seen_class(rng):
@@ -70,5 +82,39 @@ def test_wrong_classifiers_are_refused_with_the_nearest_name(classifier, words):
         check_classifier(classifier)
 
 
-def test_all_of_scikit_learn_is_offered():
-    assert {"RandomForestClassifier", "SVC", "KNeighborsClassifier"} <= set(scikit_learn_classifiers())
+def mixture(**parameters):
+    return {"name": "mixture", "parameters": parameters}
+
+
+@pytest.mark.parametrize(
+    ("classifier", "words"),
+    [
+        (mixture(), "list of members"),
+        (mixture(members=[], weights=[]), "at least one"),
+        (mixture(members=[LOGISTIC], weights=[1, 2]), "as many positive weights"),
+        (mixture(members=[LOGISTIC], weights=[0]), "as many positive weights"),
+        (mixture(members=[LOGISTIC], weights=[True]), "as many positive weights"),
+        (mixture(members=[LOGISTIC, LOGISTIC], weights=[1, float("nan")]), "as many positive weights"),
+        (mixture(members=[LOGISTIC], weights=[1], shares=[1]), "no parameter 'shares'"),
+        (mixture(members=[mixture(members=[LOGISTIC], weights=[1])], weights=[1]), "cannot be a mixture"),
+        (mixture(members=[{"name": "GausianNB", "parameters": {}}], weights=[1]), "GaussianNB"),
+        (mixture(members=[{"name": "logistic", "parameters": {"C": 1}}], weights=[1]), "regularisation"),
+        ({"name": "mixtur", "parameters": {}}, "mixture"),
+    ],
+)
+def test_wrong_mixtures_are_refused(classifier, words):
+    with pytest.raises(InputError, match=words):
+        check_classifier(classifier)
+
+
+def test_weights_of_a_mixture_need_not_add_up_to_one():
+    check_classifier(mixture(members=[LOGISTIC, {"name": "GaussianNB", "parameters": {}}], weights=[3, 0.5]))
+
+
+@pytest.mark.parametrize(("number", "member"), [(0.0, 0), (0.2, 0), (0.26, 1), (0.74, 1), (0.76, 2), (1 - 2**-53, 2)])
+def test_a_member_is_drawn_in_proportion_to_its_weight(number, member):
+    class Fixed:
+        def random(self):
+            return number
+
+    assert drawn_member(mixture(members=[LOGISTIC] * 3, weights=[1, 2, 1]), Fixed()) == member

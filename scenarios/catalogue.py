@@ -14,12 +14,13 @@ import numpy as np
 from federation.errors import InputError, nearest_name
 from scenarios.archives import Archive
 from scenarios.files import SUFFIXES, official_split, read_table
+from scenarios.gaussians import gaussians
 from scenarios.tables import Table
 
 
 @dataclass(frozen=True)
 class Bundled:
-    """A data set that comes with scikit-learn."""
+    """A data set that needs no file: it is generated or comes with scikit-learn."""
 
     description: str
     read: Callable[[], Table]
@@ -52,7 +53,7 @@ def load(
     classes: Sequence[str] | None = None,
     group: str | None = None,
 ) -> Table:
-    """The table of a catalogue name, or of one's own csv or npz file (`scenarios.files.read_table`).
+    """The table of a catalogue name, or of one's own csv, npz or Parquet file (`scenarios.files.read_table`).
 
     Files are looked for in `data_dir`, else in the folder that FEDERATION_DATA names; one's own file also at
     its path. `label` and `group` name columns of one's own file; `classes` declares the class names in order.
@@ -231,6 +232,7 @@ _KDD99 = Filed(
 _CATALOGUE: dict[str, Bundled | Filed] = {
     "digits": Bundled("handwritten digits of 8 x 8 pixels, 10 classes: 1797 rows, 64 columns", _digits),
     "breast_cancer": Bundled("tumours, malignant or benign: 569 rows, 30 columns", _breast_cancer),
+    "gaussians": Bundled("three generated classes, at best .866 accurate: 600000 rows, 10 columns", gaussians),
     "har": _HAR,
     "kdd99": _KDD99,
 }

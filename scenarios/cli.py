@@ -32,6 +32,7 @@ class Engine(StrEnum):
 
     INLINE = "inline"
     RAY = "ray"
+    FLOWER = "flower"
 
 
 def _print_version(wanted: bool) -> None:
@@ -107,7 +108,7 @@ def report(
 @app.command()
 def predict(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Run directory.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="New rows: csv or npz.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New rows: csv, npz or Parquet.")],
     variant: Annotated[str, typer.Option("--variant", metavar="NAME", help="Whose model.")],
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="Which release; default: the largest.")] = None,
     split: Annotated[int, typer.Option("--split", min=0, help="Which split.")] = 0,

@@ -1,4 +1,4 @@
-"""One's own data: a CSV file with a header, or an npz file with the arrays X and y."""
+"""One's own data: a CSV or Parquet file with named columns, or an npz file with the arrays X and y."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from federation.errors import InputError
 from scenarios.archives import Archive
+from scenarios.parquet import ParquetSheet, read_parquet
 from scenarios.sheets import Sheet, is_missing, read_sheet
 from scenarios.tables import Table, cut, encode_labels, listed
 
-SUFFIXES = (".csv", ".npz")
+SUFFIXES = (".csv", ".npz", ".parquet")
 _MOST_CLASSES = 1000
 # Labels with more values than this and than a third of the rows are measurements or identifiers.
 _CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
@@ -21,10 +22,11 @@ _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
 
 
 def read_table(path: Path, label: str | None, group: str | None = None, classes: Sequence[str] | None = None) -> Table:
-    """The labelled rows of a CSV or npz file.
+    """The labelled rows of a CSV, npz or Parquet file.
 
     CSV: `label` names the column of the class names; all other columns but `group` are features, as numbers
-    or, when fewer than nine in ten of a column's cells are numbers, as texts. npz: X (n, d) and y (n,), or
+    or, when fewer than nine in ten of a column's cells are numbers, as texts. Parquet: the same, with numbers and
+    texts by the types of the columns (`scenarios.parquet`). npz: X (n, d) and y (n,), or
     X_train, X_test, y_train and y_test for an official split; `label` names another array than y, `group` an
     array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present.
 
@@ -32,7 +34,7 @@ def read_table(path: Path, label: str | None, group: str | None = None, classes:
     that are nearly all different, labels outside the declared `classes` and, unless these are declared, labels
     of one class or with more values than 20 and than a third of the rows.
     """
-    table = _from_npz(path, label, group) if _suffix(path) == ".npz" else _from_csv(path, label, group)
+    table = _from_npz(path, label, group) if _suffix(path) == ".npz" else _from_sheet(_sheet(path), label, group)
     if classes is not None:
         return table.with_classes(classes)
     if len(table.classes) > max(_CLASSES_OF_A_SMALL_FILE, len(table) * _SHARE_OF_CLASSES):
@@ -51,7 +53,7 @@ def read_table(path: Path, label: str | None, group: str | None = None, classes:
 def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> np.ndarray:
     """Unlabelled rows (n, d) with the raw columns of a model, of which those numbered in `text` are texts.
 
-    CSV: columns are found by name, others are ignored. npz: the array X, with d columns in the same order.
+    CSV and Parquet: columns are found by name, others are ignored. npz: the array X, with d columns in the same order.
     Raises `InputError` for missing columns and unreadable values.
     """
     if _suffix(path) == ".npz":
@@ -59,7 +61,7 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> n
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
         return rows
-    return _features(read_sheet(path), columns, text)
+    return _features(_sheet(path), columns, text)
 
 
 def _suffix(path: Path) -> str:
@@ -73,8 +75,12 @@ def _suffix(path: Path) -> str:
     return path.suffix.lower()
 
 
-def _from_csv(path: Path, label: str | None, group: str | None) -> Table:
-    sheet = read_sheet(path)
+def _sheet(path: Path) -> Sheet | ParquetSheet:
+    return read_parquet(path) if path.suffix.lower() == ".parquet" else read_sheet(path)
+
+
+def _from_sheet(sheet: Sheet | ParquetSheet, label: str | None, group: str | None) -> Table:
+    path = sheet.path
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
     labels = _complete(sheet, label)
@@ -89,27 +95,27 @@ def _from_csv(path: Path, label: str | None, group: str | None) -> Table:
     return Table(path.name, columns, classes, codes, (_features(sheet, columns, text),), text, groups)
 
 
-def _require_categories(sheet: Sheet, name: str) -> None:
+def _require_categories(sheet: Sheet | ParquetSheet, name: str) -> None:
     """Refuse a column of texts that are nearly all different: misread numbers, or identifiers."""
-    texts = list(dict.fromkeys(cell.strip() for cell in sheet.column(name) if not is_missing(cell)))
-    if len(texts) > max(_TEXTS_OF_A_SMALL_FILE, len(sheet.lines) * _SHARE_OF_TEXTS):
+    cells = sheet.texts(name).tolist()
+    texts = [cell for cell in dict.fromkeys(cells) if not is_missing(cell)]
+    if len(texts) > max(_TEXTS_OF_A_SMALL_FILE, len(cells) * _SHARE_OF_TEXTS):
         raise InputError(
-            f"{sheet.path}: column '{name}' holds {len(texts)} different texts in {len(sheet.lines)} rows, such as "
+            f"{sheet.path}: column '{name}' holds {len(texts)} different texts in {len(cells)} rows, such as "
             f"'{cut(texts[0])}'; write numbers with a point and no signs, or remove the column"
         )
 
 
-def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int]) -> np.ndarray:
+def _features(sheet: Sheet | ParquetSheet, columns: Sequence[str], text: Sequence[int]) -> np.ndarray:
     return np.column_stack([sheet.codes(c) if i in text else sheet.numbers(c) for i, c in enumerate(columns)])
 
 
-def _complete(sheet: Sheet, name: str) -> np.ndarray:
+def _complete(sheet: Sheet | ParquetSheet, name: str) -> np.ndarray:
     """A column of texts without a gap."""
     texts = sheet.texts(name)
     row = _first_missing(texts)
     if row is not None:
-        line = sheet.lines[row]
-        raise InputError(f"{sheet.path}:{line}: column '{name}' is missing; correct it or remove the row")
+        raise InputError(f"{sheet.place(row)}: column '{name}' is missing; correct it or remove the row")
     return texts
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from federation.errors import InputError, nearest_name
 from federation.randomness import generator
+from scenarios.skew import LEAST, MOST, SKEWS, dealt_by_class, is_skew, quantities
 from scenarios.tables import Table
 
 
@@ -49,20 +51,23 @@ def cut(
     test: str | int | float,
     parties: int | None,
     rows: int | None,
-    partition: str | Mapping[str, str],
+    partition: str | Mapping[str, Any],
     seed: int | None,
     split: int = 0,
 ) -> Cut:
     """Cut `table` into test, auxiliary and private rows, and deal the private ones to parties.
 
     `test` is "official", a count or a fraction of all rows; `auxiliary` a count or a fraction of the rows
-    that are left (a count is an integer, a fraction lies between 0 and 1). `partition` is "iid" (shuffled;
-    each of the `parties` gets `rows`, or all rows are dealt out as evenly as can be) or {"by": group} (one
-    party per group, in sorted order; `parties` of them if given, drawn at random; at most `rows` each).
+    that are left (a count is an integer, a fraction lies between 0 and 1). `partition` is
+    - "iid": shuffled; each of the `parties` gets `rows`, or all rows are dealt out as evenly as can be;
+    - {"dirichlet": alpha}: sizes as of "iid", classes by proportions of each party's own (`skew.dealt_by_class`);
+    - {"quantity": sigma}: shuffled; log-normal sizes from one row (`skew.quantities`), `rows` of them on average;
+    - {"by": group}: one party per group, in sorted order; `parties` of them if given, drawn at random; at most
+      `rows` each.
 
     Every draw depends on `seed` and `split` only: changing the parties moves no test or auxiliary row, and
-    with `rows` given party k's rows are the same however many parties there are. Raises `InputError` when the
-    rows do not suffice, a party would be empty, or a name is unknown.
+    with `rows` given party k's rows are the same however many parties there are (but with "quantity"). Raises
+    `InputError` when the rows do not suffice, a party would be empty, or a name is unknown.
     """
     for name, value in (("parties.count", parties), ("parties.rows", rows)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
@@ -71,17 +76,37 @@ def cut(
     shuffled = generator(seed, "auxiliary", trial=split).permutation(train)
     count = _size("data.auxiliary", auxiliary, len(train))
     public, private = shuffled[:count], shuffled[count:]
-    if partition == "iid":
-        offsets = _iid_offsets(parties, rows, len(private), f"{count} auxiliary and {len(tested)} test rows")
-        return Cut(public, tested, private[: offsets[-1]], offsets)
-    if isinstance(partition, Mapping) and list(partition) == ["by"]:
-        labels = _group(table, partition["by"])
+    kind, value = _form(partition)
+    if kind == "by":
+        labels = _group(table, value)
         # An official split may keep whole groups for testing: those are no parties.
         present = np.unique(labels[train] if test == "official" else labels)
-        chosen = _chosen_groups(present, parties, partition["by"], seed, split)
-        order, offsets = _grouped(private, labels, chosen, rows, partition["by"])
+        chosen = _chosen_groups(present, parties, value, seed, split)
+        order, offsets = _grouped(private, labels, chosen, rows, value)
         return Cut(public, tested, order, offsets, tuple(str(name) for name in chosen))
-    raise InputError(f"parties.partition must be iid or {{by: COLUMN}}, got {partition!r}")
+    offsets = _even_offsets(kind, parties, rows, len(private), f"{count} auxiliary and {len(tested)} test rows")
+    if kind == "quantity":
+        sizes = quantities(int(offsets[-1]), len(offsets) - 1, value, seed, split)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+    elif kind == "dirichlet":
+        held = table.labels[private]
+        private = private[dealt_by_class(held, np.diff(offsets), value, seed, split, shuffle=rows is None)]
+    return Cut(public, tested, private[: offsets[-1]], offsets)
+
+
+def _form(partition: str | Mapping[str, Any]) -> tuple[str, Any]:
+    """The kind of a partition, and the value that it is given."""
+    if partition == "iid":
+        return "iid", None
+    if isinstance(partition, Mapping) and len(partition) == 1:
+        ((kind, value),) = partition.items()
+        if kind == "by" or (kind in SKEWS and is_skew(value)):
+            return kind, value
+    skews = ", ".join(f"{{{kind}: NUMBER}}" for kind in SKEWS)
+    raise InputError(
+        f"parties.partition must be iid, {{by: COLUMN}}, {skews} with a number from {LEAST:g} to {MOST:g}, "
+        f"got {partition!r}"
+    )
 
 
 def _test_rows(table: Table, test: str | int | float, seed: int | None, split: int) -> tuple[np.ndarray, np.ndarray]:
@@ -108,9 +133,9 @@ def _size(name: str, value: object, available: int) -> int:
     return count
 
 
-def _iid_offsets(parties: int | None, rows: int | None, available: int, taken: str) -> np.ndarray:
+def _even_offsets(kind: str, parties: int | None, rows: int | None, available: int, taken: str) -> np.ndarray:
     if parties is None:
-        raise InputError("parties.count is needed for the iid partition: give the number of parties")
+        raise InputError(f"parties.count is needed for the {kind} partition: give the number of parties")
     needed = parties * (rows or 1)
     if needed > available:
         each = f" x parties.rows {rows}" if rows else " with at least one row each"

@@ -8,7 +8,7 @@ import json
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
@@ -23,6 +23,12 @@ from scenarios.yaml_rules import KeyPath
 
 BASELINES = ("pooled", "individual")
 _LISTS = (list, tuple, set, frozenset)
+_EXAMPLES: dict[Any, list[Any]] = {
+    type(None): [None],
+    bool: [False, True],
+    int: [1, 2, 10, 100],
+    float: [0.01, 0.1, 0.5, 1.0, 2.0],
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,19 @@ class Protocol:
         """As in a scenario file."""
         lists = {name: list(values) for name, values in self.sweeps.items()}
         return {"kind": self.kind, **self.options, **lists}
+
+    def shown(self) -> dict[str, Any]:
+        """As `to_plain`, without the options that do not apply; `parse` of it is this entry."""
+        known = _options(self.kind)
+        hidden = [
+            name
+            for name, value in self.options.items()
+            if name not in self.sweeps
+            and name in known.defaults
+            and value == known.defaults[name]
+            and not any(known.applies(name, options) for options, _ in self.choices())
+        ]
+        return {name: value for name, value in self.to_plain().items() if name not in hidden}
 
     @classmethod
     def parse(cls, entry: Any) -> Protocol:
@@ -96,6 +115,16 @@ def is_default(kind: str, options: Mapping[str, Any]) -> bool:
     return dict(options) == _options(kind).defaults
 
 
+def default_kind(protocols: Iterable[Protocol]) -> str | None:
+    """The kind whose defaults a user gets without choosing: the first that is no baseline."""
+    return next((protocol.kind for protocol in protocols if protocol.kind not in BASELINES), None)
+
+
+def why_default(kind: str) -> str:
+    """Why a kind's defaults are what they are, in a line or two: its class may say so as `why_default`."""
+    return str(getattr(_options(kind).type, "why_default", ""))
+
+
 def _options(kind: str) -> _Options:
     return _known_options(kind, None if kind in BASELINES else registry.protocol(kind))
 
@@ -136,6 +165,13 @@ class _Options:
         """The texts that a literal option allows, null aside; none for other options."""
         return [word for word in _literals(self.types[name]) if isinstance(word, str)]
 
+    def applies(self, name: str, options: Mapping[str, Any]) -> bool:
+        """Whether an option makes a difference beside the others: the class refuses every other value if not."""
+        others = _examples(self.types[name])
+        return others is None or any(
+            self._refusal({**options, name: other}) is None for other in others if other != options[name]
+        )
+
     def parse(self, given: Mapping[str, Any]) -> Protocol:
         errors: list[tuple[KeyPath, Any, Any]] = []
         options, sweeps = dict(self.defaults), {}
@@ -175,14 +211,17 @@ class _Options:
         """Build each variant, for the checks that a class makes of its options together."""
         if self.type is None:
             return
-        texts: dict[str, None] = {}
-        for options, _ in protocol.choices():
-            try:
-                self.type(**options)
-            except (FederationError, ValueError, TypeError) as error:
-                texts[str(error)] = None
-        if texts:
-            refuse([((), refusal(text), None) for text in texts])
+        texts = dict.fromkeys(self._refusal(options) for options, _ in protocol.choices())
+        if any(texts):
+            refuse([((), refusal(text), None) for text in texts if text])
+
+    def _refusal(self, options: Mapping[str, Any]) -> str | None:
+        """What the class says against options together, None when it takes them."""
+        try:
+            self.type(**options)
+        except (FederationError, ValueError, TypeError) as error:
+            return str(error)
+        return None
 
     def json_schema(self) -> dict[str, Any]:
         properties: dict[str, Any] = {"kind": {"const": self.kind}}
@@ -201,6 +240,18 @@ def _literals(hint: Any) -> tuple[Any, ...]:
     if typing.get_origin(hint) is Literal:
         return typing.get_args(hint)
     return tuple(word for arg in _union(hint) for word in _literals(arg))
+
+
+def _examples(hint: Any) -> list[Any] | None:
+    """Values that an option of a type may have, some of many; None for types of which none are known."""
+    if typing.get_origin(hint) is Literal:
+        return list(typing.get_args(hint))
+    if typing.get_origin(hint) is typing.Annotated:
+        return _examples(typing.get_args(hint)[0])
+    if parts := _union(hint):
+        known = [_examples(part) for part in parts]
+        return None if None in known else [value for values in known if values for value in values]
+    return _EXAMPLES.get(hint)
 
 
 def _holds_list(hint: Any) -> bool:

@@ -21,6 +21,7 @@ _METRICS = ("accuracy", "balanced_accuracy", "auc")
 _BYTES = "bytes_per_party"
 _UNITS = {
     "party": "one party, with everything it holds",
+    "party_and_auxiliary_row": "one party, with everything it holds, and one auxiliary row, together",
     "row": "one row of one party",
     "label": "the label of one row",
 }

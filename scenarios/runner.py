@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from federation.grids.launch import open_grid
+from federation.grids.simulation import SimulationGrid
 from federation.guarantee import Adjacency, Guarantee, Unit
 from federation.ledger import Budget
 from scenarios.catalogue import digest
@@ -32,11 +33,12 @@ _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-l
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its directory, its measured values and what it cost."""
+    """A finished run: its directory, its measured values, what it cost, and failed parties of all worlds by cause."""
 
     directory: Path
     rows: list[Row]
     costs: Costs
+    failures: dict[str, int]
 
     @property
     def results(self) -> Any:
@@ -106,11 +108,13 @@ def run(
     resume: bool = False,
     keep_models: bool = False,
     progress: Progress | None = None,
+    grid: SimulationGrid | None = None,
 ) -> Run:
     """Run a scenario: a file, a library name, a dict of the same shape, or a resolved `Scenario`.
 
     `overrides` are KEY=VALUE texts as for `--set`. Writes the artefacts to `out` (default runs/NAME) and keeps
-    finished worlds whatever happens later; `resume` goes on with them. Raises `FederationError`s: `InputError`
+    finished worlds whatever happens later; `resume` goes on with them. `grid` is one that is open already and stays so;
+    None opens the one of `engine.kind`. Raises `FederationError`s: `InputError`
     for a scenario or data that cannot be used, `BudgetExceededError`, `QuorumError`.
     """
     resolved = scenario if isinstance(scenario, Scenario) else resolve(scenario, overrides)
@@ -132,7 +136,7 @@ def run(
     watcher.begin(len(todo), len(todo) - len(unfinished))
     status = "failed"
     try:
-        _run_cells(resolved, unfinished, directory, folder, keep_models, watcher, costs)
+        _run_cells(resolved, unfinished, directory, folder, keep_models, watcher, costs, grid)
         status = "done"
     except KeyboardInterrupt:
         status = "interrupted"
@@ -141,8 +145,8 @@ def run(
         if directory.fresh and not any(directory.finished(cell.name) for cell in todo):
             directory.discard()  # nothing to keep, and nothing in the way of the next attempt
         else:
-            rows = _write(resolved, todo, directory, status, started, costs)
-    return Run(directory.path, rows, costs)
+            rows, failures = _write(resolved, todo, directory, status, started, costs)
+    return Run(directory.path, rows, costs, failures)
 
 
 def _complete(cell: Cell, directory: RunDirectory, keep_models: bool) -> bool:
@@ -160,14 +164,18 @@ def _run_cells(
     keep_models: bool,
     watcher: Progress,
     costs: Costs,
+    grid: SimulationGrid | None,
 ) -> None:
     if not unfinished:
         return
     with ExitStack() as stack:
-        with costs.phase("start"):
+        if grid is None:
             engine = scenario.engine
-            grid = open_grid(engine.kind, workers=engine.workers, address=engine.address, on_reply=watcher.answers)
-        stack.callback(grid.close)
+            with costs.phase("start"):
+                grid = open_grid(
+                    engine.kind, workers=engine.workers, address=engine.ray.address, on_reply=watcher.answers
+                )
+            stack.callback(grid.close)
         for cell in unfinished:
             watcher.world(cell.label)
             world = world_of(cell, directory.scratch(cell.name), data_dir)
@@ -197,8 +205,8 @@ def _write(
     status: str,
     started: datetime,
     costs: Costs,
-) -> list[Row]:
-    """All artefacts of the worlds finished so far."""
+) -> tuple[list[Row], dict[str, int]]:
+    """All artefacts of the worlds finished so far; returns the rows, and failed parties by cause."""
     listed = variants(scenario)
     done = [cell for cell in todo if directory.finished(cell.name)]
     swept = {cell.name: {key: str(value) for key, value in cell.setting.swept.items()} for cell in done}
@@ -236,7 +244,7 @@ def _write(
     if rows:
         with costs.phase("report"):
             _draw(scenario, directory, rows)
-    return rows
+    return rows, dict(failures)
 
 
 def _draw(scenario: Scenario, directory: RunDirectory, rows: list[Row]) -> None:

@@ -13,10 +13,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from federation.errors import InputError, nearest_name
 from scenarios.classifier import Classifier, swept_regularisations
 from scenarios.classifier import parse as parse_classifier
+from scenarios.conduct import Kind
 from scenarios.loader import load
+from scenarios.partition_entry import BY, Partition, partition_kind, swept_skew
 from scenarios.problems import problems, refusal, refuse, rule, shown
-from scenarios.protocol_options import Protocol, variant_name
-from scenarios.values import AutoCount, ClassName, OneOrMore, Partition, Share, Stage, Sweep, TestShare
+from scenarios.protocol_options import Protocol, default_kind, is_default, variant_name, why_default
+from scenarios.values import AutoCount, ClassName, OneOrMore, Share, Stage, Sweep, TestShare
 from scenarios.yaml_rules import KeyPath, dump
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -75,7 +77,7 @@ class Data(Section):
     """Which rows there are, and which of them are public or held out."""
 
     source: Annotated[_Text, AfterValidator(_source), Sweep()] = Field(
-        description="A data set by name (federation list shows them), or a csv or npz file."
+        description="A data set by name (federation list shows them), or a csv, npz or Parquet file."
     )
     label: Annotated[_Text | None, Sweep()] = Field(
         default=None, description="Column of the class names, for own files."
@@ -98,10 +100,24 @@ class Data(Section):
 
     @model_validator(mode="after")
     def _label_of_own_file(self) -> Data:
-        if None in _values(self.label) and any(s.lower().endswith(".csv") for s in _values(self.source)):
-            text = "missing; a csv file needs the name of the column of the class names"
+        named = (".csv", ".parquet")
+        if None in _values(self.label) and any(s.lower().endswith(named) for s in _values(self.source)):
+            text = "missing; a csv or Parquet file needs the name of the column of the class names"
             refuse([(("label",), refusal(text), None)])
         return self
+
+
+class Hostile(Section):
+    """Parties that try to spoil the outcome; a simulation of what the guarantee does not promise."""
+
+    fraction: Annotated[float, Field(ge=0, le=1), Sweep()] = Field(
+        description="Share of the parties, rounded to a whole number of them; the seed decides which."
+    )
+    kind: Annotated[Kind, Sweep()] = Field(
+        default="flip",
+        description="flip (each label becomes the next class), random (labels drawn at random), target (every label "
+        "is the first class), malformed (answers that no honest party can give) or oversized (the largest allowed).",
+    )
 
 
 class Parties(Section):
@@ -115,24 +131,49 @@ class Parties(Section):
     )
     partition: Annotated[Partition, Sweep()] = Field(
         default="iid",
-        description="How rows are dealt: iid, or {by: COLUMN} for one party per value of a column.",
+        description="How rows are dealt: iid, {dirichlet: ALPHA} (the smaller, the fewer classes a party sees), "
+        "{quantity: SIGMA} (log-normal sizes) or {by: COLUMN} (one party per value of a column).",
     )
     classifier: Annotated[Classifier, Sweep()] = Field(
         default_factory=lambda: parse_classifier("logistic"),
-        description="What each party trains: logistic, or a scikit-learn classifier with its parameters.",
+        description="What each party trains: logistic, a scikit-learn classifier with its parameters, or one drawn "
+        "from {mixture: [logistic, {GaussianNB: {}, weight: 2}]}; pooled trains the one of greatest weight.",
     )
     quorum: Annotated[float, Field(gt=0, le=1), Sweep()] = Field(
         default=0.5, description="Least fraction of the parties that must answer; public."
     )
+    dropout: Annotated[float, Field(ge=0, lt=1), Sweep()] = Field(
+        default=0.0, description="Probability that a party does not answer; it counts as the uniform vote."
+    )
+    hostile: Hostile | None = Field(
+        default=None,
+        description="Parties that attack, as in {fraction: 0.1, kind: flip}, by flip or random or target labels or "
+        "malformed or oversized answers; null means none, and the baseline pooled has none.",
+    )
 
     @model_validator(mode="after")
-    def _count_of_iid(self) -> Parties:
-        if None in _values(self.count) and "iid" in _values(self.partition):
-            refuse([(("count",), refusal("missing; the iid partition needs the number of parties"), None)])
+    def _count_unless_grouped(self) -> Parties:
+        dealt = [kind for kind in map(partition_kind, _values(self.partition)) if kind != BY]
+        if None in _values(self.count) and dealt:
+            refuse([(("count",), refusal(f"missing; the {dealt[0]} partition needs the number of parties"), None)])
         classifiers = _values(self.classifier)
         if len(classifiers) > 1 and any(map(swept_regularisations, classifiers)):
             text = "in a list of classifiers each regularisation must be one number"
             refuse([(("classifier",), refusal(text), None)])
+        partitions = _values(self.partition)
+        if len(partitions) > 1 and any(map(swept_skew, partitions)):
+            refuse([(("partition",), refusal("in a list of partitions each must have one number"), None)])
+        return self
+
+    @model_validator(mode="after")
+    def _quorum_in_reach(self) -> Parties:
+        dropout, quorum = max(_values(self.dropout)), max(_values(self.quorum))
+        if 1 - dropout < quorum:
+            text = (
+                f"{dropout:g} leaves {1 - dropout:g} of the parties to answer on average, but parties.quorum is "
+                f"{quorum:g}; lower one of them"
+            )
+            refuse([(("dropout",), refusal(text), None)])
         return self
 
 
@@ -166,23 +207,32 @@ class Trials(Section):
     noise: _Count = Field(default=5, description="Independent noise draws of each release.")
 
 
+class RayCluster(Section):
+    """Which Ray the engine ray uses."""
+
+    address: _Text | None = Field(
+        default=None, description="An existing cluster, HOST:PORT or auto; null starts Ray on this machine."
+    )
+
+
 class Engine(Section):
     """Where it runs; nothing here changes a result, though a timeout may end a run without one."""
 
-    kind: Literal["inline", "ray"] = Field(
-        default="inline", description="inline (this process) or ray (worker processes)."
+    kind: Literal["inline", "ray", "flower"] = Field(
+        default="inline",
+        description="inline (this process), ray (worker processes) or flower (Flower's own simulation).",
     )
     parties_per_node: AutoCount = Field(default=None, description="Parties that one message serves, or auto.")
-    workers: AutoCount = Field(default=None, description="Worker processes of ray; auto is one per core.")
+    workers: AutoCount = Field(default=None, description="Worker processes of ray and flower; auto is one per core.")
     timeout: _Positive | None = Field(
         default=None, description="Seconds of waiting for answers that end a run; null waits."
     )
-    address: _Text | None = Field(default=None, description="An existing Ray cluster (ray only).")
+    ray: RayCluster = RayCluster()
 
     @model_validator(mode="after")
     def _address_of_ray(self) -> Engine:
-        if self.address is not None and self.kind != "ray":
-            refuse([(("address",), refusal("is for kind: ray; remove it or change kind"), None)])
+        if self.ray.address is not None and self.kind != "ray":
+            refuse([(("ray", "address"), refusal("is for kind: ray; remove it or change kind"), None)])
         return self
 
 
@@ -238,7 +288,8 @@ def _dotted(path: KeyPath) -> str:
 def to_yaml(scenario: Scenario) -> str:
     """The scenario as a file that `resolve` reads back, with every default and a comment on every key."""
     head = f"# Scenario '{scenario.name}' with every default written out. Lists of scalars are swept.\n"
-    return head + "".join(_commented(Scenario, scenario.to_plain(), ""))
+    plain = scenario.to_plain() | {"protocols": scenario.protocols}
+    return head + "".join(_commented(Scenario, plain, ""))
 
 
 def _commented(section: type[BaseModel], plain: Mapping[str, Any], indent: str) -> Iterator[str]:
@@ -251,9 +302,19 @@ def _commented(section: type[BaseModel], plain: Mapping[str, Any], indent: str) 
             yield from _commented(inner, value, indent + "  ")
         elif key == "protocols":
             yield f"{indent}{key}:\n"
-            yield from (f"{indent}  - {dump(entry, flow=True)}" for entry in value)
+            yield from _entries(value, indent + "  ")
         else:
             yield f"{indent}{key}: {dump(value, flow=True)}"
+
+
+def _entries(protocols: Iterable[Protocol], indent: str) -> Iterator[str]:
+    """Protocols with the options that apply; the one with the default variant says why it is the default."""
+    listed = list(protocols)
+    kind = default_kind(listed)
+    for protocol in listed:
+        if protocol.kind == kind and any(is_default(kind, options) for options, _ in protocol.choices()):
+            yield from (f"{indent}# {line}\n" for line in why_default(kind).splitlines())
+        yield f"{indent}- {dump(protocol.shown(), flow=True)}"
 
 
 def swept_keys(section: type[Section]) -> list[str]:

@@ -34,6 +34,10 @@ class Sheet:
         """The first columns by name, for messages."""
         return listed([*map(cut, self.header)], _COLUMNS_SHOWN)
 
+    def place(self, row: int) -> str:
+        """Where a row is, for messages."""
+        return f"{self.path}:{self.lines[row]}"
+
     def column(self, name: str) -> Sequence[str]:
         """The cells of a column. Raises `InputError` with the nearest name when there is none."""
         if name not in self.header:
@@ -56,13 +60,13 @@ class Sheet:
         cells = self.column(name)
         values = _floats(cells)
         if values is None or not np.isfinite(values).all():
-            line, cell = next(
-                (line, cell)
-                for line, cell in zip(self.lines, cells, strict=True)
+            row, cell = next(
+                (row, cell)
+                for row, cell in enumerate(cells)
                 if (value := _floats([cell])) is None or not np.isfinite(value).all()
             )
             problem = "is missing" if is_missing(cell) else f"is {cut(cell)!r}, not a finite number"
-            raise InputError(f"{self.path}:{line}: column '{name}' {problem}; correct it or remove the row")
+            raise InputError(f"{self.place(row)}: column '{name}' {problem}; correct it or remove the row")
         return values
 
     def texts(self, name: str) -> np.ndarray:

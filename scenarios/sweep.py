@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scenarios import partition_entry
 from scenarios.classifier import LOGISTIC, REGULARISATION, label, swept_regularisations
-from scenarios.protocol_options import BASELINES, Protocol, is_default, variant_name
-from scenarios.schema import Scenario, swept_keys
+from scenarios.protocol_options import BASELINES, Protocol, default_kind, is_default, variant_name
+from scenarios.schema import Scenario, Section, swept_keys
 
 
 @dataclass(frozen=True)
@@ -39,26 +40,24 @@ class Variant:
 
 @dataclass(frozen=True)
 class _Axis:
-    """A swept key of `data` or `parties`: where it is, and (value, table cell) of each point."""
+    """A swept value of `data` or `parties`: its column, the keys that lead to it, and its values."""
 
     column: str
-    section: str
-    key: str
-    points: tuple[tuple[Any, Any], ...]
+    path: tuple[str, ...]
+    values: tuple[Any, ...]
 
 
 def expand(scenario: Scenario) -> list[WorldSetting]:
     """Every combination of the values that `data` and `parties` sweep; the last key changes fastest."""
     axes = list(_axes(scenario))
     settings = []
-    for points in itertools.product(*(axis.points for axis in axes)):
+    for values in itertools.product(*(axis.values for axis in axes)):
         swept: dict[str, Any] = {}
-        changes: dict[str, dict[str, Any]] = {"data": {}, "parties": {}}
-        for axis, (value, text) in zip(axes, points, strict=True):
-            swept[axis.column] = text
-            changes[axis.section][axis.key] = value
-        sections = {name: getattr(scenario, name).model_copy(update=new) for name, new in changes.items()}
-        settings.append(WorldSetting(swept, scenario.model_copy(update=sections)))
+        point = scenario
+        for axis, value in zip(axes, values, strict=True):
+            swept[axis.column] = _cell(axis.path[-1], value)
+            point = _replaced(point, axis.path, value)
+        settings.append(WorldSetting(swept, point))
     return settings
 
 
@@ -70,7 +69,7 @@ def swept_columns(scenario: Scenario) -> list[str]:
 
 def variants(scenario: Scenario) -> list[Variant]:
     """The variants of a scenario in the order of its protocols; baselines are variants without options."""
-    first = next((protocol.kind for protocol in scenario.protocols if protocol.kind not in BASELINES), None)
+    first = default_kind(scenario.protocols)
     return [variant for protocol in scenario.protocols for variant in _variants(protocol, first)]
 
 
@@ -90,6 +89,11 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
     file and stands for its place: changed data must not share noise, and a moved file must not change results.
     """
     plain = setting.scenario.model_dump(mode="json", include={"data", "parties", "seed"})
+    parties = plain["parties"]
+    if not parties["dropout"]:  # a world where everybody answers has the noise of one that says nothing of it
+        del parties["dropout"]
+    if not parties["hostile"] or not parties["hostile"]["fraction"]:
+        del parties["hostile"]
     if digest is not None:
         plain["data"]["source"] = digest
     return _short_hash({**plain, "split": split})
@@ -98,6 +102,9 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
 def cell_id(setting: WorldSetting, split: int, digest: str | None = None) -> str:
     """16 hexadecimal digits for all that one world measures: its parties and rows, releases and noise draws."""
     plain = setting.scenario.model_dump(mode="json", include={"protocols", "privacy"})
+    hostile = setting.scenario.parties.hostile
+    if hostile is not None:  # even where nobody is: the results of a sweep name the kind
+        plain["hostile"] = hostile.model_dump(mode="json")
     return _short_hash({**plain, "noise": setting.scenario.trials.noise, "world": world_key(setting, split, digest)})
 
 
@@ -122,20 +129,35 @@ def _column(option: str) -> str:
 
 def _axes(scenario: Scenario) -> Iterator[_Axis]:
     for name in ("data", "parties"):
-        section = getattr(scenario, name)
-        for key in swept_keys(type(section)):
-            values = getattr(section, key)
-            if isinstance(values, tuple):
-                yield _Axis(f"{name}.{key}", name, key, tuple((value, _cell(value)) for value in values))
-    classifier = scenario.parties.classifier
-    if isinstance(classifier, Mapping) and swept_regularisations(classifier):
-        values = swept_regularisations(classifier)
-        points = tuple(({"name": LOGISTIC, "parameters": {REGULARISATION: value}}, value) for value in values)
-        yield _Axis(f"parties.classifier.{LOGISTIC}.{REGULARISATION}", "parties", "classifier", points)
+        yield from _section_axes(getattr(scenario, name), name)
+    parties = scenario.parties
+    if isinstance(parties.partition, Mapping) and (skews := partition_entry.swept_skew(parties.partition)):
+        kind = partition_entry.partition_kind(parties.partition)
+        yield _Axis(f"parties.partition.{kind}", ("parties", "partition", kind), skews)
+    if isinstance(parties.classifier, Mapping) and (values := swept_regularisations(parties.classifier)):
+        path = ("parties", "classifier", "parameters", REGULARISATION)
+        yield _Axis(f"parties.classifier.{LOGISTIC}.{REGULARISATION}", path, values)
+    if parties.hostile is not None:
+        yield from _section_axes(parties.hostile, "parties", "hostile")
 
 
-def _cell(value: Any) -> Any:
+def _section_axes(section: Section, *path: str) -> Iterator[_Axis]:
+    for key in swept_keys(type(section)):
+        values = getattr(section, key)
+        if isinstance(values, tuple):
+            yield _Axis(".".join((*path, key)), (*path, key), values)
+
+
+def _replaced(container: Any, path: tuple[str, ...], value: Any) -> Any:
+    """A section or mapping with another value at the end of `path`."""
+    key, *rest = path
+    if isinstance(container, Mapping):
+        return {**container, key: _replaced(container[key], tuple(rest), value) if rest else value}
+    return container.model_copy(update={key: _replaced(getattr(container, key), tuple(rest), value) if rest else value})
+
+
+def _cell(key: str, value: Any) -> Any:
     """A swept value as one cell of a table."""
-    if not isinstance(value, Mapping):
-        return value
-    return f"by={value['by']}" if "by" in value else label(value)
+    if key == "partition":
+        return partition_entry.label(value)
+    return label(value) if key == "classifier" else value

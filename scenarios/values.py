@@ -102,13 +102,6 @@ def _stage(value: Any) -> str | dict[str, Any]:
     raise rule(f"must be one of {', '.join(_BARE_STAGES)}, {sized}, {{whiten: auto}}")
 
 
-def _partition(value: Any) -> str | dict[str, Any]:
-    by = value.get("by") if isinstance(value, dict) and len(value) == 1 else None
-    if value != "iid" and not (isinstance(by, str) and by):
-        raise rule("must be iid or {by: COLUMN}")
-    return value
-
-
 def _class_name(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise rule("must be a class name (text or a whole number)")
@@ -135,15 +128,6 @@ _STAGE_SCHEMA: list[dict[str, Any]] = [
         for name, size in (*((name, _SIZE_SCHEMA) for name in _SIZED_STAGES), ("whiten", {"const": AUTO["whiten"]}))
     ),
 ]
-_PARTITION_SCHEMA: list[dict[str, Any]] = [
-    {"const": "iid"},
-    {
-        "type": "object",
-        "properties": {"by": {"type": "string", "minLength": 1}},
-        "required": ["by"],
-        "additionalProperties": False,
-    },
-]
 
 Share = Annotated[int | float, PlainValidator(_share), WithJsonSchema({"anyOf": _SHARE_SCHEMA})]
 TestShare = Annotated[
@@ -152,7 +136,6 @@ TestShare = Annotated[
     WithJsonSchema({"anyOf": [{"const": "official"}, *_SHARE_SCHEMA]}),
 ]
 Stage = Annotated[str | Mapping[str, Any], PlainValidator(_stage), WithJsonSchema({"anyOf": _STAGE_SCHEMA})]
-Partition = Annotated[str | dict[str, Any], PlainValidator(_partition), WithJsonSchema({"anyOf": _PARTITION_SCHEMA})]
 ClassName = Annotated[str, PlainValidator(_class_name), WithJsonSchema({"type": ["string", "integer"], "minLength": 1})]
 
 # `auto` in a file, None here.

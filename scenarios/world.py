@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,14 @@ from aggregator.views import fitted
 from federation.digest import digest as digest_of
 from federation.features import FeatureMap
 from federation.grids.launch import run_server_app
-from federation.grids.nodes import cohort_size, simulated_nodes
-from federation.grids.queue import QueueGrid
+from federation.grids.nodes import Placement, most_per_node
+from federation.grids.simulation import SimulationGrid
 from federation.randomness import generator
+from parties.classifiers import LOGISTIC
 from parties.classifiers import fit as fit_classifier
 from scenarios.catalogue import digest, names
+from scenarios.classifier import leading
+from scenarios.conduct import Conduct
 from scenarios.costs import Costs
 from scenarios.protocol_options import BASELINES
 from scenarios.results import Row
@@ -53,6 +56,13 @@ def split_spec(scenario: Scenario, number: int, data_dir: str | None) -> SplitSp
         seed=scenario.seed,
         split=number,
     )
+
+
+def conduct(scenario: Scenario, split: int) -> Conduct:
+    """How the parties of a scenario without sweeps behave in one split."""
+    honest = Conduct(scenario.parties.dropout, seed=scenario.seed, split=split)
+    hostile = scenario.parties.hostile
+    return honest if hostile is None else replace(honest, hostile=hostile.fraction, kind=hostile.kind)
 
 
 def _class_names(data: Data) -> str:
@@ -139,14 +149,16 @@ class World:
             individual=INDIVIDUAL_SAMPLE if INDIVIDUAL in kinds else 0,
         )
 
-    def run(self, grid: QueueGrid, costs: Costs) -> tuple[list[Row], dict[str, Any]]:
+    def run(self, grid: SimulationGrid, costs: Costs) -> tuple[list[Row], dict[str, Any]]:
         """Scored rows, and the aggregator's summary (ledger, failures, costs). Raises `FederationError`."""
         with costs.phase("data"):
-            per_node = cohort_size(self.split.cut.parties, grid.workers, self.scenario.engine.parties_per_node)
+            cut, batched = self.split.cut, self.scenario.parties.classifier["name"] == LOGISTIC
+            most = most_per_node(batched, len(cut.auxiliary))
+            per_node = grid.cohort(cut.parties, self.scenario.engine.parties_per_node, most)
             plan = self.plan(per_node)
         plan.save(self.directory / "plan.json")
-        holdings = self.spec.reference("SimulatedParties")
-        grid.assign(simulated_nodes(plan.parties, per_node, holdings, self.scenario.seed))
+        holdings = self.spec.reference("SimulatedParties", conduct=asdict(conduct(self.scenario, self.spec.split)))
+        grid.assign(Placement(plan.parties, per_node, holdings, self.scenario.seed))
         run_server_app(grid, {"plan": str(self.directory / "plan.json")})
         summary = json.loads((self.directory / "world.json").read_text())
         for phase, seconds in summary["seconds"].items():
@@ -182,11 +194,15 @@ class World:
             yield {**base, **protected, "noise": 0, "metric": "bytes_per_party", "value": cost}
 
     def _pooled(self) -> dict[str, float]:
-        """The scenario's classifier on the union of all private rows (Hamm's `batch`), without any privacy."""
+        """The scenario's classifier on the union of all private rows (Hamm's `batch`), without any privacy.
+
+        Of a mixture, its leading member. The rows are those that the parties hold: nobody drops out or attacks.
+        """
         table, held = self.split.table, self.split.cut.order
         rows = self.feature_map.transform(table.rows(held))
         random = generator(self.scenario.seed, "pooled", trial=self.spec.split)
-        predict = fit_classifier(rows, table.labels[held], self.scenario.parties.classifier, random)
+        classifier = leading(self.scenario.parties.classifier)
+        predict = fit_classifier(rows, table.labels[held], classifier, random)
         test = self.test(self.feature_map)
         metrics = hit_metrics(test, (predict(test.rows) == test.labels)[:, None])
         return {metric: float(values[0]) for metric, values in metrics.items()}

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 import typer
 
-from scenarios.commands.options import ScenarioName, Settings
+from scenarios.commands.options import AsJson, ScenarioName, Settings
 
 
-def show(scenario: ScenarioName, settings: Settings = []) -> None:  # noqa: B006 - typer copies it
-    """Print a scenario with every default written out, as YAML that can be run.
+def show(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = False) -> None:  # noqa: B006 - copied
+    """Print a scenario with every default that applies written out, as YAML that can be run.
 
     SCENARIO is a file, or the name of a library scenario.
     """
     from scenarios.schema import resolve, to_yaml
 
-    typer.echo(to_yaml(resolve(scenario, settings)), nl=False)
+    resolved = resolve(scenario, settings)
+    typer.echo(json.dumps(resolved.to_plain(), indent=2) + "\n" if as_json else to_yaml(resolved), nl=False)
 
 
-def validate(scenario: ScenarioName, settings: Settings = []) -> None:  # noqa: B006 - typer copies it
+def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = False) -> None:  # noqa: B006 - copied
     """Check a scenario without reading data, and say how much it asks for.
 
     SCENARIO is a file, or the name of a library scenario.
@@ -30,40 +32,63 @@ def validate(scenario: ScenarioName, settings: Settings = []) -> None:  # noqa: 
 
     checked = resolve(scenario, settings)
     points, listed = len(expand(checked)), variants(checked)
-    worlds = points * checked.trials.splits
-    each = sum(releases(variant, checked) for variant in listed)
-    typer.echo(f"OK: {checked.name}")
-    typer.echo(f"sweep: {', '.join(swept_columns(checked)) or 'none'}")
-    typer.echo(f"worlds: {worlds} ({points} settings x {checked.trials.splits} splits)")
-    typer.echo(f"variants: {len(listed)} ({', '.join(variant.name for variant in listed)})")
+    found: dict[str, Any] = {
+        "scenario": checked.name,
+        "sweep": swept_columns(checked),
+        "settings": points,
+        "splits": checked.trials.splits,
+        "worlds": points * checked.trials.splits,
+        "variants": [variant.name for variant in listed],
+        "releases_per_world": sum(releases(variant, checked) for variant in listed),
+    }
+    found["releases"] = found["worlds"] * found["releases_per_world"]
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    typer.echo(f"OK: {found['scenario']}")
+    typer.echo(f"sweep: {', '.join(found['sweep']) or 'none'}")
+    typer.echo(f"worlds: {found['worlds']} ({points} settings x {found['splits']} splits)")
+    typer.echo(f"variants: {len(listed)} ({', '.join(found['variants'])})")
     typer.echo(
-        f"releases: {worlds * each} ({worlds} worlds x {each}: {len(checked.privacy.epsilon)} epsilons x "
-        f"{checked.trials.noise} noise draws per private variant)"
+        f"releases: {found['releases']} ({found['worlds']} worlds x {found['releases_per_world']}: "
+        f"{len(checked.privacy.epsilon)} epsilons x {checked.trials.noise} noise draws per private variant)"
     )
 
 
-def list_choices() -> None:
+def list_choices(as_json: AsJson = False) -> None:
     """List library scenarios, data sets, protocols, classifiers and mechanisms."""
+    sections = {title: dict(entries) for title, entries in _choices()}
+    if as_json:
+        typer.echo(json.dumps(sections, indent=2))
+        return
+    for title, entries in sections.items():
+        width = max(map(len, entries), default=0)
+        typer.echo(f"{title}{' (federation privacy)' if title == 'mechanisms' else ''}:")
+        for name, text in entries.items():
+            typer.echo(f"  {name:<{width}}  {text}".rstrip())
+
+
+def _choices() -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
+    """(title, (name, what it is in one line) of each choice)."""
     from federation import registry
     from scenarios.catalogue import names
     from scenarios.commands.privacy import privacy_app
     from scenarios.loader import library, load
     from scenarios.protocol_options import BASELINES
 
-    _section("scenarios", ((name, load(name).value.get("description") or "") for name in library()))
-    _section("data", [*names().items(), ("FILE.csv, FILE.npz", "your own rows, with data.label")])
-    protocols = [(name, _first_line(registry.protocol(name).__doc__)) for name in registry.protocol_names()]
+    yield "scenarios", ((name, load(name).value.get("description") or "") for name in library())
+    yield "data", [*names().items(), ("FILE.csv, FILE.npz, FILE.parquet", "your own rows, with data.label")]
     baselines = "NON-PRIVATE baseline for comparison"
-    _section("protocols", [*protocols, *((name, baselines) for name in BASELINES)])
-    _section(
-        "classifiers",
-        [
-            ("logistic", "regularised logistic or softmax regression, solved to a certified gradient"),
-            ("ClassName", "any scikit-learn classifier, such as KNeighborsClassifier"),
-        ],
-    )
+    protocols = ((name, _first_line(registry.protocol(name).__doc__)) for name in registry.protocol_names())
+    yield "protocols", [*protocols, *((name, baselines) for name in BASELINES)]
+    classifiers = {
+        "logistic": "regularised logistic or softmax regression, solved to a certified gradient",
+        "ClassName": "any scikit-learn classifier, such as KNeighborsClassifier",
+        "mixture": "one of several for each party, such as {mixture: [logistic, GaussianNB]}",
+    }
+    yield "classifiers", classifiers.items()
     mechanisms = ((command.name or "", command.callback) for command in privacy_app.registered_commands)
-    _section("mechanisms (federation privacy)", ((name, _first_line(call.__doc__)) for name, call in mechanisms))
+    yield "mechanisms", ((name, _first_line(call.__doc__)) for name, call in mechanisms)
 
 
 def schema() -> None:
@@ -73,14 +98,6 @@ def schema() -> None:
     declared = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
     declared["required"] = [key for key in declared["required"] if key != "name"]  # the file's name is the default
     typer.echo(json.dumps(declared, indent=2))
-
-
-def _section(title: str, entries: Iterable[tuple[str, str]]) -> None:
-    rows = list(entries)
-    width = max((len(name) for name, _ in rows), default=0)
-    typer.echo(f"{title}:")
-    for name, text in rows:
-        typer.echo(f"  {name:<{width}}  {text}".rstrip())
 
 
 def _first_line(text: str | None) -> str:

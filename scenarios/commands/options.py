@@ -22,3 +22,4 @@ DataDirectory = Annotated[
     Path | None,
     typer.Option("--data-dir", metavar="DIR", help="Folder of data files; default: FEDERATION_DATA."),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -30,6 +31,7 @@ def run_command(
         planned = preview(resolved, data_dir)
         print(json.dumps(planned, indent=2) if as_json else dump(planned), end="\n" if as_json else "")
         return
+    from federation.grids.failures import describe
     from scenarios.progress import TerminalProgress
     from scenarios.runner import run
     from scenarios.summary import summarise, tables
@@ -38,7 +40,10 @@ def run_command(
     with progress:
         finished = run(resolved, out=out, data_dir=data_dir, resume=resume, keep_models=keep_models, progress=progress)
     if as_json:
-        print(json.dumps({"directory": str(finished.directory), "status": "done"}))
+        print(json.dumps({"directory": str(finished.directory), "status": "done", "failures": finished.failures}))
         return
     Console().print(*tables(summarise(finished.rows)))
+    if finished.failures:
+        failed = sum(finished.failures.values())
+        print(f"{failed} parties failed, over all worlds: {describe(finished.failures)}", file=sys.stderr)
     print(f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/, report.html")

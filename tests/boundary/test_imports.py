@@ -21,6 +21,7 @@ ONLY_IN = {
     "rich": ("scenarios/",),
     "typer": ("scenarios/",),
     "jinja2": ("scenarios/",),
+    "pyarrow": ("scenarios/",),
     "sklearn": ("parties/", "aggregator/", "scenarios/"),
 }
 

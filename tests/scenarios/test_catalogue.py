@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.parquet
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 
 from federation.errors import InputError
 from scenarios.catalogue import load, names
@@ -46,7 +49,7 @@ def kdd_arrays(**changes) -> dict[str, np.ndarray]:
 
 
 def test_names_have_one_line_each():
-    assert set(names()) == {"digits", "breast_cancer", "har", "kdd99"}
+    assert set(names()) == {"digits", "breast_cancer", "gaussians", "har", "kdd99"}
     assert all(line and "\n" not in line for line in names().values())
 
 
@@ -67,6 +70,23 @@ def test_breast_cancer_names_its_classes_and_columns():
     assert table.classes == ("malignant", "benign")
     assert (len(table), table.columns[0]) == (569, "mean radius")
     assert np.bincount(table.labels).tolist() == [212, 357]
+
+
+def test_gaussians_are_as_difficult_as_documented():
+    table = load("gaussians")
+    rows = table.rows(np.arange(len(table)))
+    assert repr(table) == "Table('gaussians': 600000 rows, 10 columns, 3 classes)"
+    assert table.blocks[0].dtype == np.float32
+    # P(N(2, 1) exceeds two of N(0, 1)) by quadrature, and what the best guess reaches.
+    best = quad(lambda z: norm.pdf(z - 2) * norm.cdf(z) ** 2, -8, 12)[0]
+    assert best == pytest.approx(0.8658, abs=5e-5)
+    assert "at best .866 accurate" in names()["gaussians"]
+    assert (rows[:, :3].argmax(axis=1) == table.labels).mean() == pytest.approx(best, abs=5 * np.sqrt(0.12 / 600_000))
+    sizes = np.bincount(table.labels)
+    assert np.abs(sizes - 200_000).max() < 5 * np.sqrt(600_000 * 2 / 9)
+    centred = rows - 2.0 * np.eye(3, 10)[table.labels]
+    np.testing.assert_allclose(centred.T @ centred / len(rows), np.eye(10), atol=5 * np.sqrt(2 / 600_000))
+    assert load("gaussians") is table
 
 
 def test_har(tmp_path):
@@ -160,6 +180,13 @@ def test_own_files_by_path_and_in_the_data_directory(tmp_path):
     assert load("own.csv", label="y", classes=["b", "a"], data_dir=tmp_path).labels.tolist() == [0, 1]
 
 
+def test_parquet_files_are_own_files(tmp_path):
+    pyarrow.parquet.write_table(pyarrow.table({"g": [1, 1], "x": [2, 3], "y": ["b", "a"]}), tmp_path / "own.parquet")
+    table = load("own.parquet", label="y", group="g", data_dir=tmp_path)
+    assert table.columns == ("x",)
+    assert load("own.parquet", label="y", group="g", data_dir=tmp_path) is table
+
+
 def test_declared_classes_of_a_data_set():
     table = load("breast_cancer", classes=["benign", "malignant"])
     assert np.bincount(table.labels).tolist() == [357, 212]
@@ -172,7 +199,7 @@ def test_declared_classes_of_a_data_set():
     [
         (
             "digts",
-            r"'digts' is neither a data set \(digits, .*\) nor a .csv or .npz file; did you mean 'digits'\?",
+            r"'digts' is neither a data set \(digits, .*\) nor a .csv or .npz or .parquet file; did you mean 'digits'",
         ),
         ("nowhere.csv", r"there is no such file: nowhere.csv in .* or .*unknown_sources.*; correct .*--data-dir"),
         ("table.xlsx", "neither a data set"),

@@ -11,11 +11,12 @@ import pytest
 from federation.errors import BudgetExceededError, QuorumError
 from scenarios import cli
 from scenarios.commands import run as run_module
+from scenarios.loader import library
 from scenarios.schema import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("run", "show", "validate", "list", "schema", "audit", "privacy")
-HEAVY = ("numpy", "scipy", "flwr", "ray", "sklearn", "matplotlib", "pydantic", "yaml", "jinja2")
+HEAVY = ("numpy", "scipy", "flwr", "ray", "sklearn", "matplotlib", "pydantic", "yaml", "jinja2", "pyarrow")
 
 
 def _call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -65,6 +66,37 @@ def test_show_prints_what_resolves_to_the_same_scenario(
     assert (shown.trials.splits, shown.seed) == (2, 5)
 
 
+@pytest.mark.parametrize("name", sorted(library()))
+def test_what_is_shown_of_a_library_scenario_resolves_to_it(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert _call(monkeypatch, "show", name) == 0
+    (tmp_path / "shown.yaml").write_text(capsys.readouterr().out)
+    assert resolve(tmp_path / "shown.yaml") == resolve(name)
+    assert _call(monkeypatch, "show", name, "--json") == 0
+    assert resolve(json.loads(capsys.readouterr().out)) == resolve(name)
+
+
+def test_show_says_why_the_default_is_one_and_hides_what_does_not_apply(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _call(monkeypatch, "show", "quickstart") == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("protocols:")
+    listed = lines[start + 1 : lines.index("privacy:")]
+    entries = [line for line in listed if line.startswith("  - ")]
+    reason = listed[: listed.index(entries[0])]
+    assert reason
+    assert len(reason) <= 2
+    assert "the default" in reason[0]
+    assert listed == [*reason, *entries]  # no other entry needs an explanation
+    assert "shrinkage" in entries[0]
+    assert "regularisation" not in entries[0]
+    assert "sensitivity" not in entries[0]
+    assert "perturb: output, sensitivity: published" in entries[2]
+    assert "shrinkage" not in entries[2]
+
+
 def test_validate_counts_what_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -84,6 +116,23 @@ def test_validate_counts_what_is_asked_for(
     ]
 
 
+def test_validate_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _call(monkeypatch, "validate", "quickstart", "--set", "parties.count=[10, 20]", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "scenario": "quickstart",
+        "sweep": ["parties.count"],
+        "settings": 2,
+        "splits": 5,
+        "worlds": 10,
+        "variants": [
+            "soft_vote", "soft_vote-gaussian", "soft_vote-output-published-regularisation=0.0001",
+            "majority_vote-published", "pooled", "individual",
+        ],
+        "releases_per_world": 200,
+        "releases": 2000,
+    }  # fmt: skip
+
+
 def test_every_library_scenario_is_valid(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for path in sorted((ROOT / "scenarios" / "library").glob("*.yaml")):
         assert _call(monkeypatch, "validate", path.stem) == 0
@@ -94,6 +143,12 @@ def test_list_shows_every_kind_of_choice(monkeypatch: pytest.MonkeyPatch, capsys
     assert _call(monkeypatch, "list") == 0
     lines = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert {"quickstart", "digits", "soft_vote", "majority_vote", "pooled", "logistic", "gaussian"} <= set(lines)
+    assert _call(monkeypatch, "list", "--json") == 0
+    sections = json.loads(capsys.readouterr().out)
+    assert set(sections) == {"scenarios", "data", "protocols", "classifiers", "mechanisms"}
+    assert set(sections["scenarios"]) == set(library()) >= {"scale", "kdd-large", "har-robust"}
+    assert {"digits", "gaussians"} <= set(sections["data"])
+    assert all(text for entries in sections.values() for text in entries.values())
 
 
 def test_schema_prints_a_json_schema_in_which_the_name_is_optional(

@@ -122,7 +122,7 @@ def test_mistakes_in_a_csv_are_named(write, text, label, part):
 def test_files_that_are_no_csv(write, tmp_path):
     with pytest.raises(InputError, match=r"data.csv cannot be read as CSV: .*; check its quotation marks"):
         read_table(write('x,y\n"' + "a" * 200_000 + '",b\n'), "y")
-    with pytest.raises(InputError, match=r"must be a file of the type .csv or .npz"):
+    with pytest.raises(InputError, match=r"must be a file of the type .csv or .npz or .parquet"):
         read_table(tmp_path / "data.xls", "y")
 
 

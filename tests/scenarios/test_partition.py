@@ -99,8 +99,45 @@ def test_cuts_by_group(labels, auxiliary, parties, rows, seed):
         assert len(pieces.party(k)) == min(len(left), rows or len(left))
 
 
-def test_splits_and_seeds_give_other_cuts():
-    cuts = [cut_of(table(), split=0), cut_of(table(), split=1), cut_of(table(), seed=2)]
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(
+    n=st.integers(6, 120),
+    parties=st.integers(1, 20),
+    rows=st.none() | st.integers(1, 6),
+    partition=st.sampled_from([{"dirichlet": 1e-6}, {"dirichlet": 0.5}, {"dirichlet": 100}, {"quantity": 1.3}]),
+    seed=st.integers(0, 2**40),
+)
+def test_skewed_cuts(n, parties, rows, partition, seed):
+    options = {"auxiliary": 0.2, "test": 0.2, "parties": parties, "rows": rows, "seed": seed}
+    try:
+        alike = cut_of(table(n), **options)
+    except InputError:
+        assume(False)
+    pieces = cut_of(table(n), **options, partition=partition)
+    assert_disjoint(pieces, n)
+    assert pieces.parties == parties
+    assert len(pieces.order) == len(alike.order)
+    for name in ("auxiliary", "test"):
+        np.testing.assert_array_equal(getattr(pieces, name), getattr(alike, name))
+    if "dirichlet" in partition:
+        np.testing.assert_array_equal(pieces.offsets, alike.offsets)
+        if rows is not None:
+            fewer = cut_of(table(n), **{**options, "parties": 1}, partition=partition)
+            np.testing.assert_array_equal(fewer.party(0), pieces.party(0))
+
+
+def test_skewed_parties_differ_in_classes_or_in_size():
+    pure = cut_of(table(4000), parties=300, rows=6, partition={"dirichlet": 1e-6})
+    assert all(len({row % 2 for row in pure.party(k)}) == 1 for k in range(300))
+    sizes = np.diff(cut_of(table(4000), parties=300, rows=6, partition={"quantity": 1.3}).offsets)
+    assert sizes.sum() == 1800
+    assert sizes.max() > 10 * np.median(sizes)
+
+
+@pytest.mark.parametrize("partition", ["iid", {"dirichlet": 0.5}, {"quantity": 1.3}])
+def test_splits_and_seeds_give_other_cuts(partition):
+    changes = ({"split": 0}, {"split": 1}, {"seed": 2})
+    cuts = [cut_of(table(), partition=partition, **change) for change in changes]
     for name in ("auxiliary", "test", "order"):
         assert len({tuple(getattr(pieces, name)) for pieces in cuts}) == 3
 
@@ -168,7 +205,12 @@ def test_a_million_parties():
             "parties.count 31 x parties.rows 2 needs 62 private rows, but 60 are left after 20 auxiliary "
             "and 20 test rows; lower parties.count, parties.rows, data.auxiliary or data.test",
         ),
-        ({"partition": "dirichlet"}, "parties.partition must be iid or {by: COLUMN}, got 'dirichlet'"),
+        ({"partition": "dirichlet"}, "parties.partition must be iid, .* from 1e-06 to 1e.06, got 'dirichlet'"),
+        ({"partition": {"dirichlet": 0}}, "parties.partition must be iid, .* got {'dirichlet': 0}"),
+        ({"partition": {"quantity": float("nan")}}, "parties.partition must be iid, .* nan"),
+        ({"partition": {"quantity": 1, "dirichlet": 1}}, "parties.partition must be iid"),
+        ({"partition": {"dirichlet": 1}, "parties": None}, "needed for the dirichlet partition"),
+        ({"partition": {"quantity": 1}, "parties": 61}, "needs 61 private rows, but 60 are left"),
         ({"partition": {"by": "sit"}}, "no group 'sit'; allowed: site; did you mean 'site'"),
         ({"partition": {"by": "site"}, "parties": 11}, "parties.count is 11, but 'site' has 10 groups"),
         (

@@ -2,18 +2,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from fake_protocols import KINDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from federation import registry
 from federation.errors import InputError
 from scenarios.problems import problems
-from scenarios.protocol_options import Protocol, is_default, kinds, variant_name
+from scenarios.protocol_options import Protocol, default_kind, is_default, kinds, variant_name, why_default
 
 pytestmark = pytest.mark.usefixtures("protocols")
 
@@ -122,3 +123,49 @@ def test_a_protocol_that_is_no_dataclass_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(KINDS, "soft_vote", object)
     with pytest.raises(InputError, match="not a dataclass"):
         Protocol.parse({"kind": "soft_vote"})
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """Options of which some belong to choices of others."""
+
+    why_default: ClassVar[str] = "because\nof that"
+
+    how: Literal["a", "b"] = "a"
+    only: Literal["one"] = "one"
+    strength: float | None = None
+    deep: bool = False
+    many: Annotated[int, Field(ge=1)] = 3
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.how == "a" and (self.strength is not None or self.many != 3):
+            raise InputError("strength and many belong to how: b")
+        if self.how == "b" and self.deep:
+            raise InputError("deep belongs to how: a")
+
+
+@pytest.mark.parametrize(
+    ("entry", "hidden"),
+    [
+        ({"kind": "ruled"}, {"only", "strength", "many"}),
+        ({"kind": "ruled", "how": "b"}, {"only", "deep"}),
+        ({"kind": "ruled", "how": "b", "strength": 0.5}, {"only", "deep"}),
+        ({"kind": "ruled", "how": ["a", "b"]}, {"only"}),
+        ({"kind": "ruled", "how": "b", "only": ["one"], "many": [3, 4]}, {"deep"}),
+        ({"kind": "pooled"}, set()),
+    ],
+)
+def test_what_does_not_apply_is_not_shown(monkeypatch: pytest.MonkeyPatch, entry: Any, hidden: set[str]) -> None:
+    monkeypatch.setitem(KINDS, "ruled", Ruled)
+    protocol = Protocol.parse(entry)
+    assert protocol.to_plain().keys() - protocol.shown().keys() == hidden
+    assert Protocol.parse(protocol.shown()) == protocol
+
+
+def test_the_default_kind_is_the_first_that_is_no_baseline_and_may_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "ruled", Ruled)
+    listed = [Protocol.parse({"kind": kind}) for kind in ("pooled", "ruled", "soft_vote")]
+    assert default_kind(listed) == "ruled"
+    assert default_kind(listed[:1]) is None
+    assert [why_default(kind) for kind in ("ruled", "soft_vote", "pooled")] == ["because\nof that", "", ""]

@@ -5,6 +5,7 @@ import pytest
 
 import scenarios
 from federation.errors import BudgetExceededError, FederationError, InputError, QuorumError
+from scenarios import runner
 from scenarios.preview import preview
 from scenarios.results import read_results
 from scenarios.runner import cells
@@ -259,7 +260,7 @@ def own(path, **changes):
 
 def weights(run):
     with np.load(run.directory / "models" / "soft_vote" / "split-0.npz") as stored:
-        return stored["weights"]
+        return stored["weights_0"]
 
 
 def test_changed_data_gets_fresh_noise(own_file, tmp_path):
@@ -305,3 +306,65 @@ def test_worlds_have_distinct_names():
 def test_results_are_a_data_frame_where_pandas_is_installed(finished):
     pandas = pytest.importorskip("pandas")
     assert isinstance(finished.results, pandas.DataFrame)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Runs leave out their figures and report, which take longer than all else."""
+    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+
+
+def test_saying_that_nobody_drops_out_or_attacks_changes_nothing(finished, tmp_path, undrawn):
+    parties = {"count": 60, "rows": 5, "dropout": 0, "hostile": {"fraction": 0}, "partition": "iid"}
+    run = scenarios.run(document(parties=parties), out=tmp_path / "out")
+    assert (run.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+
+
+def test_dropout_and_attacks_are_swept_like_other_keys_whatever_the_cohorts(tmp_path, monkeypatch):
+    parties = {"count": 60, "rows": 5, "dropout": [0, 0.3], "hostile": {"fraction": [0, 0.5], "kind": "malformed"}}
+    swept = document(parties=parties, trials={"splits": 1, "noise": 1}, protocols=document()["protocols"][::3])
+    swept["privacy"] = {"epsilon": 30}
+    settings = ["parties.quorum=0.2"]
+    run = scenarios.run(swept, out=tmp_path / "1", overrides=settings)
+    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+    assert run.rows == scenarios.run(swept, out=tmp_path / "2", overrides=[*settings, "engine.parties_per_node=7"]).rows
+    columns = ("parties.dropout", "parties.hostile.fraction")
+    assert {tuple(row[column] for column in columns) for row in run.rows} == {
+        ("0.0", "0.0"), ("0.0", "0.5"), ("0.3", "0.0"), ("0.3", "0.5"),
+    }  # fmt: skip
+    pooled = {row["value"] for row in run.rows if (row["protocol"], row["metric"]) == ("pooled", "accuracy")}
+    assert len(pooled) == 1  # the same rows, true labels
+    failures = json.loads((run.directory / "run.json").read_text())["failures"]
+    assert 10 < failures.pop("dropped out") < 60
+    assert sum(failures.values()) > 30  # half of those who answered, in two of four worlds
+    assert (run.directory / "figures" / "accuracy-parties.hostile.fraction.svg").exists()
+
+
+def test_too_many_dropouts_end_a_run_without_a_release(tmp_path):
+    parties = {"count": 10, "rows": 5, "dropout": 0.5}
+    with pytest.raises(QuorumError, match=r"parties.quorum needs 0.5 of them \(\d+ x dropped out\)"):
+        scenarios.run(document(parties=parties, trials={"splits": 30, "noise": 1}), out=tmp_path / "out")
+
+
+def test_skewed_partitions_run_and_are_swept_by_their_number(tmp_path, undrawn):
+    parties = {"count": 60, "rows": 5, "partition": {"dirichlet": [1e-3, 1e3]}}
+    skewed = document(parties=parties, trials={"splits": 2, "noise": 4}, protocols=[{"kind": "individual"}])
+    rows = scenarios.run(skewed, out=tmp_path / "out").rows
+    means = {
+        alpha: np.mean([row["value"] for row in rows if row["parties.partition.dirichlet"] == alpha])
+        for alpha in ("0.001", "1000.0")
+    }
+    assert means["0.001"] < 0.15 < means["1000.0"]  # a party that knows one digit recognises one in ten
+
+
+def test_a_mixture_is_compared_with_its_leading_member_on_all_rows(finished, tmp_path, undrawn):
+    tree = {"DecisionTreeClassifier": {"max_depth": 3}, "weight": 0.5}
+    parties = {"count": 60, "rows": 5, "classifier": {"mixture": [tree, "logistic"]}}
+    mixed = document(parties=parties, protocols=document()["protocols"][::3])
+
+    def accuracies(rows, protocol):
+        return [row["value"] for row in rows if (row["protocol"], row["metric"]) == (protocol, "accuracy")]
+
+    rows = scenarios.run(mixed, out=tmp_path / "out").rows
+    assert accuracies(rows, "pooled") == accuracies(finished.rows, "pooled")
+    assert accuracies(rows, "soft_vote") != accuracies(finished.rows, "soft_vote")

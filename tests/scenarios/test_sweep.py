@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scenarios.schema import resolve
-from scenarios.sweep import cell_id, expand, swept_columns, variants
+from scenarios.sweep import cell_id, expand, swept_columns, variants, world_key
 
 pytestmark = pytest.mark.usefixtures("protocols")
 
@@ -62,15 +62,57 @@ def test_sections_are_swept_as_readable_texts() -> None:
     scenario = resolve(
         MINIMAL,
         [
-            "parties.partition=[iid, {by: subject}]",
+            "parties.partition=[iid, {by: subject}, {dirichlet: 1}]",
             "parties.classifier=[logistic, {GaussianNB: {var_smoothing: 1e-9}}]",
         ],
     )
     assert [tuple(point.swept.values()) for point in expand(scenario)] == [
         (partition, classifier)
-        for partition in ("iid", "by=subject")
+        for partition in ("iid", "by=subject", "dirichlet=1.0")
         for classifier in ("logistic(regularisation=0.0001)", "GaussianNB(var_smoothing=1e-09)")
     ]
+
+
+def test_numbers_inside_sections_are_swept_as_numbers() -> None:
+    scenario = resolve(
+        MINIMAL,
+        [
+            "parties.partition={dirichlet: [0.1, 1]}",
+            "parties.dropout=[0, 0.2]",
+            "parties.hostile={fraction: [0, 0.1], kind: [flip, random]}",
+        ],
+    )
+    points = expand(scenario)
+    assert swept_columns(scenario) == [
+        "parties.dropout", "parties.partition.dirichlet", "parties.hostile.fraction", "parties.hostile.kind",
+    ]  # fmt: skip
+    assert [tuple(point.swept.values()) for point in points] == [
+        (dropout, alpha, fraction, kind)
+        for dropout in (0.0, 0.2)
+        for alpha in (0.1, 1.0)
+        for fraction in (0.0, 0.1)
+        for kind in ("flip", "random")
+    ]
+    for point in points:
+        parties = point.scenario.parties
+        assert parties.partition == {"dirichlet": point.swept["parties.partition.dirichlet"]}
+        assert parties.dropout == point.swept["parties.dropout"]
+        assert parties.hostile is not None
+        assert parties.hostile.fraction == point.swept["parties.hostile.fraction"]
+        assert parties.hostile.kind == point.swept["parties.hostile.kind"]
+        assert resolve(point.scenario.to_plain()) == point.scenario
+    assert len({cell_id(point, 0) for point in points}) == len(points)
+
+
+def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always_had() -> None:
+    def key(*overrides: str) -> str:
+        return world_key(expand(resolve(MINIMAL, overrides))[0], 0)
+
+    assert key() == "767493f2f7ad2080"  # a change would change the noise of every known result
+    assert key("parties.dropout=0.0") == key("parties.hostile={fraction: 0, kind: random}") == key()
+    others = [key("parties.dropout=0.1"), key("parties.hostile={fraction: 0.1}"), key("parties.dropout=0.2"),
+              key("parties.hostile={fraction: 0.1, kind: random}"), key("parties.partition={quantity: 1}")]  # fmt: skip
+    assert len({key(), *others}) == 6
 
 
 def test_variants_carry_names_options_and_swept_columns() -> None:

@@ -1,0 +1,111 @@
+"""How rows are dealt to parties that differ: in the classes that they hold, or in how much."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.randomness import generator
+
+SKEWS = ("dirichlet", "quantity")
+LEAST, MOST = 1e-6, 1e6  # of a skew's number; nothing changes beyond
+
+
+def is_skew(value: object) -> bool:
+    """Whether `value` is a number that a skew takes."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and LEAST <= value <= MOST
+
+
+def quantities(total: int, parties: int, sigma: float, seed: int | None, split: int) -> np.ndarray:
+    """Sizes (K,), int64, of sum `total` >= K: one row each, the others in proportion to log-normal weights.
+
+    The logarithms of the weights have standard deviation `sigma` > 0; fractions go by the largest remainder.
+    """
+    logarithms = sigma * generator(seed, "quantities", trial=split).standard_normal(parties)
+    weights = np.exp(logarithms - logarithms.max())
+    wanted = (total - parties) * weights / weights.sum()
+    sizes = np.floor(wanted).astype(np.int64)
+    largest = np.argsort(sizes - wanted, kind="stable")
+    sizes[largest[: total - parties - int(sizes.sum())]] += 1
+    return sizes + 1
+
+
+def dealt_by_class(
+    labels: np.ndarray,
+    sizes: np.ndarray,
+    alpha: float,
+    seed: int | None,
+    split: int,
+    *,
+    shuffle: bool,
+) -> np.ndarray:
+    """Positions in `labels` (n,), party after party: party k gets sizes[k] of them, all different.
+
+    The classes of a party's rows follow proportions of its own, drawn from Dirichlet(alpha * 1) and weighted with
+    the classes' shares of all rows: equal classes give the usual label skew (Hsu et al. 2019; Li et al. 2022), and
+    whatever the shares, parties grow alike as alpha grows and hold a single class as it falls. A party that finds
+    a class used up takes the rest by its proportions among the others. Parties choose in their order, so that more
+    of them change nothing for the first ones; with `shuffle` in a random order, so that what is left over, when all
+    rows are dealt, meets no party in particular.
+    """
+    supply = np.bincount(labels)
+    weights = _log_proportions(len(sizes), supply, alpha, seed, split)
+    order = np.arange(len(sizes))
+    if shuffle:
+        order = generator(seed, "dealing order", trial=split).permutation(len(sizes))
+    counts = np.empty((len(sizes), len(supply)), dtype=np.int64)
+    counts[order] = _demands(sizes[order], weights[order], supply, seed, split)
+    owner = np.full(len(labels), len(sizes))  # nobody's
+    for label in range(len(supply)):
+        taken = np.repeat(np.arange(len(sizes)), counts[:, label])
+        owner[np.flatnonzero(labels == label)[: len(taken)]] = taken
+    return np.argsort(owner, kind="stable")[: int(sizes.sum())]
+
+
+def _log_proportions(parties: int, supply: np.ndarray, alpha: float, seed: int | None, split: int) -> np.ndarray:
+    """Logarithms (K, C) of each party's proportions, up to a constant per party; -inf for classes without rows."""
+    shape = (parties, len(supply))
+    # A Gamma(alpha) variate is one of Gamma(alpha + 1) times U^(1/alpha) (Marsaglia and Tsang 2000): in logarithms
+    # it does not underflow, however small alpha is.
+    gammas = generator(seed, "proportions", trial=split).standard_gamma(alpha + 1, shape)
+    powers = generator(seed, "small proportions", trial=split).standard_exponential(shape) / alpha
+    with np.errstate(divide="ignore"):
+        return np.log(gammas) - powers + np.log(supply)
+
+
+def _demands(sizes: np.ndarray, weights: np.ndarray, supply: np.ndarray, seed: int | None, split: int) -> np.ndarray:
+    """Rows (K, C) that each party takes of each class, in the order given; no class gives more than its supply.
+
+    All parties draw at once; those from the first that does not find what it drew draw again, without what is used
+    up. Every round uses up a class, so there are at most C.
+    """
+    counts = np.empty(weights.shape, dtype=np.int64)
+    left, first, turn = supply.copy(), 0, 0
+    while first < len(sizes):
+        random = generator(seed, f"dealing {turn}", trial=split)
+        drawn = random.multinomial(sizes[first:], _shares(weights[first:], left))
+        short = (drawn.cumsum(axis=0) > left).any(axis=1)
+        end = int(np.argmax(short)) if short.any() else len(drawn)
+        counts[first : first + end] = drawn[:end]
+        left = left - drawn[:end].sum(axis=0)
+        first += end
+        if first < len(sizes):
+            counts[first] = _last_choice(random, drawn[end], weights[first], left)
+            left = left - counts[first]
+            first += 1
+        turn += 1
+    return counts
+
+
+def _last_choice(random: np.random.Generator, drawn: np.ndarray, weights: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """What one party takes (C,) when some class has less than it drew: all of that, and more of the others."""
+    taken = np.minimum(drawn, left)
+    while missing := int(drawn.sum() - taken.sum()):
+        taken = np.minimum(taken + random.multinomial(missing, _shares(weights, left - taken)), left)
+    return taken
+
+
+def _shares(weights: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Proportions (..., C) among the classes of which something is left."""
+    open_weights = np.where(left > 0, weights, -np.inf)
+    shares = np.exp(open_weights - open_weights.max(axis=-1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=-1, keepdims=True))

@@ -1,0 +1,45 @@
+"""What `federation run` tells at its end."""
+
+import json
+
+import pytest
+
+from scenarios.commands.run import run_command
+
+SMALL = ["data.auxiliary=60", "data.features=[{whiten: 4}, unit_norm]", "parties.count=20", "trials.splits=1"]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs the quickstart, small, with some settings."""
+
+    def call(*settings, as_json=False):
+        run_command(
+            "quickstart",
+            out=tmp_path / "run",
+            overrides=[*SMALL, *settings],
+            data_dir=None,
+            resume=False,
+            dry_run=False,
+            keep_models=False,
+            as_json=as_json,
+        )
+        return json.loads((tmp_path / "run" / "run.json").read_text())["failures"]
+
+    return call
+
+
+def test_failed_parties_are_told_with_their_causes(run, capsys):
+    [(cause, count)] = run("parties.dropout=0.3").items()
+    assert cause == "dropped out"
+    assert f"{count} parties failed, over all worlds: {count} x dropped out" in capsys.readouterr().err
+
+
+def test_nothing_is_told_of_failures_where_there_are_none(run, capsys):
+    assert run() == {}
+    assert "failed" not in capsys.readouterr().err
+
+
+def test_json_has_the_causes_too(run, capsys):
+    causes = run("parties.dropout=0.3", as_json=True)
+    assert json.loads(capsys.readouterr().out)["failures"] == causes

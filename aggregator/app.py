@@ -1,7 +1,7 @@
 """The Flower ServerApp: asks the parties of one world, learns, and releases every variant of its plan.
 
-The run configuration's `plan` is the path of a `WorldPlan`. The releases land in the plan's directory, one npz per
-variant, with `world.json` (ledger, costs, failures); no vote is ever written.
+The run configuration's `plan` is the path of a `WorldPlan`; without one, its `simulation` makes plans. The releases
+land in the plan's directory, one npz per variant, with `world.json` (ledger, costs, failures); no vote is ever written.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from aggregator.releasing import release
 from aggregator.views import View, Views
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.codec import bytes_per_party
+from federation.grids.stock import StockGrid, numbered
 from federation.ledger import Budget, Ledger
 from federation.messages import IndividualQuestion, Question
+from federation.reference import Reference
 from federation.registry import protocol
 
 app = ServerApp()
@@ -43,14 +45,31 @@ class _Planned:
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Run the plan named by the run configuration. Raises `FederationError`s meant for the user."""
-    plan = WorldPlan.load(Path(str(context.run_config["plan"])))
+    """Run the plan named by the run configuration, or else the simulation, `module:attribute`, that it names.
+
+    A simulation gets the grid and the configuration, and runs plans of its own. Raises `FederationError`s meant for
+    the user.
+    """
+    config = context.run_config
+    if config.get("plan"):
+        plan = WorldPlan.load(Path(str(config["plan"])))
+        run_plan(numbered(grid, -(-plan.parties // plan.parties_per_node)), plan)
+        return
+    nodes = StockGrid(grid)
+    try:
+        Reference(str(config["simulation"])).load()(nodes, config)
+    finally:
+        nodes.close()
+
+
+def run_plan(grid: Grid, plan: WorldPlan) -> None:
+    """Ask the parties of the plan's world, learn and release."""
     started = time.perf_counter()
     views, inquiry = Views(plan), Inquiry()
     protocols = {variant.name: protocol(variant.kind)(**variant.options) for variant in plan.variants}
     planned = {name: _plan_releases(plan, chosen, views, inquiry) for name, chosen in protocols.items()}
     scores = _ask_for_scores(plan, views, inquiry)
-    causes = Asking(plan.parties_per_node, plan.timeout, plan.simulation).ask(grid, inquiry.questions())
+    causes = Asking(plan.parties, plan.parties_per_node, plan.timeout, plan.simulation).ask(grid, inquiry.questions())
     for collector in inquiry.collectors():
         expected = min(plan.parties, plan.individual) if collector is scores else plan.parties
         require_quorum(collector.answered, expected, plan.quorum, causes)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from aggregator.ensemble import Ensemble
-from aggregator.perturbation import Perturbable, perturb_output
+from aggregator.option_rules import refuse_public_reach, require_positive
+from aggregator.output import perturb_output
+from aggregator.perturbation import Perturbable
 from aggregator.soft_vote import PUBLISHED_REGULARISATION
 from aggregator.votes import VoteProtocol
-from federation.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -18,22 +19,25 @@ class MajorityVote(VoteProtocol):
 
     One party may tip every label, so the sensitivity does not fall with the number of parties.
 
-    sensitivity: `published`, `tight` (exact for the loss) or `diameter` (also bounded by lam alone).
+    sensitivity: `published`, `tight` (exact for the loss), `diameter` (also bounded by lam alone) or
+        `public_features` (also by how far votes can move these public rows).
     noise: `pure` (L2-Gamma), `gaussian` (discrete Gaussian, uses delta) or `off` (NON-PRIVATE).
+    protect: `party`, or `party_and_auxiliary_row`: one auxiliary row may change as well.
     regularisation: lam, positive.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     perturb: Literal["output"] = "output"
-    sensitivity: Literal["published", "tight", "diameter"] = "diameter"
+    sensitivity: Literal["published", "tight", "diameter", "public_features"] = "diameter"
     noise: Literal["pure", "gaussian", "off"] = "pure"
+    protect: Literal["party", "party_and_auxiliary_row"] = "party"
     regularisation: float = PUBLISHED_REGULARISATION
 
     def __post_init__(self) -> None:
-        if not 0 < self.regularisation < float("inf"):
-            raise InputError(f"regularisation must be a positive number, got {self.regularisation}")
+        require_positive("regularisation", self.regularisation)
+        refuse_public_reach(self.sensitivity, self.protect)
 
     def prepare(self, ensemble: Ensemble) -> Perturbable:
         """The vector to perturb, with its sensitivity and decoder."""
-        return perturb_output(ensemble, "majority", self.sensitivity, self.regularisation)
+        return perturb_output(ensemble, "majority", self.sensitivity, self.regularisation, self.protect)

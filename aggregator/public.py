@@ -1,61 +1,97 @@
-"""The public rows behind the feature map, and the whitened basis of their second moment."""
+"""The public rows behind the feature map, and the eigenbasis of their second moment."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
 from federation.errors import InputError
+from federation.feature_steps import OneHot
 from federation.features import FeatureMap
+from federation.privacy import sensitivity
+
+Shape = Literal["whitened", "isotropic"]
 
 _RANK_TOLERANCE = 1e-8  # of the largest eigenvalue; directions below it carry no information
 _NORM_SLACK = 1e-9
 _UNIT_ROUNDOFF = 2.0**-53
+_FITS_NOTHING = ("constant", "unit_norm")
 
 
 @dataclass(frozen=True, eq=False)
-class Whitening:
-    """X'X/N = U diag(s^2) U' restricted to its numerical range, and the rows in that basis.
+class Coordinates:
+    """The public rows in scaled eigendirections of X'X/N = U diag(v) U', restricted to its numerical range.
 
-    `directions` U (d, r), `deviations` s (r,), `rows` Z = X U / s (N, r). `norm` is the operator norm of Z/sqrt(N),
-    1 but for rounding: Z itself is the public matrix that votes are projected on, so the norm is charged.
+    `directions` U (d, r), `variances` v (r,), `scale` t (r,), `rows` Y = X U / t (N, r). Whitened: t = sqrt(v);
+    isotropic: t = 1, the features themselves, turned. Y is the public matrix that votes are averaged with, so
+    `reach`, which sensitivities need, is computed from Y as it is, rounding included.
     """
 
     directions: np.ndarray
-    deviations: np.ndarray
+    variances: np.ndarray
+    scale: np.ndarray
     rows: np.ndarray
-    norm: float
+    reach: float
 
     def rounding(self, classes: int) -> float:
-        """Bound on the error of B' A' Z / N in double precision, A label shares (N, C), in L2 norm.
+        """Bound on the error of B' A' Y / N in double precision, A label shares (N, C), in L2 norm.
 
-        A sum of N products of shares and entries of Z errs by at most (N + 2) u mean|a z| per entry, and mean|z| is
-        at most the norm; C r such entries, and as much again for the contrasts.
+        A sum of N products of shares and entries of Y errs by at most (N + 2) u mean|a y| per entry, and mean|y| is
+        at most the reach; C r such entries, and as much again for the contrasts.
         """
         count, rank = self.rows.shape
-        return 2 * (count + classes + 2) * _UNIT_ROUNDOFF * self.norm * float(np.sqrt(classes * rank))
+        return 2 * (count + classes + 2) * _UNIT_ROUNDOFF * self.reach * float(np.sqrt(classes * rank))
 
 
 @dataclass(frozen=True, eq=False)
 class PublicRows:
-    """Auxiliary rows (N, d) behind the public feature map."""
+    """Auxiliary rows (N, d) behind the public feature map, and the stages that the map was fitted from.
+
+    `stages` are those of `federation.features.fit`; None when nobody said, which is as good as fitted.
+    """
 
     feature_map: FeatureMap
     rows: np.ndarray
+    stages: Sequence[str | Mapping[str, Any]] | None = None
+
+    def coordinates(self, shape: Shape) -> Coordinates:
+        """The coordinates in which noise of that shape is isotropic."""
+        return self.whitening if shape == "whitened" else self.eigenbasis
 
     @cached_property
-    def whitening(self) -> Whitening:
-        """The eigenbasis of the rows' second moment. Raises `InputError` when all rows are zero."""
+    def whitening(self) -> Coordinates:
+        """Coordinates of unit second moment. Raises `InputError` when all rows are zero."""
+        _, variances = self._eigen
+        return self._scaled(np.sqrt(variances))
+
+    @cached_property
+    def eigenbasis(self) -> Coordinates:
+        """The features in an orthonormal basis of their range. Raises `InputError` when all rows are zero."""
+        _, variances = self._eigen
+        return self._scaled(np.ones_like(variances))
+
+    @cached_property
+    def _eigen(self) -> tuple[np.ndarray, np.ndarray]:
+        """Directions (d, r) and variances (r,) of the rows' second moment, in ascending order."""
         values, vectors = np.linalg.eigh(self.rows.T @ self.rows / len(self.rows))
         kept = values > _RANK_TOLERANCE * values[-1]
         if not kept.any():
             raise InputError("all auxiliary rows are zero behind the feature map; choose other features")
-        directions, deviations = vectors[:, kept], np.sqrt(values[kept])
-        rows = self.rows @ directions / deviations
-        norm = float(np.sqrt(np.linalg.eigvalsh(rows.T @ rows / len(rows))[-1]))
-        return Whitening(directions, deviations, rows, norm * (1 + 1e-12))
+        return vectors[:, kept], values[kept]
+
+    def _scaled(self, scale: np.ndarray) -> Coordinates:
+        directions, variances = self._eigen
+        rows = self.rows @ directions / scale
+        return Coordinates(directions, variances, scale, rows, sensitivity.reach(rows))
+
+    @cached_property
+    def reach(self) -> float:
+        """How far votes can move the mean of the rows: `federation.privacy.sensitivity.reach`."""
+        return sensitivity.reach(self.rows)
 
     @cached_property
     def largest_norm(self) -> float:
@@ -73,3 +109,27 @@ class PublicRows:
                 "needs norm <= 1; end the list with unit_norm or max_norm"
             )
         return 1 + _NORM_SLACK
+
+    def require_unfitted(self) -> None:
+        """Refuses a feature map that was fitted on the rows, or leaves their norms to them.
+
+        A guarantee that covers an auxiliary row must not release what was fitted on it, and every row must have norm
+        at most 1 by construction. Raises `InputError` naming the stages.
+        """
+        if self.stages is None:
+            raise InputError("protecting an auxiliary row needs the stages of the feature map, to see that none is fitted")
+        fitted = [_name(stage) for stage in self.stages if _name(stage) not in _FITS_NOTHING]
+        if any(isinstance(step, OneHot) for step in self.feature_map.steps):
+            fitted.append("the indicators of text columns")
+        if fitted:
+            raise InputError(
+                f"data.features: {', '.join(fitted)} would be fitted on the auxiliary rows, one of which is to be "
+                f"protected; keep {' and '.join(_FITS_NOTHING)} only, or protect: party"
+            )
+        if not self.stages or self.stages[-1] != "unit_norm":
+            raise InputError("data.features: protecting an auxiliary row needs unit_norm as the last stage")
+
+
+def _name(stage: str | Mapping[str, Any]) -> str:
+    """The name of a stage: itself, or the key of {name: value}."""
+    return stage if isinstance(stage, str) else str(next(iter(stage)))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from aggregator.perturbation import Perturbable
 from aggregator.plan import WorldPlan
-from federation.guarantee import Adjacency, Assumption, Check, NoGuarantee, Unit
+from federation.guarantee import Adjacency, Assumption, Check, NoGuarantee
 from federation.ledger import Ledger
 from federation.messages import Release
 from federation.privacy.additive import Noise, calibrate
@@ -44,7 +44,7 @@ def release(
         epsilon=epsilon,
         delta=plan.delta,
     )
-    guarantee = mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE, _premises(plan, noise, perturbable))
+    guarantee = mechanism.guarantee(perturbable.unit, Adjacency.REPLACE, _premises(plan, noise, perturbable))
     entropy = {"entropy": "system" if plan.noise_seed is None else "seed"}
     guarantee = replace(guarantee, parameters={**guarantee.parameters, **entropy})
     ledger.charge(variant, guarantee, perturbable.checks)

@@ -77,6 +77,6 @@ class Views:
         )
         name = digest(*feature_map.to_arrays())
         if name not in self._known:
-            public = PublicRows(feature_map, feature_map.transform(self.table.rows))
+            public = PublicRows(feature_map, feature_map.transform(self.table.rows), plan.features)
             self._known[name] = View(public, Training(feature_map, classes, plan.classifier, plan.split))
         return self._known[name]

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from aggregator.ensemble import Ensemble
-from aggregator.public import PublicRows
-from aggregator.tally import VoteTally
-from federation.messages import Training, VotesQuestion
+from aggregator.output import Protect
+from aggregator.public import PublicRows, Shape
+from aggregator.share_answers import ShareAnswers, share_question
+from aggregator.tally import ProbabilityTally, VoteTally
+from federation.messages import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
+
+Submit = Literal["votes", "statistic"]
+Ballot = Literal["labels", "probabilities"]
+VoteQuestion = VotesQuestion | ProbabilitiesQuestion | StatisticQuestion
 
 
 class VoteProtocol:
-    """Base of the vote protocols: one question per world, counted in one tally."""
+    """Base of the vote protocols: one question per world, counted in one tally; options may ask for another answer.
 
-    def question(self, public: PublicRows, training: Training) -> VotesQuestion:
-        """Ask each party to label the auxiliary rows."""
+    submit: what a party sends, its `votes` or only its share of the `statistic` in coordinates of `shape`.
+    ballot: what a vote is, one of the `labels` or the `probabilities` of all classes.
+    """
+
+    submit: Submit = "votes"
+    ballot: Ballot = "labels"
+    shape: Shape = "whitened"
+    protect: Protect = "party"
+
+    def question(self, public: PublicRows, training: Training) -> VoteQuestion:
+        """Ask each party about the auxiliary rows.
+
+        Raises `InputError` when one of them is to be protected and the feature map is fitted on them.
+        """
+        if self.protect == "party_and_auxiliary_row":
+            public.require_unfitted()
+        if self.submit == "statistic":
+            return share_question(training, public, public.coordinates(self.shape), self.ballot)
+        if self.ballot == "probabilities":
+            return ProbabilitiesQuestion(training, public.rows)
         return VotesQuestion(training, public.rows)
 
-    def collector(self, public: PublicRows, question: VotesQuestion, parties: int) -> Ensemble:
+    def collector(self, public: PublicRows, question: VoteQuestion, parties: int) -> Ensemble | ShareAnswers:
         """Where the answers go; what `prepare` is called with."""
-        return Ensemble(public, VoteTally(question, parties))
+        if isinstance(question, StatisticQuestion):
+            return ShareAnswers(public.coordinates(self.shape), question, parties)
+        tally = ProbabilityTally if isinstance(question, ProbabilitiesQuestion) else VoteTally
+        return Ensemble(public, tally(question, parties))

@@ -14,6 +14,7 @@ class Unit(StrEnum):
     """Whose data may change without the release telling."""
 
     PARTY = "party"
+    PARTY_AND_AUXILIARY_ROW = "party_and_auxiliary_row"
     ROW = "row"
     LABEL = "label"
 

@@ -84,6 +84,68 @@ class VotesQuestion:
         return {"votes": Field((len(self.rows),), levels=self.training.classes)}
 
 
+BALLOT_PARTS = 255  # a probability on the wire is a whole number of these parts of one
+
+
+@dataclass(frozen=True)
+class ProbabilitiesQuestion:
+    """Say how probable each class is on each public auxiliary row, in whole parts of 1/255.
+
+    `rows` (N, d) as for votes. An answer holds, row after row, the parts of the classes 0..C-2; what they leave of
+    `BALLOT_PARTS` belongs to the last class, so that every ballot sums to one exactly. For a trusted aggregator only.
+    """
+
+    kind: ClassVar[str] = "probabilities"
+    training: Training
+    rows: np.ndarray
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        return {"parts": Field((len(self.rows) * (self.training.classes - 1),), levels=BALLOT_PARTS + 1)}
+
+
+@dataclass(frozen=True)
+class StatisticQuestion:
+    """Vote on the public auxiliary rows and send only what the ensemble's statistic takes from your votes.
+
+    That is z = B'V'Y/N, shape (C-1, r), at most `largest` long: B class contrasts, V (N, C) your votes on `rows`
+    (N, d), Y (N, r) public `coordinates` of the same rows. `ballot` says whether a row of V is one class (`labels`)
+    or your `probabilities` of all. The answer goes to a trusted aggregator only.
+    """
+
+    kind: ClassVar[str] = "statistic"
+    training: Training
+    rows: np.ndarray
+    coordinates: np.ndarray
+    largest: float
+    ballot: str
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        shape = (self.training.classes - 1, self.coordinates.shape[1])
+        return {"statistic": Field(shape, minimum=-self.largest, maximum=self.largest)}
+
+
+@dataclass(frozen=True)
+class ParametersQuestion:
+    """Minimise your own regularised logistic risk over all declared classes, seen or not, and send the minimiser.
+
+    Two classes: the weights w of binary logistic regression, shape (1, d). More: softmax weights W (C, d), whose
+    rows sum to zero, as contrasts B'W (C-1, d). `gradient_tolerance` bounds the norm of your risk's gradient,
+    `largest` the norm of any such minimiser. The answer goes to a trusted aggregator only.
+    """
+
+    kind: ClassVar[str] = "parameters"
+    training: Training
+    gradient_tolerance: float
+    largest: float
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        shape = (self.training.classes - 1, self.training.feature_map.dimension)
+        return {"parameters": Field(shape, minimum=-self.largest, maximum=self.largest)}
+
+
 @dataclass(frozen=True)
 class IndividualQuestion:
     """Score your local classifier on evaluation rows that you hold yourself (simulation only, NON-PRIVATE).

@@ -60,3 +60,15 @@ def parties():
 def public():
     """The synthetic public table."""
     return public_table()
+
+
+@pytest.fixture
+def flower_process(monkeypatch, tmp_path):
+    """What Flower sets up in a process where an aggregator runs; returns Flower's home."""
+    from flower_nodes import RUN
+    from flwr.supercore.task_identity import TaskIdentity
+
+    for name in ("_run_id", "_task_id", "_node_id"):
+        monkeypatch.setattr(TaskIdentity, name, RUN)
+    monkeypatch.setenv("FLWR_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"

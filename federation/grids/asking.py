@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,10 +12,10 @@ from flwr.serverapp import Grid
 
 from federation.errors import InputError, QuorumError
 from federation.grids.codec import decode_submission, encode_question
+from federation.grids.failures import Failures, describe
 from federation.messages import Question, Submission
 
 _PAUSE = 0.005  # seconds between pulls that brought nothing
-_LONGEST_CAUSE = 200
 
 
 class Collector(Protocol):
@@ -41,21 +40,21 @@ class Asking:
     """How a world asks: node n serves the parties (n-1)*per_node to n*per_node - 1 and may name no others.
 
     `timeout` in seconds ends the run when it passes before all nodes have replied: dropping the silent ones would
-    let one slow party decide who is counted. `verbose` keeps the texts of causes, which in a simulation help and
-    in a deployment could quote what a party holds.
+    let one slow party decide who is counted. `verbose` keeps the texts of causes, as `Failures` does.
     """
 
+    parties: int
     parties_per_node: int
     timeout: float | None
     verbose: bool
 
     def ask(self, grid: Grid, asked: Sequence[tuple[Question, Sequence[Collector]]]) -> dict[str, int]:
-        """Ask every question at every node, for all its collectors; returns how many parties or nodes failed, by cause.
+        """Ask every question at every node, for all its collectors; returns how many parties failed, by cause.
 
         A node that errs or answers out of form costs its own parties only; whether enough parties answered is for
         `require_quorum` to say. Raises `QuorumError` at the time limit.
         """
-        causes: Counter[str] = Counter()
+        failures = Failures(self.verbose)
         contents = [encode_question(question) for question, _ in asked]
         pending: dict[str, tuple[int, int]] = {}
         for node in sorted(grid.get_node_ids()):
@@ -68,43 +67,50 @@ class Asking:
             replies = list(grid.pull_messages(pending.keys()))
             for reply in replies:
                 node, number = pending.pop(reply.metadata.reply_to_message_id)
-                causes.update(self._cause(text) for text in self._take(reply, node, *asked[number]))
+                self._take(reply, node, *asked[number], failures)
             if deadline is not None and pending and time.monotonic() > deadline:
+                silent = len({node for node, _ in pending.values()})
                 raise QuorumError(
-                    f"engine.timeout of {self.timeout:g} seconds has passed before all nodes replied; nothing is "
-                    "released, as leaving out slow parties would not be private; raise it or set it to null"
+                    f"engine.timeout of {self.timeout:g} seconds has passed before all nodes replied ({silent} had "
+                    "not); nothing is released, as leaving out slow parties would not be private; raise it or set it "
+                    "to null"
                 )
             if not replies:
                 time.sleep(_PAUSE)
-        return dict(causes)
+        return failures.causes()
 
-    def _take(self, reply: Message, node: int, question: Question, collectors: Sequence[Collector]) -> list[str]:
-        """Hand a reply to the question's collectors; returns the causes of what failed."""
+    def _served(self, node: int) -> range:
+        first = (node - 1) * self.parties_per_node
+        return range(first, min(first + self.parties_per_node, self.parties))
+
+    def _take(
+        self, reply: Message, node: int, question: Question, collectors: Sequence[Collector], failures: Failures
+    ) -> None:
+        """Hand a reply to the question's collectors; notes what failed."""
+        served = self._served(node)
         if reply.has_error():
-            return [f"node failed: {reply.error.reason}"]
+            failures.add(served, str(reply.error.reason))
+            return
         try:
             submission = decode_submission(reply.content, question.fields())
-            first = (node - 1) * self.parties_per_node
-            served = range(first, first + self.parties_per_node)
-            if not all(int(party) in served for party in submission.parties.ravel()):
+            if ((submission.parties < served.start) | (submission.parties >= served.stop)).any():
                 raise InputError("a node answered for parties that it does not serve")
             refused: dict[int, str] = {}
             for collector in collectors:
                 refused.update(collector.add(submission))
         except Exception as error:  # whatever a hostile node sends, it must not end the run
-            return [f"answer refused: {error if isinstance(error, InputError) else type(error).__name__}"]
-        failures = (reason for party, reason in submission.failures.items() if party in served)
-        return [*failures, *refused.values()]
+            failures.add(served, f"answer refused: {error if isinstance(error, InputError) else type(error).__name__}")
+            return
+        for party, cause in {**refused, **submission.failures}.items():
+            if party in served:
+                failures.add([party], cause)
 
-    def _cause(self, text: str) -> str:
-        return text[:_LONGEST_CAUSE] if self.verbose else "no usable answer"
 
-
-def require_quorum(answered: int, parties: int, quorum: float, causes: dict[str, int]) -> None:
+def require_quorum(answered: int, parties: int, quorum: float, causes: Mapping[str, int]) -> None:
     """Raise `QuorumError` when fewer than the fraction `quorum` of the declared parties answered."""
     if answered >= quorum * parties and answered > 0:
         return
-    worst = "; ".join(f"{count} x {cause}" for cause, count in Counter(causes).most_common(3))
+    worst = describe(causes)
     raise QuorumError(
         f"{answered} of {parties} parties answered, parties.quorum needs {quorum:g} of them"
         + (f" ({worst})" if worst else "")

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
+from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
@@ -23,6 +24,10 @@ from federation.guarantee import Guarantee
 from federation.messages import Field, Question, Submission
 
 Q = TypeVar("Q")
+
+# The latest question of each type: an own grid hands the same records to all nodes of a process, which then need to be
+# read once.
+_latest: dict[Any, tuple[RecordDict, Any]] = {}
 
 
 def _records(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> RecordDict:
@@ -55,11 +60,16 @@ def _flatten(message: Any, prefix: str, settings: dict[str, Any], arrays: dict[s
             settings[name] = value
 
 
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    """Types of a dataclass's fields, class variables not."""
+    declared = {field.name for field in dataclass_fields(cls)}
+    return {name: hint for name, hint in get_type_hints(cls).items() if name in declared}
+
+
 def _rebuild(cls: Any, prefix: str, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     values: dict[str, Any] = {}
-    for name, hint in get_type_hints(cls).items():
-        if name not in {declared.name for declared in dataclass_fields(cls)}:
-            continue  # a class variable
+    for name, hint in _hints(cls).items():
         full = prefix + name
         if hint is np.ndarray:
             values[name] = arrays[full]
@@ -91,11 +101,15 @@ def question_digest(question: Question) -> str:
 
 def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
     """Inverse of `encode_question`. Raises `InputError` when a part is missing or malformed."""
-    settings, arrays = _parts(records)
-    try:
-        return _rebuild(question_type, "", settings, arrays)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"a {question_type.__name__} cannot be read: {error!r}") from error
+    known, question = _latest.get(question_type, (None, None))
+    if known is not records:
+        settings, arrays = _parts(records)
+        try:
+            question = _rebuild(question_type, "", settings, arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"a {question_type.__name__} cannot be read: {error!r}") from error
+        _latest[question_type] = (records, question)
+    return question
 
 
 def _to_wire(values: np.ndarray, declared: Field) -> np.ndarray:

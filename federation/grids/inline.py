@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from federation.grids.queue import Progress, QueueGrid, handle
+from federation.grids.queue import QueueGrid
+from federation.grids.replies import handle
+from federation.grids.simulation import Progress
 from federation.reference import Reference
 
 

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import os
 from typing import Literal
 
 from flwr.app import Context, RecordDict
 from flwr.serverapp import Grid
 
 from federation.grids.inline import InlineGrid
-from federation.grids.queue import Progress, QueueGrid
+from federation.grids.simulation import Progress, SimulationGrid
 from federation.reference import Reference
-
-os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
 
 CLIENT_APP = "parties.app:app"
 SERVER_APP = "aggregator.app:app"
 
 
 def open_grid(
-    kind: Literal["inline", "ray"],
+    kind: Literal["inline", "ray", "flower"],
     *,
     workers: int | None = None,
     address: str | None = None,
     on_reply: Progress | None = None,
-) -> QueueGrid:
-    """A grid with no nodes yet: `assign` them world by world, and close the grid after use.
+) -> SimulationGrid:
+    """A grid with no nodes yet: `assign` a placement world by world, and close the grid after use.
 
-    `workers` (one per processor when None) and `address` are for `ray`.
+    `workers` (one per processor when None) is for `ray` and `flower`, `address` for `ray`. Raises `InputError` when
+    Ray cannot be used.
     """
     if kind == "inline":
         return InlineGrid(CLIENT_APP, on_reply)
+    if kind == "flower":
+        from federation.grids.flower import FlowerGrid
+
+        return FlowerGrid(CLIENT_APP, workers, on_reply)
     from federation.grids.ray import RayGrid
 
     return RayGrid(CLIENT_APP, workers, address, on_reply)

@@ -1,20 +1,105 @@
-"""Flower nodes of a simulation: each serves one cohort of consecutive party ids."""
+"""Flower nodes of a simulation: each serves one cohort of consecutive party ids.
+
+A node's own configuration says which. Stock Flower configures its simulated nodes with a partition number only, so a
+placement can also be published to the nodes of one run on this machine, as a file in Flower's home.
+"""
 
 from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from flwr.app import Context, RecordDict
 
 from federation.reference import Reference
 
-_MOST_PER_NODE = 256  # keeps a cohort's answers (votes x auxiliary rows) within tens of megabytes
-_SHARES_PER_WORKER = 4  # enough cohorts per worker that a slow one does not leave the others idle
+_ANSWERS = 1 << 26  # entries that one node answers at most: its votes lie in memory before they are packed
+_MOST_BATCHED, _MOST_ALONE = 4096, 16
+_SHARES_PER_WORKER = 2  # at least, so that the aggregator counts while workers train
 
 
-def cohort_size(parties: int, workers: int, parties_per_node: int | None) -> int:
-    """Parties behind each node; None chooses by the number of workers. Results do not depend on it."""
-    if parties_per_node is not None:
-        return min(parties_per_node, parties)
-    return max(1, min(_MOST_PER_NODE, -(-parties // (workers * _SHARES_PER_WORKER))))
+def most_per_node(batched: bool, rows: int) -> int:
+    """Parties that it pays to put behind one node when each answers about `rows` public rows.
+
+    Parties that are trained together gain from company; those trained one by one do not, and few of them per node
+    show progress and share out evenly.
+    """
+    return min(_MOST_BATCHED, max(_MOST_ALONE, _ANSWERS // rows)) if batched else _MOST_ALONE
+
+
+def cohort_size(parties: int, workers: int, wanted: int | None, most: int) -> int:
+    """Parties behind each node: `wanted`, or at most `most` in equally many nodes for each worker when None.
+
+    Results do not depend on it.
+    """
+    if wanted is not None:
+        return min(wanted, parties)
+    shares = max(_SHARES_PER_WORKER, -(-parties // (workers * most)))
+    return -(-parties // (workers * shares))
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Who serves whom in a simulated world: partition i the parties i*per_node to (i+1)*per_node - 1.
+
+    `holdings` is the provider of the parties' rows (`parties.holdings.Provider`), `seed` keys their randomness.
+    """
+
+    parties: int
+    per_node: int
+    holdings: Reference
+    seed: int
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes serve a party."""
+        return -(-self.parties // self.per_node)
+
+    def config(self, partition: int) -> dict[str, Any]:
+        """The configuration of a node that `parties.holdings.Cohort` reads."""
+        first = partition * self.per_node
+        return {
+            "partition-id": partition,
+            "holdings": self.holdings.to_json(),
+            "first-party": first,
+            "parties": min(self.per_node, self.parties - first),
+            "seed": self.seed,
+        }
+
+    def contexts(self) -> list[Context]:
+        """One context per node; node n is partition n - 1."""
+        return [Context(1, number + 1, self.config(number), RecordDict(), {}) for number in range(self.nodes)]
+
+    def publish(self, run_id: int) -> Path:
+        """Tell the nodes of a Flower run on this machine; returns the file, for the caller to remove after the run."""
+        path = _published(run_id)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        record = [self.parties, self.per_node, self.holdings.to_json(), self.seed]
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(record))
+        partial.replace(path)
+        return path
+
+
+def _published(run_id: int) -> Path:
+    home = os.environ.get("FLWR_HOME")
+    return (Path(home) if home else Path.home() / ".flwr") / "federation" / f"{run_id}.json"
+
+
+def node_config(context: Context) -> Mapping[str, Any]:
+    """A node's own configuration; what it lacks comes from the placement published for its run, if there is one."""
+    config = context.node_config
+    if "holdings" in config or "partition-id" not in config:
+        return config
+    try:
+        parties, per_node, holdings, seed = json.loads(_published(context.run_id).read_text())
+    except FileNotFoundError:
+        return config
+    return Placement(parties, per_node, Reference.from_json(holdings), seed).config(int(config["partition-id"]))
 
 
 def halves(context: Context) -> list[Context]:
@@ -32,25 +117,4 @@ def halves(context: Context) -> list[Context]:
             context.run_config,
         )
         for start, size in ((first, middle), (first + middle, count - middle))
-    ]
-
-
-def simulated_nodes(parties: int, per_node: int, holdings: Reference, seed: int) -> list[Context]:
-    """One context per node with the configuration that `parties.holdings.Cohort` reads."""
-    reference = holdings.to_json()
-    return [
-        Context(
-            run_id=1,
-            node_id=number,
-            node_config={
-                "partition-id": number,
-                "holdings": reference,
-                "first-party": first,
-                "parties": min(per_node, parties - first),
-                "seed": seed,
-            },
-            state=RecordDict(),
-            run_config={},
-        )
-        for number, first in enumerate(range(0, parties, per_node), start=1)
     ]

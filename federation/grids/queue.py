@@ -4,52 +4,34 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 
-from flwr.app import DEFAULT_TTL, Context, Error, Message, Metadata, RecordDict
-from flwr.clientapp import ClientApp
-from flwr.common.constant import ErrorCode
-from flwr.serverapp import Grid
+from flwr.app import DEFAULT_TTL, Context, Message, Metadata, RecordDict
 from flwr.supercore.run import Run
 
-from federation.errors import FederationError
+from federation.grids.nodes import Placement
+from federation.grids.simulation import Progress, SimulationGrid
 
 _SERVER_NODE = 0
 
-Progress = Callable[[int, int], None]
 
-
-def handle(app: ClientApp, message: Message, context: Context) -> Message:
-    """The app's reply; an exception becomes an error reply with a one-line reason, as in a deployment."""
-    try:
-        return app(message, context)
-    except FederationError as error:
-        reason = str(error)
-    except Exception as error:  # a party's app may fail in any way; the aggregator must hear of it
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-    return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=message)
-
-
-class QueueGrid(Grid):
+class QueueGrid(SimulationGrid):
     """A Flower grid in this process. `on_reply(answered, sent)` is called after every reply."""
-
-    workers = 1
 
     def __init__(self, on_reply: Progress | None = None) -> None:
         self._on_reply = on_reply
         self._run: Run | None = None
-        self.assign(())
+        self._reset({})
 
-    def assign(self, nodes: Sequence[Context]) -> None:
-        """Serve these nodes from now on, as when a new world begins; what was under way is forgotten."""
-        self.nodes = {context.node_id: context for context in nodes}
+    def assign(self, placement: Placement) -> None:
+        """Serve this placement from now on, as when a new world begins; what was under way is forgotten."""
+        self._reset({context.node_id: context for context in placement.contexts()})
+
+    def _reset(self, nodes: dict[int, Context]) -> None:
+        self.nodes = nodes
         self._queue: dict[int, list[Message]] = {}
         self._replies: dict[str, Message] = {}
         self._sent = self._answered = 0
-
-    @abstractmethod
-    def close(self) -> None:
-        """End what this grid started."""
 
     def set_run(self, run: Run) -> None:
         """Keep the run's description."""

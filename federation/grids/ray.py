@@ -1,42 +1,44 @@
 """The grid over Ray actors: worker processes on this machine or on an existing cluster.
 
-A worker serves whole nodes, a few ahead of need; the big public arrays of a question are put into the object
-store once. A worker that dies costs the nodes it was serving one retry each, alone, on a fresh worker; a node that
-kills that one too is served in halves until only the culprit is lost (`federation.grids.recovery`).
+A worker serves whole nodes, a few ahead of need; the records of a question are put into the object store once for all
+worlds that ask the same. A worker that dies costs the nodes it was serving one retry each, alone, on a fresh worker; a
+node that kills that one too is served in halves until only the culprit is lost (`federation.grids.recovery`).
 """
 
 from __future__ import annotations
 
-import os
+import hashlib
 import sys
+import time
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import ray
-from flwr.app import Context, Error, Message, RecordDict
+from flwr.app import Array, Context, Error, Message, RecordDict
 from flwr.common.constant import ErrorCode
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from federation.errors import FederationError
-from federation.grids.queue import Progress, QueueGrid, handle
+from federation.errors import InputError, QuorumError
+from federation.grids.cluster import connect
+from federation.grids.nodes import Placement
+from federation.grids.queue import QueueGrid
 from federation.grids.recovery import Recovery
+from federation.grids.replies import handle
+from federation.grids.simulation import Progress
 from federation.reference import Reference
 
-_AHEAD = 2  # works in flight per worker: one running, one waiting
+_AHEAD = 2  # bundles of works in flight per worker: one running, one waiting
+_BUNDLE = 16  # parties that small nodes make up together in one call, as each call costs half a millisecond
 _MOST_DEATHS = 200  # of workers in one world, before it is given up
 _WAIT = 1.0  # seconds, after which the aggregator may look at its own time limit
-_OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
-_QUIET = {
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-    "RAY_DEDUP_LOGS": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
-}
+_PATIENCE = 60.0  # seconds without any worker, before waiting for processors is given up
 
 
-@ray.remote(num_cpus=1, max_restarts=0)
+_Letters = tuple[Context, list[tuple[Any, int]]]  # a node, and for each of its messages metadata and contents' number
+
+
+@ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")
 class _Worker:
     """One process that serves nodes; keeps the public contents that it has seen."""
 
@@ -46,50 +48,57 @@ class _Worker:
         sys.path += [entry for entry in search_path if entry not in sys.path]  # what the driver can import
         self._app = Reference(client_app).load()
         self._limits = threadpool_limits(1)
-        self._contents: dict[str, RecordDict] = {}
+        self._contents: dict[Any, RecordDict] = {}
 
-    def serve(self, context: Context, envelopes: list[tuple[Any, list[Any]]]) -> tuple[list[Message], RecordDict]:
-        """Replies in order, and the node's state, which lives with the driver lest a crash reset it."""
-        wanted = {reference.hex(): reference for _, [reference] in envelopes}
-        for key in [key for key in self._contents if key not in wanted]:
-            del self._contents[key]
-        for key, reference in wanted.items():
-            if key not in self._contents:
-                self._contents[key] = ray.get(reference)
-        replies = []
-        for metadata, [reference] in envelopes:
-            message = Message(content=self._contents[reference.hex()], metadata=metadata)
-            replies.append(handle(self._app, message, context))
-        return replies, context.state
+    def ready(self) -> None:
+        """Nothing to do: the process has started."""
 
-
-def _processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    def serve(self, references: list[Any], bundle: list[_Letters]) -> list[tuple[list[Message], RecordDict]]:
+        """For each node its replies in order, and its state, which lives with the driver lest a crash reset it."""
+        held = self._contents
+        self._contents = {one: held[one] if one in held else ray.get(one) for one in references}
+        answers = []
+        for context, letters in bundle:
+            replies = []
+            for metadata, number in letters:
+                message = Message(content=self._contents[references[number]], metadata=metadata)
+                replies.append(handle(self._app, message, context))
+            answers.append((replies, context.state))
+        return answers
 
 
-def _connect(address: str | None, workers: int | None) -> bool:
-    """Initialise Ray; True when this call started it, and so must end it."""
-    if ray.is_initialized():
-        return False
-    os.environ.update({name: value for name, value in _QUIET.items() if name not in os.environ})
-    quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
-    try:
-        if address is not None:
-            ray.init(address=address, **quiet)
-        else:
-            ray.init(
-                address="local",
-                num_cpus=workers or _processors(),
-                include_dashboard=False,
-                object_store_memory=_OBJECT_STORE,
-                _node_ip_address="127.0.0.1",
-                **quiet,
-            )
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        where = f"cluster at {address}" if address else "local Ray processes"
-        raise FederationError(f"cannot start {where}: {str(error).splitlines()[0]}") from error
-    return True
+class _Shared:
+    """Object references of questions' records by digest: equal records are put once, those of the last world kept."""
+
+    def __init__(self) -> None:
+        self._references: dict[str, Any] = {}
+        self._digests: dict[int, tuple[RecordDict, str]] = {}  # by id; holding the records keeps ids from being reused
+
+    def forget_unused(self) -> None:
+        """Keep what was asked for since the last call."""
+        used = {digest for _, digest in self._digests.values()}
+        self._references = {digest: kept for digest, kept in self._references.items() if digest in used}
+        self._digests = {}
+
+    def reference(self, content: RecordDict) -> Any:
+        """Where these records are in the object store; put there on first use."""
+        if id(content) not in self._digests:
+            self._digests[id(content)] = (content, _digest(content))
+        digest = self._digests[id(content)][1]
+        if digest not in self._references:
+            self._references[digest] = ray.put(content)
+        return self._references[digest]
+
+
+def _digest(content: RecordDict) -> str:
+    found = hashlib.sha256()
+    for name, record in sorted(content.items()):
+        for key, value in sorted(record.items()):
+            is_array = isinstance(value, Array)
+            found.update(f"|{name}|{key}|{(value.dtype, value.shape) if is_array else value}|".encode())
+            if is_array:
+                found.update(value.data)
+    return found.hexdigest()
 
 
 @dataclass
@@ -103,70 +112,127 @@ class _Work:
 
 
 class RayGrid(QueueGrid):
-    """Nodes served by `workers` Ray actors, one per processor when None; `address` joins an existing cluster."""
+    """Nodes served by `workers` Ray actors, one per processor when None; `address` joins an existing cluster.
+
+    Raises `InputError` when there is no cluster, or none of its processors becomes free.
+    """
 
     def __init__(
         self, client_app: str, workers: int | None, address: str | None = None, on_reply: Progress | None = None
     ) -> None:
         self._client_app = client_app
-        self._owns_ray = _connect(address, workers)
+        self._owns_ray = connect(address, workers)
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._load: dict[Any, int] = {self._start(): 0 for _ in range(self.workers)}  # works in flight per worker
-        self._flying: dict[Any, tuple[Any, _Work]] = {}
+        self._starting: dict[Any, Any] = {}  # what becomes ready with a worker -> the worker
+        self._load: dict[Any, int] = {}  # bundles in flight of every worker that has started
+        self._flying: dict[Any, tuple[Any, list[_Work]]] = {}
+        self._shared = _Shared()
         super().__init__(on_reply)
+        try:
+            for _ in range(self.workers):
+                self._start()
+            while not self._load:  # so that starting up is no part of the first world
+                self._advance()
+        except BaseException:
+            self.close()
+            raise
 
-    def assign(self, nodes: Sequence[Context]) -> None:
-        """Serve these nodes from now on; workers still busy with earlier ones are replaced."""
-        super().assign(nodes)
+    def assign(self, placement: Placement) -> None:
+        """Serve this placement from now on; workers still busy with earlier nodes are replaced."""
+        super().assign(placement)
+        self._shared.forget_unused()
+
+    def _reset(self, nodes: dict[int, Context]) -> None:
+        super()._reset(nodes)
         for worker in {worker for worker, _ in self._flying.values()}:
-            ray.kill(worker)
             self._replace(worker)
         self._flying.clear()
         self._deaths = 0
         self._suspects: deque[_Work] = deque()
-        self._shared: dict[int, tuple[RecordDict, Any]] = {}
 
-    def _start(self) -> Any:
-        return _Worker.remote(self._client_app, sys.path)  # type: ignore[attr-defined]
+    def _start(self) -> None:
+        worker = _Worker.remote(self._client_app, sys.path)  # type: ignore[attr-defined]
+        self._starting[worker.ready.remote()] = worker
+        self._alone_since = time.monotonic()
 
-    def _share(self, content: RecordDict) -> Any:
-        """An object reference for a question's records: put once, however many nodes it goes to."""
-        if id(content) not in self._shared:
-            self._shared[id(content)] = (content, ray.put(content))
-        return self._shared[id(content)][1]
-
-    def _submit(self, worker: Any, work: _Work) -> None:
-        envelopes = [(message.metadata, [self._share(message.content)]) for message in work.messages]
-        self._flying[worker.serve.remote(work.context, envelopes)] = (worker, work)
+    def _submit(self, worker: Any, bundle: list[_Work]) -> None:
+        numbers: dict[Any, int] = {}  # of references
+        letters: list[_Letters] = []
+        for work in bundle:
+            parts = [(message.metadata, self._shared.reference(message.content)) for message in work.messages]
+            letters.append((work.context, [(data, numbers.setdefault(one, len(numbers))) for data, one in parts]))
+        self._flying[worker.serve.remote(list(numbers), letters)] = (worker, bundle)
         self._load[worker] += 1
+
+    def _bundle(self) -> list[_Work]:
+        """The next nodes for one worker: one, or several small ones while there are many."""
+        node, messages = self._next()
+        bundle = [_Work(self.nodes[node], messages)]
+        each = int(bundle[0].context.node_config["parties"])
+        more = min(_BUNDLE // each, len(self._queue) // (4 * _AHEAD * len(self._load))) - 1
+        for _ in range(more):
+            node, messages = self._next()
+            bundle.append(_Work(self.nodes[node], messages))
+        return bundle
 
     def _fill(self) -> None:
         for worker, load in list(self._load.items()):
             if self._suspects:
                 if load == 0:  # a suspect runs alone, so that it cannot take others down again
-                    self._submit(worker, self._suspects.popleft())
+                    self._submit(worker, [self._suspects.popleft()])
                 continue
             while self._queue and self._load[worker] < _AHEAD:
-                node, messages = self._next()
-                self._submit(worker, _Work(self.nodes[node], messages))
+                self._submit(worker, self._bundle())
 
     def _advance(self) -> None:
         self._fill()
-        if not self._flying:
+        waiting = [*self._flying, *self._starting]
+        if not waiting:
             return
-        ready, _ = ray.wait(list(self._flying), num_returns=1, timeout=_WAIT)
+        ready, _ = ray.wait(waiting, num_returns=1, timeout=_WAIT)
         for future in ready:
-            worker, work = self._flying.pop(future)
-            if worker in self._load:
-                self._load[worker] -= 1
-            try:
-                replies, state = ray.get(future)
-            except RayActorError as error:
-                self._bury(worker, work, error)
-            except RayTaskError as error:
-                reason = Error(ErrorCode.CLIENT_APP_CRASHED, str(error.cause).splitlines()[0])
-                self._collect(work, [Message(reason, reply_to=message) for message in work.messages])
+            if future in self._starting:
+                self._welcome(future)
             else:
+                self._land(future)
+        if not self._load and time.monotonic() - self._alone_since > _PATIENCE:
+            have, free = (int(found().get("CPU", 0)) for found in (ray.cluster_resources, ray.available_resources))
+            raise InputError(
+                f"no worker could start within {_PATIENCE:g} seconds: Ray has {have} processors and {free} of them are "
+                "free; end what holds them, add nodes, or ask for fewer engine.workers"
+            )
+
+    def _welcome(self, future: Any) -> None:
+        """A worker has started, or cannot: then its code is at fault, not what it serves."""
+        worker = self._starting.pop(future)
+        try:
+            ray.get(future)
+        except RayError as error:
+            self._deaths += 1
+            if getattr(error, "actor_init_failed", False) or self._deaths > _MOST_DEATHS:
+                cause = [line for line in str(error).splitlines() if line.strip()][-1].strip()
+                raise InputError(
+                    f"workers cannot start: {cause}; the project and its data must be installed on every node"
+                ) from error
+            self._start()
+        else:
+            self._load[worker] = 0
+
+    def _land(self, future: Any) -> None:
+        """A bundle has come back, or its worker has died."""
+        worker, bundle = self._flying.pop(future)
+        if worker in self._load:
+            self._load[worker] -= 1
+        try:
+            answers = ray.get(future)
+        except RayTaskError as error:
+            reason = Error(ErrorCode.CLIENT_APP_CRASHED, str(error.cause).splitlines()[0])
+            for work in bundle:
+                self._collect(work, [Message(reason, reply_to=message) for message in work.messages])
+        except RayError as error:  # the process has died, or its machine, or memory has run out
+            self._bury(worker, bundle, error)
+        else:
+            for work, (replies, state) in zip(bundle, answers, strict=True):
                 if work.recovery is None:
                     work.context.state = state
                 self._collect(work, replies)
@@ -184,21 +250,26 @@ class RayGrid(QueueGrid):
 
     def _replace(self, worker: Any) -> None:
         if self._load.pop(worker, None) is not None:  # its other work may have told us already
-            self._load[self._start()] = 0
+            ray.kill(worker)
+            self._start()
 
-    def _bury(self, worker: Any, work: _Work, error: RayActorError) -> None:
-        """Start a worker in place of a dead one; retry its work alone, then in halves."""
-        self._deaths += 1
-        if getattr(error, "actor_init_failed", False) or self._deaths > _MOST_DEATHS:
-            raise FederationError(
+    def _bury(self, worker: Any, bundle: list[_Work], error: RayError) -> None:
+        """Start a worker in place of a dead one; retry its works one by one, then in halves."""
+        self._deaths += isinstance(error, RayActorError)
+        if self._deaths > _MOST_DEATHS:
+            raise QuorumError(
                 f"Ray workers keep dying ({self._deaths} in this world); look for lack of memory or a classifier "
                 "that ends its process, or run with --engine inline to see its error"
             )
         self._replace(worker)
-        if not work.suspect:
-            work.suspect = True
-            self._suspects.append(work)
-            return
+        for work in bundle:
+            if work.suspect:
+                self._divide(work)
+            else:
+                work.suspect = True
+                self._suspects.append(work)
+
+    def _divide(self, work: _Work) -> None:
         recovery = work.recovery or Recovery(work.messages)
         for part in recovery.divide(work.context):
             self._suspects.append(_Work(part, work.messages, suspect=True, recovery=recovery))
@@ -206,8 +277,11 @@ class RayGrid(QueueGrid):
 
     def close(self) -> None:
         """End this grid's workers, and Ray if this grid started it."""
-        for worker in self._load:
+        for worker in [*self._load, *self._starting.values()]:
             ray.kill(worker)
         self._load.clear()
+        self._starting.clear()
+        self._flying.clear()
         if self._owns_ray:
             ray.shutdown()
+            self._owns_ray = False

@@ -1,57 +1,110 @@
 """How far a minimiser or a statistic moves, in L2 norm, when one party's whole holding is replaced.
 
-Setting (Hamm et al. 2016): M parties vote on N public rows of norm at most 1; the released weights minimise
+Setting (Hamm et al. 2016): M parties vote on N auxiliary rows of norm at most 1; the released weights minimise
 the logistic (2 classes) or softmax risk of `federation.numerics.label_losses`, which is lam-strongly convex.
-Votes enter that risk linearly, so minimisers of neighbouring votes satisfy |w - w'| <= |mu - mu'| / lam.
+Minimisers of two risks are at most the largest difference of their gradients apart, divided by lam.
 
-Three forms of each bound: `published` as in the paper; `tight`, the paper's binary constants halved, because
-turning a label changes the logistic derivative by l'(z) + l'(-z) = -1 exactly, where the paper allows 2; and
-`diameter`, the smaller of `tight` and the diameter 2 r of the ball that holds every minimiser. All assume
-exact minimisers: add `solver_slack`.
+Four forms of each bound: `published` as in the paper; `tight`, with the binary constants that are exact for the
+loss: turning a label changes the logistic derivative by l'(z) + l'(-z) = -1, where the paper allows 2;
+`diameter`, the smaller of `tight` and the diameter 2 r of the ball that holds every minimiser; and
+`public_features`, which scales `tight` by how far votes can move the statistic of these very rows (`reach`).
+All assume exact minimisers: add `solver_slack`.
+
+With `auxiliary_rows` = N the bounds cover one party and one auxiliary row, feature vector and all votes on it,
+that change at once (Sec. 4.5): N-1 rows whose labels change by one party's share, and one that changes at will.
 """
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from federation.errors import InputError, nearest_name
 
-FORMS = ("published", "tight", "diameter")
+FORMS = ("published", "tight", "diameter", "public_features")
+
+_ABOVE_ROUNDING = 1 + 1e-12
 
 
-def soft_vote(form: str, *, regularisation: float, parties: int, classes: int) -> float:
+def soft_vote(
+    form: str,
+    *,
+    regularisation: float,
+    parties: int,
+    classes: int,
+    reach: float | None = None,
+    auxiliary_rows: int | None = None,
+) -> float:
     """Sensitivity of the ERM on vote shares.
 
     One party moves each row's shares by (e_j - e_k)/M, hence |mu - mu'| <= 1/M (binary, share of class 1) or
     sqrt(2)/M. Binary: published 2/(M lam) (Hamm et al. 2016, Theorem 3), tight 1/(M lam); more classes: both
-    sqrt(2)/(M lam) (App. B). Raises `InputError` for lam <= 0, parties < 1, classes < 2 or an unknown form.
+    sqrt(2)/(M lam) (App. B); `reach` of the rows times tight, or the diameter, is the bound of `public_features`.
+
+    `auxiliary_rows` N (Sec. 4.5): binary published (2/(M lam)) (N-1+M)/N, tight (1/(M lam)) (N-1 + M g)/N with
+    g = `row_turn` <= 2; more classes (sqrt(2)/(M lam)) (N-1+2M)/N. Raises `InputError` for lam <= 0, parties < 1,
+    classes < 2, an unknown form, and `public_features` without `reach` or with `auxiliary_rows`.
     """
-    _check(form, regularisation, parties, classes)
-    return _bound(form, 1.0 / parties, regularisation, classes)
+    _check(form, regularisation, parties, classes, reach, auxiliary_rows)
+    return _bound(form, 1.0 / parties, regularisation, classes, reach, auxiliary_rows)
 
 
-def majority_vote(form: str, *, regularisation: float, parties: int, classes: int) -> float:
+def majority_vote(
+    form: str,
+    *,
+    regularisation: float,
+    parties: int,
+    classes: int,
+    reach: float | None = None,
+    auxiliary_rows: int | None = None,
+) -> float:
     """Sensitivity of the ERM on majority labels.
 
     One party may tip every row, hence |mu - mu'| <= 1 (binary) or sqrt(2), whatever the number of parties.
     Binary: published 2/lam (Hamm et al. 2016, Theorem 1), tight 1/lam; more classes: both sqrt(2)/lam
-    (App. B). Raises `InputError` for lam <= 0, parties < 1, classes < 2 or an unknown form.
+    (App. B); `public_features` as for `soft_vote`. `auxiliary_rows` N: binary unchanged (Sec. 4.5), more classes
+    (sqrt(2)/lam) (N+1)/N. Raises `InputError` as `soft_vote`.
     """
-    _check(form, regularisation, parties, classes)
-    return _bound(form, 1.0, regularisation, classes)
+    _check(form, regularisation, parties, classes, reach, auxiliary_rows)
+    return _bound(form, 1.0, regularisation, classes, reach, auxiliary_rows)
 
 
-def statistic(parties: int) -> float:
-    """Sensitivity of the whitened vote statistic B' mu L^{+'} in class-contrast coordinates: sqrt(2)/M.
+def statistic(parties: int, reach: float = 1.0) -> float:
+    """Sensitivity of the vote statistic B' A' Y / N in class-contrast coordinates: sqrt(2) reach / M.
 
-    With X'X/N = L L', s -> L^+ X's/N is sqrt(1/N) times a projection, so columns of share changes with sum_k
-    s_ik^2 <= 2/M^2 per row move it by at most sqrt(2)/M; B is orthonormal and adds nothing. Holds for one-hot
-    votes and for probability votes (the simplex has diameter sqrt(2)), for every rank and feature norm.
-    Raises `InputError` for parties < 1.
+    Y are public rows (N, r) in any coordinates, A the label shares, B orthonormal contrasts; `reach` is that of Y.
+    Replacing a party changes row i of A by d_i/M with |d_i| <= sqrt(2), for one-hot votes and for probability votes
+    (the simplex has diameter sqrt(2)), and |D'Y|_F/N <= sqrt(2) reach. For rows whitened by their own second
+    moment Y/sqrt(N) is a projection: the reach is at most 1 for every rank and feature norm. Raises `InputError`
+    for parties < 1 or a reach that is not positive and finite.
     """
-    if parties < 1:
-        raise InputError(f"parties must be at least 1, got {parties}")
-    return math.sqrt(2) / parties
+    _check_parties(parties)
+    _check_reach(reach)
+    return math.sqrt(2) * reach / parties
+
+
+def vote_shares(parties: int, rows: int) -> float:
+    """Sensitivity, in Frobenius norm, of the shares of all votes on N rows: sqrt(2 N)/M.
+
+    Each row moves by at most sqrt(2)/M (a one-hot or probability vote is replaced by another); attained when a
+    party turns all its votes. Raises `InputError` for parties < 1 or rows < 1.
+    """
+    _check_parties(parties)
+    _check_rows(rows)
+    return math.sqrt(2 * rows) / parties
+
+
+def reach(rows: np.ndarray) -> float:
+    """The largest |(1/N) sum_i s_i x_i| over |s_i| <= 1, bounded: min(mean_i |x_i|, sigma_max(X)/sqrt(N)).
+
+    `rows` (N, d) must be public: the bound is a function of them. For (N, C) coefficients D with rows of norm at
+    most c it bounds |D'X|_F / N by c reach: row by row, or as the operator norm of X times |D|_F <= c sqrt(N).
+    """
+    mean = float(np.sqrt(np.einsum("nd,nd->n", rows, rows)).mean())
+    spectral = math.sqrt(max(0.0, float(np.linalg.eigvalsh(rows.T @ rows / len(rows))[-1])))
+    # Sums of N products err by N roundoffs of their absolute values, whose matrix has at most d times the norm.
+    return min(mean, spectral) * (_ABOVE_ROUNDING + rows.size * float(np.finfo(np.float64).eps))
 
 
 def solver_slack(gradient_tolerance: float, regularisation: float) -> float:
@@ -89,21 +142,76 @@ def radius(regularisation: float, classes: int) -> float:
     return float(brentq(lambda w: regularisation * w - expit(-w), 0.0, 0.5 / regularisation, xtol=1e-300))
 
 
-def _bound(form: str, share: float, regularisation: float, classes: int) -> float:
+def row_turn(norm: float) -> float:
+    """Largest change of one row's logistic gradient when the row and its label change at will, where |w| <= norm.
+
+    The gradient (sigma(w'x) - alpha) x is linear in alpha and, at alpha = 1, that of -x at alpha = 0, so the answer
+    is the diameter of {sigma(w'x) x: |x| <= 1}: max over 0 <= c <= 1 of 2 sqrt(1-c^2) sigma(norm c), which two rows
+    at equal angles to w attain; 1 for norm 0, towards 2 as it grows. Proof for rows x and y with scores b + a and
+    b - a, s = sigma(b+a), t = sigma(b-a): if b <= 0 the distance is at most s + t <= 1. Otherwise |x + y| >= 2 b/norm
+    gives a squared distance of at most s^2 + t^2 + s t (2 - 4 c^2), c = b/norm, which is a convex quadratic in
+    1/(cosh a + cosh b); its ends are 1 (a infinite) and 4 (1-c^2) sigma(b)^2 (a = 0).
+    """
+    from scipy.optimize import brentq
+    from scipy.special import expit
+
+    def slope(c: float) -> float:  # of ln sqrt(1-c^2) + ln sigma(norm c), times 1-c^2: decreasing
+        return float(norm * expit(-norm * c)) * (1 - c * c) - c
+
+    c = float(brentq(slope, 0.0, 1.0, xtol=1e-15))
+    return min(2.0, 2 * math.sqrt(1 - c * c) * float(expit(norm * c)) * _ABOVE_ROUNDING)
+
+
+def _bound(
+    form: str,
+    share: float,
+    regularisation: float,
+    classes: int,
+    reach: float | None,
+    auxiliary_rows: int | None,
+) -> float:
     """The bound when one party moves a row's label share by `share` from one class to another."""
-    if form == "published" and classes == 2:
-        return 2 * share / regularisation
-    tight = share * (1.0 if classes == 2 else math.sqrt(2)) / regularisation
-    return min(tight, 2 * radius(regularisation, classes)) if form == "diameter" else tight
+    published = form == "published"
+    if classes > 2:
+        label, row, farthest = math.sqrt(2), 2 * math.sqrt(2), 2 * math.sqrt(1 - 1 / classes)
+    elif published:
+        label, row, farthest = 2.0, 2.0, 2.0
+    else:
+        label, row, farthest = 1.0, row_turn(radius(regularisation, classes)), 1.0
+    gradient = share * label
+    if auxiliary_rows is not None:
+        gradient = ((auxiliary_rows - 1) * gradient + row) / auxiliary_rows
+    if not published:
+        gradient = min(gradient, farthest)  # |w| <= farthest / (2 lam), whatever changes: see `radius`
+    if reach is not None and form == "public_features":
+        gradient *= min(reach, 1.0)
+    if form in ("published", "tight"):
+        return gradient / regularisation
+    return min(gradient / regularisation, 2 * radius(regularisation, classes))
 
 
-def _check(form: str, regularisation: float, parties: int, classes: int) -> None:
+def _check(
+    form: str,
+    regularisation: float,
+    parties: int,
+    classes: int,
+    reach: float | None,
+    auxiliary_rows: int | None,
+) -> None:
     if form not in FORMS:
         raise InputError(f"sensitivity form must be one of {', '.join(FORMS)}, got '{form}'{nearest_name(form, FORMS)}")
     _check_regularisation(regularisation)
     _check_classes(classes)
-    if parties < 1:
-        raise InputError(f"parties must be at least 1, got {parties}")
+    _check_parties(parties)
+    if reach is not None:
+        _check_reach(reach)
+    if auxiliary_rows is not None:
+        _check_rows(auxiliary_rows)
+    if form == "public_features" and (reach is None or auxiliary_rows is not None):
+        raise InputError(
+            "sensitivity form 'public_features' is a function of the auxiliary rows: it needs their reach, and they "
+            "must not be protected; give reach, or use 'tight' or 'diameter'"
+        )
 
 
 def _check_regularisation(regularisation: float) -> None:
@@ -114,3 +222,18 @@ def _check_regularisation(regularisation: float) -> None:
 def _check_classes(classes: int) -> None:
     if classes < 2:
         raise InputError(f"classes must be at least 2, got {classes}")
+
+
+def _check_parties(parties: int) -> None:
+    if parties < 1:
+        raise InputError(f"parties must be at least 1, got {parties}")
+
+
+def _check_rows(rows: int) -> None:
+    if rows < 1:
+        raise InputError(f"the number of auxiliary rows must be at least 1, got {rows}")
+
+
+def _check_reach(reach: float) -> None:
+    if not 0 < reach < math.inf:
+        raise InputError(f"reach must be positive and finite, got {reach}")

@@ -8,14 +8,14 @@ from aggregator.models import ReleasedModels
 from federation.errors import InputError
 from federation.features import fit
 from federation.grids.launch import open_grid, run_server_app
-from federation.grids.nodes import simulated_nodes
+from federation.grids.nodes import Placement
 from federation.reference import Reference
 
 
 def test_models_of_a_world_round_trip_and_predict(make_plan, public):
     plan = make_plan()
     grid = open_grid("inline")
-    grid.assign(simulated_nodes(plan.parties, 40, Reference("synthetic:Parties"), 1))
+    grid.assign(Placement(plan.parties, 40, Reference("synthetic:Parties"), 1))
     run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
     models = ReleasedModels.load(Path(plan.directory) / "soft_vote.npz")
     scores = models.scores(public.rows, 1, 0)

@@ -9,7 +9,7 @@ from federation.errors import QuorumError
 from federation.features import fit
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.codec import encode_submission
-from federation.grids.nodes import simulated_nodes
+from federation.grids.nodes import Placement
 from federation.grids.queue import QueueGrid
 from federation.messages import Submission, Training, VotesQuestion
 from federation.reference import Reference
@@ -21,7 +21,7 @@ class ScriptedGrid(QueueGrid):
     def __init__(self, question, replies):
         self._question, self._script = question, replies
         super().__init__()
-        self.assign(simulated_nodes(2 * len(replies), 2, Reference("synthetic:Parties"), 1))
+        self.assign(Placement(2 * len(replies), 2, Reference("synthetic:Parties"), 1))
 
     def _advance(self):
         if self._queue:
@@ -81,7 +81,7 @@ def rambling(question, parties):
 
 def gathered(question, replies, timeout=None, verbose=True):
     tally = VoteTally(question, 2 * len(replies))
-    causes = Asking(2, timeout, verbose).ask(ScriptedGrid(question, replies), [(question, [tally])])
+    causes = Asking(2 * len(replies), 2, timeout, verbose).ask(ScriptedGrid(question, replies), [(question, [tally])])
     return tally, causes
 
 
@@ -117,7 +117,7 @@ def test_a_silent_node_ends_the_run_and_is_not_left_out(question):
 
 def test_in_a_deployment_causes_are_counted_but_not_told(question):
     _, causes = gathered(question, [honest, failing, shouting], verbose=False)
-    assert causes == {"no usable answer": 3}
+    assert causes == {"no usable answer": 4}
 
 
 def test_long_texts_are_cut(question):

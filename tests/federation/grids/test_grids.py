@@ -1,16 +1,20 @@
 """The same two apps over the inline and the Ray grid: equal bytes, contained failures, no process left behind."""
 
 import json
-from dataclasses import replace
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from worlds import SYNTHETIC, run
 
 from aggregator.plan import VariantPlan
 from federation.errors import QuorumError
-from federation.grids.launch import open_grid, run_server_app
-from federation.grids.nodes import cohort_size, simulated_nodes
+from federation.grids.launch import open_grid
+from federation.grids.nodes import Placement, cohort_size, most_per_node
 from federation.reference import Reference
 
 VARIANTS = (
@@ -19,24 +23,15 @@ VARIANTS = (
     VariantPlan("published", "soft_vote", {"perturb": "output", "sensitivity": "published"}),
     VariantPlan("majority_vote", "majority_vote", {}),
 )
-SYNTHETIC = Reference("synthetic:Parties")
-
-
-def run(grid, plan, per_node, holdings=SYNTHETIC):
-    replace(plan, parties_per_node=per_node).save(Path(plan.directory) / "plan.json")
-    grid.assign(simulated_nodes(plan.parties, per_node, holdings, seed=1))
-    run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
-    summary = json.loads((Path(plan.directory) / "world.json").read_text())
-    files = {path.name: path.read_bytes() for path in sorted(Path(plan.directory).glob("*.npz"))}
-    del summary["seconds"]
-    return files, summary
 
 
 @pytest.fixture(scope="module")
 def ray_grid():
-    grid = open_grid("ray", workers=2)
-    yield grid
-    grid.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ADDRESS", "127.0.0.1:1")  # another run's cluster must not be taken for ours
+        grid = open_grid("ray", workers=2)
+        yield grid
+        grid.close()
 
 
 @pytest.mark.parametrize("per_node", [1, 7, 40])
@@ -71,19 +66,44 @@ def test_a_broken_party_costs_only_itself(make_plan, ray_grid, engine):
     assert all("NaN" in cause for cause in summary["failures"])
 
 
-def test_a_dying_worker_costs_its_parties_one_retry(make_plan, ray_grid, tmp_path):
+@pytest.mark.parametrize("per_node", [1, 4])
+def test_a_dying_worker_costs_its_parties_one_retry(make_plan, ray_grid, tmp_path, per_node):
     plan = make_plan()
     expected = run(open_grid("inline"), plan, 4)
     dying = Reference("synthetic:Parties", {"deadly": [9], "flag": str(tmp_path / "died")})
-    assert run(ray_grid, plan, 4, dying) == expected
+    assert run(ray_grid, plan, per_node, dying) == expected
 
 
-def test_a_party_that_always_kills_its_worker_is_lost_alone(make_plan, ray_grid):
+def test_a_worker_killed_at_work_costs_its_parties_one_retry(make_plan, ray_grid, tmp_path):
+    flag = tmp_path / "pid"
+
+    def kill():
+        while not flag.exists():
+            time.sleep(0.01)
+        os.kill(int(flag.read_text()), signal.SIGKILL)
+
     plan = make_plan()
-    _, summary = run(ray_grid, plan, 10, Reference("synthetic:Parties", {"deadly": [9]}))
+    expected = run(open_grid("inline"), plan, 4)
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    assert run(ray_grid, plan, 4, Reference("sabotage:Killed", {"party": 9, "flag": str(flag)})) == expected
+    killer.join()
+    assert run(ray_grid, plan, 5) == expected  # later worlds are whole
+
+
+@pytest.mark.parametrize("per_node", [1, 10])
+def test_a_party_that_always_kills_its_worker_is_lost_alone(make_plan, ray_grid, per_node):
+    plan = make_plan()
+    _, summary = run(ray_grid, plan, per_node, Reference("synthetic:Parties", {"deadly": [9]}))
     assert summary["failures"] == {"the worker process died while serving this party": 1}
     assert summary["answered"] == 39
     assert run(ray_grid, plan, 4) == run(open_grid("inline"), plan, 4)  # later worlds are whole
+
+
+def test_workers_that_keep_dying_end_the_run(make_plan, ray_grid, monkeypatch):
+    monkeypatch.setattr("federation.grids.ray._MOST_DEATHS", 1)
+    with pytest.raises(QuorumError, match=r"Ray workers keep dying \(2 in this world\)"):
+        run(ray_grid, make_plan(), 20, Reference("synthetic:Parties", {"deadly": [9]}))
 
 
 @pytest.mark.parametrize("per_node", [1, 10, 40])
@@ -97,7 +117,7 @@ def test_a_failing_party_moves_the_statistic_by_no_more_than_its_sensitivity(mak
     for holdings in (SYNTHETIC, Reference("synthetic:Parties", damage)):
         summary = run(open_grid("inline"), plan, per_node, holdings)[1]
         with np.load(Path(plan.directory) / "off.npz") as stored:
-            released.append(stored["weights"][0, 0])
+            released.append(stored["weights_0"][0])
         sensitivity = summary["ledger"]["releases"][1]["guarantee"]["parameters"]["sensitivity"]
         assert summary["answered"] >= 39
     # The closed-form decoder shrinks: it maps the whitened statistic by s / (s^2 + c) <= 1 / (2 sqrt(c)).
@@ -120,15 +140,24 @@ def test_models_on_disk_need_numpy_only(make_plan, public):
     plan = make_plan()
     run(open_grid("inline"), plan, 40)
     with np.load(Path(plan.directory) / "soft_vote.npz", allow_pickle=False) as stored:
-        assert stored["weights"].shape == (2, 3, 3, 3)
+        assert [stored[f"weights_{number}"].shape for number in (0, 1)] == [(3, 3, 3), (3, 3, 3)]
         assert json.loads(str(stored["description"]))["classes"] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(("parties", "workers", "asked"), [(1, 8, None), (1000, 2, None), (10**6, 2, None), (5, 1, 99)])
-def test_cohorts_cover_all_parties(parties, workers, asked):
-    size = cohort_size(parties, workers, asked)
-    assert 1 <= size <= max(parties, 1)
-    nodes = simulated_nodes(min(parties, 5000), size, SYNTHETIC, 1)
+@pytest.mark.parametrize("parties", [1, 5, 1000, 12345])
+@pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.parametrize(("wanted", "most"), [(None, 4096), (None, 16), (99, 16)])
+def test_cohorts_cover_all_parties_and_share_out_evenly(parties, workers, wanted, most):
+    size = cohort_size(parties, workers, wanted, most)
+    assert 1 <= size <= (most if wanted is None else wanted)
+    nodes = Placement(parties, size, SYNTHETIC, 1).contexts()
+    assert wanted or len(nodes) <= 2 * workers or parties > 2 * workers * most
     held = [(node.node_config["first-party"], node.node_config["parties"]) for node in nodes]
     assert [first for first, _ in held] == list(np.cumsum([0, *(count for _, count in held[:-1])]))
-    assert sum(count for _, count in held) == min(parties, 5000)
+    assert sum(count for _, count in held) == parties
+
+
+@pytest.mark.parametrize("rows", [1, 1352, 54021, 10**9])
+def test_answers_of_a_node_fit_into_memory(rows):
+    assert 16 <= most_per_node(True, rows) <= max(16, 2**26 / rows)
+    assert most_per_node(False, rows) == 16

@@ -1,0 +1,14 @@
+"""Premises that every guarantee of a protocol with one answer per party rests on."""
+
+from __future__ import annotations
+
+from federation.guarantee import Assumption, Check
+
+COUNTED_ONCE = Assumption(
+    "every party counts once, and a node answers for its own parties only; that a node's parties are different "
+    "people is for whoever enrols them",
+    Check.DECLARED,
+)
+ATTENDANCE = Assumption(
+    "whether and when a party answers is not protected; below the quorum nothing is released", Check.DECLARED
+)

@@ -1,0 +1,198 @@
+"""What the engines cost, per message and per party: python -m benchmarks.engines [--data-dir DIR] [--rounds R]
+
+Side by side in one process, the fastest of several rounds of each:
+(a) an empty question: milliseconds per message;
+(b) 1000 parties of 6 rows train and vote on 1352 public rows: our engines, one party and many behind a node, beside a
+    warm round of Flower's simulation that runs scikit-learn at one party per node, and beside a plain loop of
+    scikit-learn on one core;
+(c) 10,000 parties: ray over inline.
+Uses HAR where its data is at hand, rows of the same shape otherwise; (c) has too many parties for HAR.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from flwr.app import Message, RecordDict
+
+from aggregator.plan import WorldPlan
+from aggregator.views import Views
+from benchmarks.plain_flower import FOLDER, ask, fit_and_vote
+from federation.grids.asking import Asking
+from federation.grids.flower import FlowerGrid
+from federation.grids.launch import open_grid
+from federation.grids.nodes import Placement, most_per_node
+from federation.grids.simulation import SimulationGrid
+from federation.grids.stock import ROLL_CALL
+from federation.messages import Question
+from federation.reference import Reference
+from federation.registry import protocol
+from scenarios.runner import cells, world_of
+from scenarios.schema import resolve
+from scenarios.world import World
+
+PARTIES, ROWS, AUXILIARY = 1000, 6, 1352
+MANY = 10_000
+NODES = 200  # of the empty question
+NOBODY = Reference("parties.app:app")  # holdings that no empty question looks at
+
+
+def synthetic(folder: Path, rows: int, columns: int) -> Path:
+    """A file of `rows` labelled rows of six overlapping classes."""
+    random = np.random.default_rng(1)
+    labels = random.integers(0, 6, rows)
+    values = random.normal(size=(rows, columns)) + 3 * random.normal(size=(6, columns))[labels] / np.sqrt(columns)
+    path = folder / f"synthetic-{rows}.npz"
+    np.savez(path, X=values.astype(np.float32), y=labels)
+    return path
+
+
+def worlds(data: dict, parties: int, splits: int, folder: Path, data_dir: str | None) -> Iterator[World]:
+    """One world per split of a scenario with the default protocol."""
+    features = {"auxiliary": AUXILIARY, "features": [{"whiten": 10}, "unit_norm"]}
+    scenario = resolve(
+        {
+            "name": "engines",
+            "data": {**data, **features},
+            "parties": {"count": parties, "rows": ROWS},
+            "privacy": {"epsilon": 1.0},
+            "trials": {"splits": splits, "noise": 1},
+        }
+    )
+    for cell in cells(scenario, data_dir):
+        yield world_of(cell, folder, data_dir)
+
+
+def question(plan: WorldPlan) -> tuple[Question, object]:
+    """What the default protocol asks in this world, and where it collects the answers."""
+    chosen = protocol("soft_vote")()
+    view = Views(plan).at(chosen.noise, 1.0)
+    asked = chosen.question(view.public, view.training)
+    return asked, chosen.collector(view.public, asked, plan.parties)
+
+
+def collect(world: World, grid: SimulationGrid, per_node: int | None) -> float:
+    """Seconds from the question to the counted votes of all parties."""
+    parties = world.split.cut.parties
+    cohort = grid.cohort(parties, per_node, most_per_node(True, AUXILIARY))
+    plan = world.plan(cohort)
+    asked, collector = question(plan)
+    grid.assign(Placement(parties, cohort, world.spec.reference("SimulatedParties"), 1))
+    started = time.perf_counter()
+    causes = Asking(parties, cohort, None, True).ask(grid, [(asked, [collector])])
+    seconds = time.perf_counter() - started
+    assert not causes, causes
+    assert collector.answered == parties
+    return seconds
+
+
+def empty(grid: SimulationGrid) -> float:
+    """Seconds of one round of empty questions."""
+    started = time.perf_counter()
+    messages = [grid.create_message(RecordDict(), f"query.{ROLL_CALL}", node, "") for node in grid.get_node_ids()]
+    waiting = set(grid.push_messages(messages))
+    while waiting:
+        replies: list[Message] = list(grid.pull_messages(waiting))
+        assert not any(reply.has_error() for reply in replies)
+        waiting -= {reply.metadata.reply_to_message_id for reply in replies}
+    return time.perf_counter() - started
+
+
+@contextlib.contextmanager
+def opened(kind: str, workers: int) -> Iterator[SimulationGrid]:
+    """A grid, closed in the end."""
+    grid = open_grid(kind, workers=workers)  # type: ignore[arg-type]
+    try:
+        yield grid
+    finally:
+        grid.close()
+
+
+def messages(grids: dict[str, SimulationGrid], rounds: int) -> None:
+    """Print part (a)."""
+    for grid in grids.values():
+        grid.assign(Placement(NODES, 1, NOBODY, 1))
+        empty(grid)
+    best = {kind: min(empty(grid) for _ in range(rounds)) for kind, grid in grids.items()}
+    for kind, seconds in best.items():
+        print(f"(a) empty question, {NODES} nodes, {kind:7} {1e3 * seconds / NODES:8.3f} ms per message")
+
+
+def prepared(world: World, folder: Path) -> None:
+    """Leave the parties' rows behind the feature map for `benchmarks.plain_flower`, so that it need not map them."""
+    table, cut = world.split.table, world.split.cut
+    held = [cut.party(party) for party in range(cut.parties)]
+    np.save(folder / "rows.npy", np.stack([world.feature_map.transform(table.rows(indices)) for indices in held]))
+    np.save(folder / "labels.npy", np.stack([table.labels[indices] for indices in held]))
+    np.save(folder / "public.npy", world.feature_map.transform(table.rows(cut.auxiliary)))
+
+
+def plain_loop(folder: Path) -> float:
+    """Seconds of one core for all parties, one after another, with scikit-learn."""
+    rows, labels, public = (np.load(folder / f"{name}.npy") for name in ("rows", "labels", "public"))
+    counts = np.zeros((len(public), 6), dtype=np.int64)
+    started = time.perf_counter()
+    for party in range(len(rows)):
+        counts[np.arange(len(public)), fit_and_vote(rows[party], labels[party], public)] += 1
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    """Print all parts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=2)
+    arguments = parser.parse_args()
+    data_dir, rounds, workers = arguments.data_dir, arguments.rounds, arguments.workers
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        har = data_dir is not None and (Path(data_dir) / "har.npz").exists()
+        data = {"source": "har", "test": "official"}
+        if not har:
+            data = {"source": str(synthetic(folder, PARTIES * ROWS + 3 * AUXILIARY, 561)), "test": AUXILIARY}
+        many = {"source": str(synthetic(folder, MANY * ROWS + 3 * AUXILIARY, 50)), "test": AUXILIARY}
+        with opened("inline", workers) as inline, opened("ray", workers) as ray:
+            ours = {"inline": inline, "ray": ray}
+            messages(ours, rounds)
+            best: dict[tuple[str, int | None], float] = {}
+            loop = float("inf")
+            for world in worlds(data, PARTIES, rounds + 1, folder, data_dir):  # the first pays for starting up
+                prepared(world, folder)
+                loop = min(loop, plain_loop(folder))
+                for kind, grid in ours.items():
+                    for per_node in (1, None):
+                        seconds = collect(world, grid, per_node)
+                        best[kind, per_node] = min(seconds, best.get((kind, per_node), float("inf")))
+            pairs = [
+                (collect(world, inline, None), collect(world, ray, None))
+                for world in worlds(many, MANY, rounds + 1, folder, None)
+            ][1:]
+        os.environ[FOLDER] = name
+        with contextlib.closing(FlowerGrid("benchmarks.plain_flower:app", workers)) as stock:
+            messages({"flower": stock}, 1)
+            stock.assign(Placement(PARTIES, 1, NOBODY, 1))
+            ask(stock)
+            flower = min(ask(stock) for _ in range(2))
+    print(f"(b) {data['source'] if har else 'synthetic'}: {PARTIES} parties of {ROWS} rows, {AUXILIARY} public rows")
+    for text, seconds in (("scikit-learn loop", loop), ("Flower's simulation, scikit-learn, 1 per node", flower)):
+        print(f"    {text:46} {1e3 * seconds / PARTIES:8.3f} ms per party")
+    for (kind, per_node), seconds in best.items():
+        text = f"{kind}, {per_node or 'automatic number'} per node"
+        ratios = f"{loop / seconds:6.1f} x the loop, {flower / seconds:7.1f} x Flower's simulation"
+        print(f"    {text:46} {1e3 * seconds / PARTIES:8.3f} ms per party, {ratios}")
+    for kind, seconds in zip(("inline", "ray"), map(min, zip(*pairs, strict=True)), strict=True):
+        print(f"(c) {MANY} parties, {kind:7} {seconds:6.2f} s, {1e3 * seconds / MANY:.3f} ms per party")
+    ratios = sorted(one / other for one, other in pairs)
+    print(f"    inline / ray in {len(pairs)} rounds: median {ratios[len(ratios) // 2]:.2f}, best {ratios[-1]:.2f}")
+
+
+if __name__ == "__main__":
+    main()

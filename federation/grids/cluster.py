@@ -1,0 +1,74 @@
+"""Joins this process to Ray: processes of its own on this machine, or a cluster that is already there."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any
+
+import ray
+from ray._private.services import canonicalize_bootstrap_address
+
+from federation.errors import FederationError, InputError
+
+_OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
+_REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
+_QUIET = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def connect(address: str | None, workers: int | None, environment: dict[str, str] | None = None) -> bool:
+    """Initialise Ray; True when this call did it, and its caller must call `ray.shutdown`.
+
+    `address` HOST:PORT or auto joins a cluster, None starts Ray here with `workers` processors (all of this process
+    when None), whatever RAY_ADDRESS says; `environment` is added to that of its workers. Ray that is already
+    initialised in this process is used as it is. Raises `InputError` when there is no cluster at the address.
+    """
+    if ray.is_initialized():
+        return False
+    os.environ.update({name: value for name, value in _QUIET.items() if name not in os.environ})
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
+    if address is not None:
+        _join(address, quiet)
+        return True
+    try:
+        ray.init(
+            address="local",
+            num_cpus=workers or processors(),
+            include_dashboard=False,
+            object_store_memory=_OBJECT_STORE,
+            _node_ip_address="127.0.0.1",
+            runtime_env={"env_vars": environment} if environment else None,
+            **quiet,
+        )
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise FederationError(f"cannot start Ray on this machine: {_first_line(error)}") from error
+    return True
+
+
+def _join(address: str, quiet: dict[str, Any]) -> None:
+    try:
+        found = canonicalize_bootstrap_address(address)
+        if found is None:
+            raise ConnectionError("no running cluster was found")
+        host, _, port = found.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=_REACHABLE).close()
+        ray.init(address=found, **quiet)
+    except (OSError, RuntimeError, ValueError, SystemExit) as error:
+        raise InputError(
+            f"engine.ray.address: there is no Ray cluster to join at {address} ({_first_line(error)}); start one with "
+            "'ray start --head', on this machine too, and name it HOST:PORT or auto"
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,133 @@
+"""Flower's own simulation as a grid: `flwr.simulation.run_simulation` with the project's two apps.
+
+One simulation serves all worlds that fit its number of nodes. It runs in a thread of this process, and its ServerApp
+lends its grid to the aggregator's app, whose failures thus reach the caller as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+import ray
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+from ray._private.state import actors
+
+from federation.errors import FederationError, InputError
+from federation.grids.cluster import connect, processors
+from federation.grids.nodes import Placement, cohort_size
+from federation.grids.simulation import Progress
+from federation.grids.stock import StockGrid
+from federation.reference import Reference
+
+_FEW = 100  # nodes: Flower's simulation looks through all messages for every one of them,
+_MOST_PER_NODE = 4096  # but with so many parties a node has enough to do
+_PATIENCE = 60.0  # seconds for the simulation to start
+_GRACE = 5.0  # seconds for workers to end what they are at
+
+
+class _Simulation:
+    """One `run_simulation` in a thread, from its start to `close`."""
+
+    def __init__(self, client_app: str, workers: int, nodes: int) -> None:
+        self._close = threading.Event()
+        self._lent = threading.Event()
+        self._grid: Grid | None = None
+        self._failure: BaseException | None = None
+        connect(None, workers, {"PYTHONPATH": os.pathsep.join(sys.path)})  # workers import what this process can
+        self._thread = threading.Thread(target=self._run, args=(Reference(client_app).load(), nodes), daemon=True)
+        self._thread.start()
+
+    def _run(self, client_app: Any, nodes: int) -> None:
+        from flwr.simulation import run_simulation
+
+        server = ServerApp()
+
+        @server.main()
+        def lend(grid: Grid, _: Context) -> None:
+            self._grid = grid
+            self._lent.set()
+            self._close.wait()
+
+        resources = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}}
+        try:
+            run_simulation(server, client_app, nodes, backend_config=resources)
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._lent.set()
+
+    @property
+    def grid(self) -> Grid:
+        """The simulation's grid, once it has started. Raises `FederationError` when it cannot."""
+        self._lent.wait(_PATIENCE)
+        if self._grid is None or self._failure is not None:
+            cause = "it does not begin" if self._failure is None else f"{type(self._failure).__name__}: {self._failure}"
+            raise FederationError(f"Flower's simulation cannot run: {cause}") from self._failure
+        return self._grid
+
+    def close(self) -> None:
+        """End the simulation and Ray; workers that do not end by themselves are killed."""
+        self._close.set()
+        self._thread.join(_GRACE)
+        if self._thread.is_alive():  # a party's code hangs, and Flower would wait for it for ever
+            for worker in actors().values():
+                if worker["State"] == "ALIVE":
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(worker["Pid"], signal.SIGKILL)
+            self._thread.join()
+        if ray.is_initialized():
+            ray.shutdown()
+
+
+class FlowerGrid(StockGrid):
+    """Nodes of Flower's own simulation over `workers` Ray actors, one per processor when None.
+
+    Raises `InputError` when Ray is already initialised in this process, as Flower's simulation would end it.
+    """
+
+    def __init__(self, client_app: str, workers: int | None, on_reply: Progress | None = None) -> None:
+        if ray.is_initialized():
+            raise InputError(
+                "Ray is already initialised in this process, and Flower's simulation would shut it down; "
+                "call ray.shutdown() first or use --engine ray"
+            )
+        self._client_app = client_app
+        self.workers = workers or processors()
+        self._simulation: _Simulation | None = None
+        self._size = 0
+        self._logger = logging.getLogger("flwr")
+        self._level = self._logger.level
+        self._logger.setLevel(logging.CRITICAL + 1)
+        self._on_reply = on_reply
+
+    def cohort(self, parties: int, wanted: int | None, most: int) -> int:
+        """`wanted`, or when None what keeps nodes few."""
+        few = min(_MOST_PER_NODE, -(-parties // _FEW))
+        return cohort_size(parties, self.workers, wanted, max(most, few))
+
+    def assign(self, placement: Placement) -> None:
+        """Serve this placement; starts a simulation of as many nodes unless the last one has them, all alive."""
+        if self._simulation is None or self._size < placement.nodes or self.died:
+            self._end()
+            self._simulation = _Simulation(self._client_app, self.workers, placement.nodes)
+            self._size = placement.nodes
+            self._attach(self._simulation.grid)
+        super().assign(placement)
+
+    def _end(self) -> None:
+        if self._simulation is not None:
+            super().close()
+            self._simulation.close()
+            self._simulation = None
+
+    def close(self) -> None:
+        """End the simulation, if one runs, and Ray with it."""
+        self._end()
+        self._logger.setLevel(self._level)

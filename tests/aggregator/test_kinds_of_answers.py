@@ -1,0 +1,75 @@
+"""Every kind of answer through the two apps: the same bytes whatever the cohorts, and no trace of an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from worlds import run
+
+from aggregator.models import ReleasedModels
+from aggregator.plan import VariantPlan
+from federation.errors import InputError
+from federation.grids.launch import open_grid
+from federation.reference import Reference
+
+VARIANTS = {
+    "unit": ("parameter_average", {}),
+    "clipped": ("parameter_average", {"average": "clipped", "noise": "gaussian"}),
+    "plain": ("parameter_average", {"average": "plain"}),
+    "published": ("parameter_average", {"average": "plain", "sensitivity": "published"}),
+    "shares": ("soft_vote", {"submit": "statistic"}),
+    "probability_shares": ("soft_vote", {"submit": "statistic", "ballot": "probabilities"}),
+    "probabilities": ("soft_vote", {"ballot": "probabilities"}),
+    "output": ("soft_vote", {"ballot": "probabilities", "perturb": "output", "regularisation": 1.0}),
+    "votes": ("soft_vote", {}),
+}
+PLANS = tuple(VariantPlan(name, kind, options) for name, (kind, options) in VARIANTS.items())
+
+
+@pytest.fixture
+def plan(make_plan):
+    return make_plan(variants=PLANS)
+
+
+def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
+    holdings = Reference("synthetic:Parties", {"broken": [3]})
+    whole, summary = run(open_grid("inline"), plan, 40, holdings)
+    assert len(whole) == len(VARIANTS)
+    for per_node in (1, 7):
+        files, other = run(open_grid("inline"), plan, per_node, holdings)
+        assert files == whole
+        assert other == summary
+    assert summary["answered"] == 39
+
+
+def test_every_variant_learns_and_says_what_it_costs_and_guarantees(plan, public):
+    _, summary = run(open_grid("inline"), plan, 40)
+    costs = {name: cost[0] for name, cost in summary["bytes_per_party"].items()}
+    rows, classes, width = len(public.rows), 3, 3
+    assert costs["shares"] == costs["probability_shares"] == costs["unit"] == (classes - 1) * width * 8 + 8
+    assert costs["probabilities"] == costs["output"] == rows * (classes - 1) + 8
+    assert costs["votes"] == rows * 2 // 8 + 8
+    for entry in summary["ledger"]["releases"]:
+        assert entry["guarantee"]["unit"] == "party"
+        assert entry["checks"]
+        texts = " ".join(assumption["text"] for assumption in entry["guarantee"]["assumptions"])
+        assert ("sums whole multiples of a public step" in texts) == (costs[entry["variant"]] == costs["unit"])
+    names = {path.name for path in Path(plan.directory).iterdir()}
+    assert names == {"plan.json", "world.json", *(f"{name}.npz" for name in VARIANTS)}
+
+
+def test_without_noise_parties_who_send_shares_release_what_their_votes_would(make_plan):
+    off = [VariantPlan(n, "soft_vote", {**VARIANTS[n][1], "noise": "off"}) for n in ("votes", "shares")]
+    plan = make_plan(variants=tuple(off), epsilons=(1.0,))
+    run(open_grid("inline"), plan, 40)
+    directory = Path(plan.directory)
+    votes, shares = (ReleasedModels.load(directory / f"{name}.npz").weights[0] for name in ("votes", "shares"))
+    np.testing.assert_allclose(shares, votes, atol=1e-12)
+
+
+def test_an_average_of_other_classifiers_ends_before_any_party_is_asked(make_plan):
+    plan = make_plan(variants=PLANS[:1], classifier={"name": "GaussianNB", "parameters": {}})
+    with pytest.raises(InputError, match="logistic regression"):
+        run(open_grid("inline"), plan, 40, Reference("synthetic:NoSuchProvider"))

@@ -1,0 +1,124 @@
+"""An existing Ray cluster of two nodes: equal bytes, lost nodes and workers, clear refusals; it is left as it was."""
+
+import socket
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+from worlds import run
+
+import federation.grids.ray as ray_grid
+from federation.errors import InputError
+from federation.grids.launch import open_grid
+from federation.reference import Reference
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two nodes of one processor each, on this machine."""
+    quiet = {"num_cpus": 1, "object_store_memory": 100 << 20}
+    watchful = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 200, "health_check_failure_threshold": 2}
+    started = Cluster()
+    started.add_node(include_dashboard=False, _system_config=watchful, **quiet)
+    started.other = started.add_node(**quiet)
+    yield started
+    started.shutdown()
+
+
+@pytest.fixture
+def on_cluster(cluster):
+    grid = open_grid("ray", address=cluster.address)
+    yield grid
+    grid.close()
+
+
+def living_actors():
+    return [actor for actor in ray._private.state.actors().values() if actor["State"] != "DEAD"]
+
+
+@ray.remote(num_cpus=1)
+class Holder:
+    """Somebody else's work, which holds a processor."""
+
+    def ready(self):
+        return True
+
+
+def test_both_nodes_work_and_release_the_bytes_of_inline(make_plan, cluster, on_cluster, tmp_path):
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    witnessed = Reference("sabotage:Witnessed", {"folder": str(seen)})
+    plan = make_plan(individual=10)
+    expected = run(open_grid("inline"), plan, 7)
+    while on_cluster._starting:
+        on_cluster._advance()
+    assert run(on_cluster, plan, 3, witnessed) == expected
+    assert {path.read_text() for path in seen.iterdir()} == {node["NodeID"] for node in ray.nodes()}
+    on_cluster.close()
+    assert not ray.is_initialized()
+    ray.init(address=cluster.address, log_to_driver=False)  # it still runs
+    try:
+        assert len(ray.nodes()) == 2
+        assert living_actors() == []
+    finally:
+        ray.shutdown()
+
+
+def test_held_processors_are_a_clear_error(cluster, monkeypatch):
+    monkeypatch.setattr(ray_grid, "_PATIENCE", 1.0)
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        holders = [Holder.remote() for _ in range(2)]
+        ray.get([holder.ready.remote() for holder in holders])
+        with pytest.raises(InputError, match="Ray has 2 processors and 0 of them are free"):
+            open_grid("ray")
+        assert len(living_actors()) == 2  # theirs, and none of ours waits on
+        assert ray.is_initialized()
+    finally:
+        ray.shutdown()
+
+
+def test_one_free_processor_is_enough(make_plan, cluster):
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        holder = Holder.remote()
+        ray.get(holder.ready.remote())
+        grid = open_grid("ray")
+        plan = make_plan()
+        assert run(grid, plan, 5) == run(open_grid("inline"), plan, 5)
+        grid.close()
+    finally:
+        ray.shutdown()
+
+
+def test_code_that_is_not_on_the_cluster_is_a_clear_error(cluster):
+    with pytest.raises(InputError, match=r"workers cannot start: .*No module named 'absent'.*installed on every node"):
+        ray_grid.RayGrid("absent.app:app", 1, cluster.address)
+    assert not ray.is_initialized()
+
+
+def test_a_dead_node_costs_its_parties_a_retry_elsewhere(make_plan, cluster, on_cluster, tmp_path):
+    flag = tmp_path / "unplugged"
+    plan = make_plan()
+    expected = run(open_grid("inline"), plan, 4)
+    while on_cluster._starting:
+        on_cluster._advance()
+    node = Reference("sabotage:Unplugged", {"node": cluster.other.node_id, "flag": str(flag)})
+    assert run(on_cluster, plan, 4, node) == expected
+    assert flag.exists()
+    assert run(on_cluster, plan, 9) == run(open_grid("inline"), plan, 9)  # with the node that is left
+
+
+def test_nothing_at_the_address_is_refused_at_once():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(InputError, match=rf"engine.ray.address: there is no Ray cluster to join at {address}"):
+        open_grid("ray", address=address)
+    assert not ray.is_initialized()
+
+
+@pytest.mark.parametrize("address", ["nowhere", "host:port", "127.0.0.1:99999"])
+def test_a_malformed_address_is_refused(address):
+    with pytest.raises(InputError, match=r"engine\.ray\.address"):
+        open_grid("ray", address=address)

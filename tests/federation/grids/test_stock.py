@@ -1,0 +1,133 @@
+"""Flower's own grids as a simulation sees them: nodes with random ids, numbered by what their configuration says."""
+
+import re
+from pathlib import Path
+
+import pytest
+from flower_nodes import RUN, ScatteredGrid, partitions
+from flwr.app import Context, Error, Message, RecordDict
+from worlds import SYNTHETIC, run
+
+import federation.grids.stock as stock
+from federation.errors import FederationError, InputError, QuorumError
+from federation.grids.inline import InlineGrid
+from federation.grids.launch import open_grid, run_server_app
+from federation.grids.nodes import Placement, node_config
+from federation.grids.replies import handle
+from federation.grids.stock import StockGrid
+from federation.reference import Reference
+from parties.app import app
+
+pytestmark = pytest.mark.usefixtures("flower_process")
+
+
+def test_scattered_nodes_release_the_bytes_of_inline(make_plan, flower_process):
+    plan = make_plan(individual=10)
+    heard = []
+    grid = StockGrid(ScatteredGrid(partitions(7)), on_reply=lambda *counts: heard.append(counts))
+    assert grid.partitions == 7
+    size = grid.cohort(plan.parties, None, 4096)
+    assert size == 6
+    assert run(grid, plan, size) == run(open_grid("inline"), plan, 40)
+    assert heard[-1] == (14, 14)
+    assert run(grid, plan, 10) == run(open_grid("inline"), plan, 40)  # the same nodes serve another placement
+    assert list(grid.get_node_ids()) == [1, 2, 3, 4]
+    grid.close()
+    assert list((flower_process / "federation").iterdir()) == []
+
+
+def test_nodes_that_know_their_holdings_need_no_placement(make_plan):
+    plan = make_plan(parties_per_node=20)
+    run(open_grid("inline"), plan, 20)
+    expected = (Path(plan.directory) / "soft_vote.npz").read_bytes()
+    placement = Placement(40, 20, SYNTHETIC, 1)
+    grid = ScatteredGrid([placement.config(1), placement.config(0)])
+    run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
+    assert (Path(plan.directory) / "soft_vote.npz").read_bytes() == expected
+
+
+def test_a_node_without_holdings_says_so(make_plan):
+    plan = make_plan(parties_per_node=20)
+    plan.save(Path(plan.directory) / "plan.json")
+    with pytest.raises(QuorumError, match="40 x the node's configuration lacks 'holdings'"):
+        run_server_app(ScatteredGrid(partitions(2)), {"plan": str(Path(plan.directory) / "plan.json")})
+
+
+def test_a_node_without_a_number_cannot_be_used():
+    with pytest.raises(FederationError, match="lacks 'partition-id'; number the nodes from 0"):
+        StockGrid(ScatteredGrid([{}])).expect(1)
+
+
+def test_two_nodes_with_one_number_end_the_run():
+    with pytest.raises(InputError, match="two nodes are both partition 1"):
+        StockGrid(ScatteredGrid([{"partition-id": 1}, {"partition-id": 1}, {"partition-id": 0}])).expect(2)
+
+
+def test_absent_nodes_are_named_with_their_number(monkeypatch):
+    monkeypatch.setattr(stock, "_PATIENCE", 0.3)
+    with pytest.raises(QuorumError, match=r"2 of 3 nodes joined within 0\.3 seconds"):
+        StockGrid(ScatteredGrid(partitions(2))).expect(3)
+
+
+def test_more_nodes_than_there_are_cannot_be_asked_for():
+    grid = StockGrid(ScatteredGrid(partitions(4)))
+    with pytest.raises(InputError, match=r"engine\.parties_per_node: 1 needs 200 nodes, and this run has 4"):
+        grid.cohort(200, 1, 4096)
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("\x1b[36mray::run()\x1b[39m\n  Traceback\nValueError: disk full\n", "ValueError: disk full"),
+        ("<class 'ray.exceptions.ActorDiedError'>:<'The actor\n died'>", stock.DIED),
+        ("", "no reason given"),
+    ],
+)
+def test_errors_are_told_on_one_line(reason, told):
+    class Failing(ScatteredGrid):
+        def pull_messages(self, message_ids):
+            replies = super().pull_messages(message_ids)
+            return [Message(Error(0, reason), reply_to=reply) for reply in replies]
+
+    grid = Failing(partitions(1))
+    numbered = StockGrid(grid)
+    numbered._partitions = {node: 0 for node in [*grid.get_node_ids()]}
+    numbered.expect(1)
+    message = numbered.create_message(RecordDict(), "query.roll_call", 1, "")
+    [reply] = numbered.pull_messages(numbered.push_messages([message]))
+    assert reply.error.reason == told
+    assert numbered.died == (told == stock.DIED)
+
+
+def test_what_is_published_for_another_run_is_not_taken(make_plan):
+    Placement(40, 20, SYNTHETIC, 1).publish(RUN + 1)
+    plan = make_plan(parties_per_node=20)
+    with pytest.raises(QuorumError, match="lacks 'holdings'"):
+        run_server_app(ScatteredGrid(partitions(2)), {"plan": str(Path(plan.directory) / "plan.json")})
+
+
+def test_a_message_cannot_say_what_a_node_serves(make_plan):
+    # The configuration of the run comes from the aggregator, like its messages: neither may name holdings.
+    context = Context(RUN, 5, {"partition-id": 0}, RecordDict(), {"holdings": SYNTHETIC.to_json()})
+    message = InlineGrid("parties.app:app").create_message(RecordDict(), "query.votes", 5, "")
+    assert handle(app, message, context).error.reason == "the node's configuration lacks 'holdings'"
+
+
+@pytest.mark.parametrize(
+    ("seed", "told"), [(1, "InputError|KeyError|a message cannot be read"), (None, "^InputError$")]
+)
+def test_a_deployed_node_keeps_the_texts_of_its_errors_to_itself(seed, told):
+    config = {"partition-id": 0, "holdings": SYNTHETIC.to_json(), "first-party": 0, "parties": 1}
+    context = Context(RUN, 5, config if seed is None else {**config, "seed": seed}, RecordDict(), {})
+    message = InlineGrid("parties.app:app").create_message(RecordDict(), "query.votes", 5, "")
+    reason = handle(app, message, context).error.reason
+    assert re.search(told, reason)
+
+
+def test_a_published_placement_reads_back():
+    placement = Placement(10, 4, Reference("synthetic:Parties", {"broken": [1]}), 3)
+    path = placement.publish(RUN)
+    assert path.parent.stat().st_mode & 0o77 == 0  # nobody else may write there
+    for partition in range(placement.nodes):
+        found = node_config(Context(RUN, 1, {"partition-id": partition}, RecordDict(), {}))
+        assert found == placement.config(partition)

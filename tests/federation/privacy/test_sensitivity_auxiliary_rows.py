@@ -1,0 +1,167 @@
+"""One party and one auxiliary row that change together (Hamm et al. 2016, Sec. 4.5)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from federation.numerics.erm import minimise
+from federation.privacy import sensitivity
+
+TOLERANCE = 1e-11
+FORMS = ("published", "tight", "diameter")
+RULES = (sensitivity.soft_vote, sensitivity.majority_vote)
+
+
+def minimiser(rows, shares, lam):
+    mu = shares.T @ rows / len(rows)
+    return minimise(rows, mu[1] if shares.shape[1] == 2 else mu, lam, gradient_tolerance=TOLERANCE).weights
+
+
+def shares_of(votes, classes, rule):
+    shares = np.eye(classes)[votes].mean(axis=0)
+    return shares if rule is sensitivity.soft_vote else np.eye(classes)[shares.argmax(axis=1)]
+
+
+def test_published_values():
+    """Hamm et al. 2016, Sec. 4.5, and the softmax versions with sqrt(2) and 2 sqrt(2) per row."""
+    m, n, lam = 1000, 1352, 1e-2
+    arguments = {"regularisation": lam, "parties": m, "auxiliary_rows": n}
+    assert sensitivity.soft_vote("published", classes=2, **arguments) == pytest.approx(2 / (m * lam) * (n + m - 1) / n)
+    assert sensitivity.majority_vote("published", classes=2, **arguments) == pytest.approx(2 / lam)
+    soft = math.sqrt(2) / (m * lam) * (n - 1 + 2 * m) / n
+    assert sensitivity.soft_vote("published", classes=6, **arguments) == pytest.approx(soft)
+    assert sensitivity.soft_vote("tight", classes=6, **arguments) == pytest.approx(soft)
+    vote = math.sqrt(2) / lam * (n + 1) / n
+    assert sensitivity.majority_vote("published", classes=6, **arguments) == pytest.approx(vote)
+
+
+def test_better_forms_are_never_larger_and_cover_the_party_alone():
+    for rule, classes, lam, n in itertools.product(RULES, (2, 3, 6), (1e-4, 1e-1, 10.0), (1, 2, 1000)):
+        arguments = {"regularisation": lam, "parties": 50, "classes": classes}
+        found = [rule(form, auxiliary_rows=n, **arguments) for form in FORMS]
+        alone = [rule(form, **arguments) for form in FORMS]
+        assert found[0] >= found[1] >= found[2]
+        assert all(both >= one * (1 - 1e-12) for both, one in zip(found, alone, strict=True))
+    binary = sensitivity.majority_vote("tight", regularisation=0.1, parties=5, classes=2, auxiliary_rows=4)
+    assert binary == sensitivity.majority_vote("tight", regularisation=0.1, parties=5, classes=2)  # 1/lam, any change
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10**6),
+    classes=st.integers(2, 3),
+    lam=st.sampled_from([1e-3, 1e-2, 0.1, 1.0, 100.0]),
+    rule=st.sampled_from(RULES),
+)
+def test_no_neighbours_exceed_any_form(seed, classes, lam, rule):
+    rng = np.random.default_rng(seed)
+    n, d, parties = int(rng.integers(1, 6)), int(rng.integers(1, 4)), int(rng.integers(1, 6))
+    rows = rng.normal(size=(n, d))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True) / rng.choice([1.0, rng.random()])
+    votes = rng.integers(0, classes, (parties, n))
+    other_rows, changed = rows.copy(), votes.copy()
+    changed[0] = (changed[0] + rng.integers(1, classes)) % classes
+    changed[:, 0] = rng.integers(0, classes) if rng.integers(2) else votes[:, 0]
+    turned = rng.normal(size=d)
+    other_rows[0] = -rows[0] if rng.integers(2) else turned / np.linalg.norm(turned)
+    moved = np.linalg.norm(
+        minimiser(rows, shares_of(votes, classes, rule), lam)
+        - minimiser(other_rows, shares_of(changed, classes, rule), lam)
+    )
+    for form in FORMS:
+        bound = rule(form, regularisation=lam, parties=parties, classes=classes, auxiliary_rows=n)
+        assert moved - sensitivity.solver_slack(TOLERANCE, lam) <= bound
+
+
+@pytest.mark.parametrize(("lam", "length", "cosine"), [(0.1, 0.65, 0.4), (1e-2, 0.277, 0.4), (1e-3, 0.0767, 0.3)])
+def test_the_rows_part_of_the_binary_soft_bound_is_reached(lam, length, cosine):
+    """Many rows pull w along one axis; the changed one sits across it, and turns over to the other side."""
+    n, parties = 1000, 10**9
+    rows, alpha = np.tile([length, 0.0], (n, 1)), np.r_[0.0, np.ones(n - 1)]
+    sine = math.sqrt(1 - cosine**2)
+    rows[0] = cosine, sine
+    turned = rows.copy()
+    turned[0] = cosine, -sine
+    shares = np.stack([1 - alpha, alpha], axis=1)
+    moved = np.linalg.norm(minimiser(rows, shares, lam) - minimiser(turned, shares, lam))
+    bound = sensitivity.soft_vote("tight", regularisation=lam, parties=parties, classes=2, auxiliary_rows=n)
+    assert 0.97 * bound <= moved <= bound
+
+
+@pytest.mark.parametrize("parties", [10, 1000])
+def test_both_parts_of_the_binary_soft_bound_are_reached_under_strong_regularisation(parties):
+    """One party turns all its votes, and one row turns round while everybody votes as before on it."""
+    n, lam = 20, 1000.0
+    rows, other_rows = np.ones((n, 1)), np.ones((n, 1))
+    other_rows[0] = -1.0
+    before = np.tile([0.5, 0.5], (n, 1))
+    before[0] = 0.0, 1.0
+    after = before + np.array([1.0, -1.0]) / parties
+    after[0] = 0.0, 1.0
+    moved = np.linalg.norm(minimiser(rows, before, lam) - minimiser(other_rows, after, lam))
+    bound = sensitivity.soft_vote("tight", regularisation=lam, parties=parties, classes=2, auxiliary_rows=n)
+    assert bound == pytest.approx(((n - 1) / parties + 1) / n / lam, rel=1e-3)
+    assert 0.99 * bound <= moved <= bound
+
+
+def test_the_rows_part_of_the_softmax_soft_bound_is_approached():
+    """As lam falls, a row's gradient turns from sqrt(2) one way to sqrt(2) the other."""
+    n, lam = 20_000, 1e-3
+    weights = np.r_[1.0, np.full(4, (n - 1) / 4)] / n  # four kinds of rows stand for all that do not change
+    length, cosine = 0.06, 0.3
+    sine = math.sqrt(1 - cosine**2)
+    labels = np.eye(3)[[1, 0, 0, 0, 0]]
+
+    def solve(changed):
+        rows = np.vstack([changed, np.tile([length, 0.0], (4, 1))])
+        mu = (weights[:, None] * labels).T @ rows
+        w = np.zeros((3, 2))
+        for _ in range(200):  # Newton by hand, as rows carry weights
+            p = np.exp(rows @ w.T)
+            p /= p.sum(axis=1, keepdims=True)
+            gradient = ((weights[:, None] * p).T @ rows - mu + lam * w).ravel()
+            if np.linalg.norm(gradient) < 1e-12:
+                break
+            hessian = lam * np.eye(6)
+            for weight, row, share in zip(weights, rows, p, strict=True):
+                hessian += weight * np.kron(np.diag(share) - np.outer(share, share), np.outer(row, row))
+            w = w - np.linalg.solve(hessian, gradient).reshape(3, 2)
+        return w
+
+    moved = np.linalg.norm(solve([cosine, sine]) - solve([cosine, -sine]))
+    bound = sensitivity.soft_vote("tight", regularisation=lam, parties=10**9, classes=3, auxiliary_rows=n)
+    assert 0.85 * bound <= moved <= bound
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), norm=st.floats(0, 100))
+def test_no_two_rows_of_the_unit_ball_exceed_the_turn_of_a_row(seed, norm):
+    rng = np.random.default_rng(seed)
+    w = np.array([norm, 0.0, 0.0])
+    x = rng.normal(size=(2, 40, 3)) * np.array([10.0 ** rng.integers(-3, 1), 1, 1])
+    x *= rng.choice([1.0, rng.random()]) / np.linalg.norm(x, axis=2, keepdims=True)
+    alpha = rng.choice([0.0, 1.0, rng.random()], size=(2, 40))
+    gradients = (expit(x @ w) - alpha)[..., None] * x
+    apart = np.linalg.norm(gradients[0][:, None] - gradients[1][None], axis=2)
+    assert apart.max() <= sensitivity.row_turn(norm)
+
+
+@pytest.mark.parametrize("norm", [0.0, 0.5, 2.0, 10.0, 1000.0])
+def test_the_turn_of_a_row_is_attained(norm):
+    cosines = np.linspace(0, 1, 200_001)
+    attained = (2 * np.sqrt(1 - cosines**2) * expit(norm * cosines)).max()
+    assert attained <= sensitivity.row_turn(norm) <= attained * (1 + 1e-6)
+
+
+def test_the_turn_of_a_row_rises_from_one_to_two():
+    turns = [sensitivity.row_turn(norm) for norm in np.geomspace(1e-3, 1e6, 40)]
+    assert all(a <= b for a, b in zip(turns, turns[1:], strict=False))
+    assert sensitivity.row_turn(0.0) == pytest.approx(1.0, abs=1e-11)
+    assert 1.999 < turns[-1] <= 2.0

@@ -1,0 +1,139 @@
+"""Audits of where and how noise is added to votes: each claim stands, and broken twins of each are refuted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from voting import ensemble
+
+from aggregator.majority_vote import MajorityVote
+from aggregator.output import perturb_output
+from aggregator.soft_vote import SoftVote
+from aggregator.worst_case import neighbours
+from federation.numerics.contrasts import contrasts
+from federation.privacy import sensitivity
+from federation.privacy.additive import calibrate
+from federation.privacy.audit import audit
+from federation.randomness import NoiseBits
+from scenarios.audit_scenario import audit_variant
+from scenarios.sweep import Variant
+
+RUNS = 60_000
+DELTA = 0.01
+BOTH = "party_and_auxiliary_row"
+
+TIGHT = {
+    "isotropic": SoftVote(shape="isotropic"),
+    "isotropic, gaussian": SoftVote(shape="isotropic", noise="gaussian"),
+    "public features": SoftVote(perturb="output", sensitivity="public_features", regularisation=100.0),
+    "public features, majority": MajorityVote(sensitivity="public_features", regularisation=100.0),
+    "diameter, majority": MajorityVote(),
+    "row too": SoftVote(perturb="output", protect=BOTH, regularisation=100.0),
+    "row too, majority": MajorityVote(protect=BOTH, sensitivity="tight", regularisation=100.0),
+    "noisy votes": SoftVote(perturb="votes", noise="gaussian"),
+}
+
+
+def audited(chosen, runs=RUNS):
+    kind = "majority_vote" if isinstance(chosen, MajorityVote) else "soft_vote"
+    return audit_variant(Variant(kind, kind, vars(chosen), {}, False), 1.0, DELTA, runs)
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_a_tight_variant_stands_close_to_its_claim_and_half_its_noise_is_caught(name):
+    finding = audited(TIGHT[name])
+    assert 0.5 < finding.result.lower_bound <= 1.0
+    assert not finding.twin.passed
+
+
+def test_the_discrepancy_decoder_is_post_processing():
+    finding = audited(SoftVote(decoder="discrepancy"), runs=6_000)
+    assert 0.5 < finding.result.lower_bound <= 1.0
+    assert not finding.twin.passed
+
+
+@pytest.mark.parametrize("sensitivity_form", ["published", "tight", "diameter"])
+def test_loose_claims_for_a_row_and_a_party_stand_too(sensitivity_form):
+    weak = SoftVote(perturb="output", protect=BOTH, sensitivity=sensitivity_form, regularisation=1e-4)
+    assert audited(weak, runs=20_000).result.passed
+
+
+def refuted(pair, claimed, runs=RUNS):
+    """Whether noise for the claimed sensitivity fails an audit at epsilon 1 on two values."""
+    mechanism = calibrate("pure", sensitivity=claimed, dimension=len(pair[0]), epsilon=1.0)
+
+    def sampler(side):
+        bits = NoiseBits(5, f"twin {side} {claimed!r}")
+        return lambda n: mechanism.release(pair[side], bits, n)
+
+    def gap(outputs):
+        return np.linalg.norm(outputs - pair[1], axis=1) - np.linalg.norm(outputs - pair[0], axis=1)
+
+    return not audit(sampler(0), sampler(1), gap, epsilon=1.0, runs=runs, confidence=0.999).passed
+
+
+def values(chosen):
+    return [chosen.prepare(side).value for side in neighbours(chosen)]
+
+
+def test_twins_with_the_wrong_sensitivity_are_refuted():
+    """The mistakes that each variant invites, on its worst pair."""
+    both = SoftVote(perturb="output", protect=BOTH, regularisation=100.0)
+    alone = sensitivity.soft_vote("tight", regularisation=100.0, parties=5, classes=2)
+    assert refuted(values(both), alone), "the bound of a party alone, while a row changes too"
+    isotropic = SoftVote(shape="isotropic")
+    reach = neighbours(isotropic)[0].public.eigenbasis.reach
+    assert refuted(values(isotropic), sensitivity.statistic(5, reach**2)), "a reach that is squared"
+    public = MajorityVote(sensitivity="public_features", regularisation=100.0)
+    soft = sensitivity.soft_vote("public_features", regularisation=100.0, parties=5, classes=2, reach=reach)
+    assert refuted(values(public), soft), "the sensitivity of shares for majority labels"
+    votes = SoftVote(perturb="votes", noise="gaussian")
+    assert refuted(values(votes), sensitivity.vote_shares(5, 1)), "the sensitivity of one row for all rows"
+
+
+@pytest.fixture
+def three_classes():
+    """The minimisers of two neighbours with three classes, one feature, strong regularisation: (C,) each."""
+    before, after = np.zeros((5, 1), dtype=int), np.zeros((5, 1), dtype=int)
+    after[0] = 1
+    worlds = [ensemble(votes, np.ones((1, 1)), 3) for votes in (before, after)]
+    return [perturb_output(world, "soft", "tight", 100.0) for world in worlds], [
+        world.minimiser("soft", 100.0).ravel() for world in worlds
+    ]
+
+
+def test_noise_in_contrasts_is_as_private_as_it_claims(three_classes):
+    perturbables, _ = three_classes
+    pair = [one.value for one in perturbables]
+    assert len(pair[0]) == 2
+    assert not refuted(pair, perturbables[0].sensitivity)
+    assert refuted(pair, perturbables[0].sensitivity / 2)
+
+
+def test_noise_in_contrasts_around_weights_that_were_not_projected_is_refuted(three_classes):
+    """A solver that leaves weights off the sum-zero subspace tells the neighbours apart with certainty."""
+    perturbables, minimisers = three_classes
+    basis = contrasts(3)
+    off = [minimisers[0], minimisers[1] + 1e-6]  # equal in every class: no effect on any decision
+    mechanism = calibrate("pure", sensitivity=perturbables[0].sensitivity, dimension=2, epsilon=1.0)
+
+    def sampler(side):
+        bits = NoiseBits(6, f"off the subspace {side}")
+        return lambda n: off[side] + mechanism.release(np.zeros(2), bits, n) @ basis.T
+
+    result = audit(sampler(0), sampler(1), lambda w: w.sum(axis=1), epsilon=1.0, runs=4000, confidence=0.999)
+    assert result.lower_bound > 5
+    clean = [perturbables[0].decode(mechanism.release(one.value, NoiseBits(7, "w"), 50), None) for one in perturbables]
+    np.testing.assert_allclose([w.sum(axis=1) for w in clean], 0, atol=1e-12)
+
+
+def test_a_guarantee_that_ignores_the_changed_row_is_refuted_end_to_end():
+    chosen = SoftVote(perturb="output", protect=BOTH, regularisation=100.0)
+    before, after = neighbours(chosen)
+    party_alone = [SoftVote(perturb="output", regularisation=100.0).prepare(side) for side in (before, after)]
+    honest = chosen.prepare(before)
+    assert honest.sensitivity > 3 * party_alone[0].sensitivity
+    assert refuted([one.value for one in party_alone], party_alone[0].sensitivity)
+    assert not refuted([replace(honest, value=one.value).value for one in party_alone], honest.sensitivity)

@@ -1,0 +1,70 @@
+"""Synthetic parties whose process, or machine, comes to harm once; loadable by reference in any process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from synthetic import Parties
+
+from parties.holdings import Holdings
+
+
+class Witnessed(Parties):
+    """Notes which Ray node serves a party: one file per party in `folder`, holding the node's id."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self._folder = Path(folder)
+
+    def holdings(self, party: int) -> Holdings:
+        import ray
+
+        time.sleep(0.02)  # long enough that no worker serves everybody
+        (self._folder / str(party)).write_text(ray.get_runtime_context().get_node_id())
+        return super().holdings(party)
+
+
+class Killed(Parties):
+    """The first process to serve `party` writes its id to `flag` and waits to be killed."""
+
+    def __init__(self, party: int, flag: str) -> None:
+        super().__init__()
+        self._party, self._flag = party, Path(flag)
+
+    def holdings(self, party: int) -> Holdings:
+        if party == self._party and not self._flag.exists():
+            partial = self._flag.with_suffix(".partial")
+            partial.write_text(str(os.getpid()))
+            partial.rename(self._flag)
+            time.sleep(600)
+        return super().holdings(party)
+
+
+class Unplugged(Parties):
+    """The Ray node `node` dies with all its workers when it first serves a party."""
+
+    def __init__(self, node: str, flag: str) -> None:
+        super().__init__()
+        self._node, self._flag = node, Path(flag)
+
+    def holdings(self, party: int) -> Holdings:
+        import ray
+
+        if not self._flag.exists() and ray.get_runtime_context().get_node_id() == self._node:
+            self._flag.touch()
+            os.kill(os.getppid(), signal.SIGKILL)  # the raylet
+            time.sleep(600)
+        time.sleep(0.02)
+        return super().holdings(party)
+
+
+class Hanging(Parties):
+    """Party 0 never ends."""
+
+    def holdings(self, party: int) -> Holdings:
+        if party == 0:
+            time.sleep(600)
+        return super().holdings(party)

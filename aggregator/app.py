@@ -75,10 +75,13 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
         require_quorum(collector.answered, expected, plan.quorum, causes)
     collected = time.perf_counter()
     ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
-    for variant in plan.variants:
-        _release(plan, variant, protocols[variant.name], planned[variant.name], views, ledger)
+    diagnostics = {
+        variant.name: _release(plan, variant, protocols[variant.name], planned[variant.name], views, ledger)
+        for variant in plan.variants
+    }
     summary: dict[str, Any] = {
         "ledger": ledger.to_dict(plan.delta),
+        "diagnostics": diagnostics,
         "bytes_per_party": {name: _costs(releases) for name, releases in planned.items()},
         "individual": None if scores is None else scores.means(),
         "answered": min((collector.answered for collector in inquiry.collectors()), default=0),
@@ -113,8 +116,8 @@ def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> Individu
 
 def _release(
     plan: WorldPlan, variant: VariantPlan, chosen: Any, planned: list[_Planned], views: Views, ledger: Ledger
-) -> None:
-    """Learn and release one variant, and write its models."""
+) -> list[dict[str, float]]:
+    """Learn and release one variant, and write its models; returns the diagnostics of each release."""
     prepared: dict[int, Any] = {}
     releases = []
     for task in planned:
@@ -131,6 +134,7 @@ def _release(
         tuple(task.view.public.feature_map for task in planned),
         tuple(one.guarantee.to_dict() for one in releases),
     ).save(Path(plan.directory) / f"{variant.name}.npz")
+    return [dict(one.diagnostics) for one in releases]
 
 
 def _costs(planned: list[_Planned]) -> list[int]:

@@ -1,16 +1,15 @@
 """How much of a release is signal, from public numbers and from the release itself; and the theorem's own promise.
 
 Everything here may be published with a release: it is a function of public rows, the noise law and what the noise
-has already covered.
+has already covered. For `perturb: votes` the agreement is that of the labels, before a model is fitted to them.
 """
 
 from __future__ import annotations
 
 import math
-
 import numpy as np
 
-from aggregator.perturbation import LinearScores
+from aggregator.perturbation import LinearScores, Perturbable
 from federation.errors import InputError
 from federation.privacy.additive import AdditiveMechanism, Noise, calibrate
 from federation.privacy.sensitivity import statistic
@@ -77,6 +76,20 @@ def planned_noise_to_signal(
         noise, sensitivity=statistic(parties), dimension=(classes - 1) * rank, epsilon=epsilon, delta=delta
     )
     return noise_to_signal(mechanism, math.sqrt(1 - 1 / classes))
+
+
+def diagnose(perturbable: Perturbable, mechanism: AdditiveMechanism, noisy: np.ndarray) -> dict[str, float]:
+    """What may be said beside a release: its `noise_to_signal` and `expected_agreement`.
+
+    `noisy` (D,) is the value that was released. A number that this kind of release does not have is left out: the
+    agreement is a function of the auxiliary rows, hence of none where one is protected.
+    """
+    found: dict[str, float] = {}
+    if perturbable.largest_norm is not None:
+        found["noise_to_signal"] = noise_to_signal(mechanism, perturbable.largest_norm)
+    if perturbable.scores is not None:
+        found["expected_agreement"] = float(expected_agreement(perturbable.scores, noisy[None, :], mechanism)[0])
+    return found
 
 
 def coordinate_deviation(mechanism: AdditiveMechanism) -> float:

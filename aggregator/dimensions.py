@@ -1,60 +1,103 @@
 """How many whitened dimensions a release can afford: a rule in public numbers only.
 
-A release of d dimensions is a least-squares prediction of vote shares from d features of unit variance. Two things
-keep it from the shares, and they pull d apart:
+A release of d dimensions predicts vote shares by least squares from d features of unit variance. Two things keep it
+from the shares, and they pull d apart. In mean squares of a class's score, on average over public rows and classes:
 
-- noise: its expected norm is spread over the scores of C classes, whose noise has standard deviation E|noise|/sqrt(C)
-  on an average row. With sensitivity s, E|noise| is (C-1) d s/epsilon for L2-Gamma noise and about
+- noise: E|noise|² / C. With sensitivity s, E|noise| is (C-1) d s/epsilon for L2-Gamma noise and about
   sigma sqrt((C-1) d) for Gaussian noise;
-- what the omitted directions would have told: taken to be OMITTED/d, a law of diminishing returns.
+- what the omitted directions would have told: taken to be OMITTED u(d) / d^1.5, where u(d) is their share of the
+  variance of the public rows. Directions of less variance tell less, each by itself as well.
 
-The sum of the two squares has its minimum in closed form. The one constant and the law were chosen on HAR (1000
-parties of 6 rows) and on Gaussian classes; KDD-99, digits, MNIST and Adult confirmed them (`benchmarks.dimensions`).
+Even without noise the last directions of many are left out: whitening makes them as loud as the first, and the parties
+learn from few rows. The constants were chosen by measurements; `benchmarks.dimensions` compares the rule's choices
+with fixed ones.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
 
 from federation.errors import InputError
 from federation.privacy import gaussian, sensitivity
 
-OMITTED = 0.65
+OMITTED = 0.7
 ROWS_PER_DIMENSION = 4  # with fewer public rows the smallest of the whitened directions are made of chance
-SIZES = (3, 4, 6, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96)  # a ladder, so that many epsilons need few trainings
+FAINT = 0.25  # of the mean variance; fainter directions are left out ...
+FEW = 24  # ... but not among so many, where noise is all that they cost
+_NEGLIGIBLE_VARIANCE = 1e-10  # of the largest: rounding errors
+SIZES = (3, 4, 6, 8, 10, 16, 24, 32, 40, 48, 56, 64, 80, 96)  # a ladder, so that many epsilons need few trainings
 
 
-def balanced(noise: str, *, classes: int, parties: int, epsilon: float, delta: float) -> float:
-    """The d > 0, a real number, that minimises noise² / C + (OMITTED / d)², whatever the number of public rows.
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The public rows that are to be whitened: how many, and their principal variances (r,), largest first."""
 
-    Pure: d⁴ = C (OMITTED epsilon / ((C-1) s))², so d grows like sqrt(M epsilon). Gaussian: d³ = 2 C OMITTED² /
-    ((C-1) sigma²). `noise` is "pure" or "gaussian"; s = sqrt(2)/M. `delta` is for Gaussian noise only. Raises
-    `InputError` for another noise and for numbers out of range.
+    rows: int
+    variances: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray) -> Spectrum:
+        """The spectrum of public rows (N, d). Raises `InputError` for no rows or no columns."""
+        if rows.ndim != 2 or rows.size == 0:
+            raise InputError(f"public rows must not be empty, got shape {rows.shape}; raise data.auxiliary")
+        centred = rows - rows.mean(axis=0)
+        moments = centred.T @ centred if rows.shape[1] <= len(rows) else centred @ centred.T
+        return cls(len(rows), np.maximum(np.linalg.eigvalsh(moments)[::-1], 0.0) / len(rows))
+
+    def omitted(self) -> np.ndarray:
+        """u(d) in [0, 1], shape (r,): the share of the variance beyond the first d = 1..r directions."""
+        total = self.variances.sum()
+        if total == 0:
+            return np.zeros(len(self.variances))
+        return np.append(np.cumsum(self.variances[:0:-1])[::-1], 0.0) / total
+
+    def usable(self) -> int:
+        """How many directions are worth whitening, noise or not: those that are not faint, `FEW` at least.
+
+        At most a quarter of the number of rows; at least 0.
+        """
+        real = self.variances[self.variances > _NEGLIGIBLE_VARIANCE * self.variances[0]]
+        loud = int(np.sum(real >= FAINT * real.mean())) if len(real) else 0
+        return min(self.rows // ROWS_PER_DIMENSION, max(FEW, loud))
+
+
+def errors(
+    noise: str, spectrum: Spectrum, *, classes: int, parties: int, epsilon: float, delta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean squared errors (r,) of a class's score with d = 1..r dimensions: by noise, and by what is omitted.
+
+    `noise` is "pure" (L2-Gamma) or "gaussian", of the whitened vote statistic, which one of the declared `parties`
+    moves by at most s = sqrt(2)/M; `delta` is for Gaussian noise only. Raises `InputError` for another noise, fewer
+    than 2 classes or 1 party, and epsilon or delta out of range.
     """
     if classes < 2:
         raise InputError(f"classes must be at least 2, got {classes}")
-    moved = sensitivity.statistic(parties)
-    if noise == "gaussian":
-        sigma = moved / gaussian.mu(epsilon, delta)
-        return float((2 * classes * OMITTED**2 / ((classes - 1) * sigma**2)) ** (1 / 3))
-    if noise != "pure":
-        raise InputError(f"noise must be 'pure' or 'gaussian', got {noise!r}")
     if not 0 < epsilon < math.inf:
         raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
-    return float(classes**0.25 * math.sqrt(OMITTED * epsilon / ((classes - 1) * moved)))
+    moved = sensitivity.statistic(parties)
+    dimensions = np.arange(1, len(spectrum.variances) + 1)
+    if noise == "pure":
+        squared = ((classes - 1) * dimensions * moved / epsilon) ** 2
+    elif noise == "gaussian":
+        squared = (classes - 1) * dimensions * (moved / gaussian.mu(epsilon, delta)) ** 2
+    else:
+        raise InputError(f"noise must be 'pure' or 'gaussian', got {noise!r}")
+    return squared / classes, OMITTED * spectrum.omitted() / dimensions**1.5
 
 
-def affordable(noise: str, *, classes: int, parties: int, rows: int, epsilon: float, delta: float) -> int:
-    """The largest of `SIZES` (the first at least) up to `balanced` and to a quarter of the `rows` public rows.
+def affordable(noise: str, spectrum: Spectrum, *, classes: int, parties: int, epsilon: float, delta: float) -> int:
+    """The largest of `SIZES` up to the d of least total error and to the usable directions; the first at least.
 
-    `noise` is "pure", "gaussian", or "off", which takes the largest that the rows allow whatever the other numbers.
-    The feature map keeps fewer when the rank of the public rows is smaller. Raises `InputError` as `balanced` and
-    for rows < 1.
+    `noise` is "pure", "gaussian", or "off", which takes all usable directions whatever the other numbers.
+    Rounding is downwards because too much noise costs more than too few directions. The feature map keeps fewer
+    dimensions when the rank of the public rows is smaller. Raises `InputError` as `errors`.
     """
-    if rows < 1:
-        raise InputError(f"public rows must be at least 1, got {rows}; raise data.auxiliary")
-    most = rows / ROWS_PER_DIMENSION
+    most = spectrum.usable()
     if noise != "off":
-        most = min(most, balanced(noise, classes=classes, parties=parties, epsilon=epsilon, delta=delta))
+        by_noise, by_omission = errors(noise, spectrum, classes=classes, parties=parties, epsilon=epsilon, delta=delta)
+        most = min(most, 1 + int(np.argmin(by_noise + by_omission)))
     return SIZES[max(0, bisect_right(SIZES, most) - 1)]

@@ -46,7 +46,9 @@ def perturb_votes(ensemble: Ensemble, regularisation: float) -> Perturbable:
         VOTE_CHECKS,
         largest_norm=float(np.sqrt(len(rows) * (1 - 1 / classes))),
         scores=LinearScores(
-            lambda noisy: _shares(noisy, classes), lambda variances: np.full(len(rows), np.sqrt(variances[0])), np.ones(1)
+            lambda noisy: _shares(noisy, classes),
+            lambda variances: np.full(len(rows), np.sqrt(variances[0])),
+            np.ones(1),
         ),
     )
 

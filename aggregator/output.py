@@ -38,6 +38,13 @@ _AUXILIARY_ASSUMPTIONS = (
 )  # fmt: skip
 
 
+_PUBLIC_REACH = (
+    Assumption("the sensitivity is computed from the auxiliary rows as they are, which are public", Check.DECLARED),
+)
+_CHECKS = (*VOTE_CHECKS, "norms of the auxiliary rows are at most 1", "the minimiser is certified")
+_AUXILIARY_CHECK = "no stage of the feature map was fitted on the auxiliary rows"
+
+
 def perturb_output(
     ensemble: Ensemble, labels: Labels, form: str, regularisation: float, protect: Protect = "party"
 ) -> Perturbable:
@@ -82,20 +89,11 @@ def perturb_output(
             *(_PUBLIC_REACH if form == "public_features" else ()),
             *_MINIMISER_ASSUMPTIONS,
         ),
-        (*VOTE_CHECKS, "norms of the auxiliary rows are at most 1", "the minimiser is certified", *_guard_checks(guarded)),
+        (*_CHECKS, _AUXILIARY_CHECK) if guarded else _CHECKS,
         Unit.PARTY_AND_AUXILIARY_ROW if guarded else Unit.PARTY,
         largest,
         None if guarded else _scores(public.rows, classes, basis),
     )
-
-
-_PUBLIC_REACH = (
-    Assumption("the sensitivity is computed from the auxiliary rows as they are, which are public", Check.DECLARED),
-)
-
-
-def _guard_checks(guarded: bool) -> tuple[str, ...]:
-    return ("no stage of the feature map was fitted on the auxiliary rows",) if guarded else ()
 
 
 def weights_decoder(shape: tuple[int, ...], basis: np.ndarray | None) -> Decode:

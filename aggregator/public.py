@@ -117,7 +117,9 @@ class PublicRows:
         at most 1 by construction. Raises `InputError` naming the stages.
         """
         if self.stages is None:
-            raise InputError("protecting an auxiliary row needs the stages of the feature map, to see that none is fitted")
+            raise InputError(
+                "protecting an auxiliary row needs the stages of the feature map, to see that none is fitted"
+            )
         fitted = [_name(stage) for stage in self.stages if _name(stage) not in _FITS_NOTHING]
         if any(isinstance(step, OneHot) for step in self.feature_map.steps):
             fitted.append("the indicators of text columns")

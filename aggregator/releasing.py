@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from aggregator.diagnostics import diagnose
 from aggregator.perturbation import Perturbable
 from aggregator.plan import WorldPlan
 from federation.guarantee import Adjacency, Assumption, Check, NoGuarantee
@@ -50,7 +51,8 @@ def release(
     ledger.charge(variant, guarantee, perturbable.checks)
     bits = NoiseBits(plan.noise_seed, f"{plan.world}|{variant}|{epsilon!r}|{mechanism.delta!r}")
     noisy = mechanism.release(perturbable.value, bits, plan.draws)
-    return Release(variant, perturbable.decode(noisy, mechanism), guarantee)
+    diagnostics = diagnose(perturbable, mechanism, noisy[0])
+    return Release(variant, perturbable.decode(noisy, mechanism), guarantee, diagnostics)
 
 
 def _premises(plan: WorldPlan, noise: Noise, perturbable: Perturbable) -> tuple[Assumption, ...]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from aggregator.dimensions import affordable
+from aggregator.dimensions import Spectrum, affordable
 from aggregator.plan import PublicTable, WorldPlan
 from aggregator.public import PublicRows
 from federation.digest import digest
@@ -23,21 +24,33 @@ Stages = Sequence[str | Mapping[str, Any]]
 
 
 def fitted(
-    features: Stages, table: PublicTable, *, noise: str, classes: int, parties: int, epsilon: float, delta: float
+    features: Stages,
+    table: PublicTable,
+    *,
+    noise: str,
+    classes: int,
+    parties: int,
+    epsilon: float,
+    delta: float,
+    spectrum: Spectrum | None = None,
 ) -> FeatureMap:
     """The feature map of a release, fitted on the public rows, its automatic dimensions chosen by public numbers.
 
     `noise` is "pure", "gaussian" or "off"; without noise (and for baselines) it has as many dimensions as are ever
-    chosen. Raises `InputError` as `federation.features.fit`.
+    chosen. `spectrum` is what `spectrum_to_whiten` finds, for callers that have it. Raises `InputError` as
+    `federation.features.fit`.
     """
-    rows = len(table.rows)
-    chosen = [
-        {"whiten": affordable(noise, classes=classes, parties=parties, rows=rows, epsilon=epsilon, delta=delta)}
-        if stage == AUTO
-        else stage
-        for stage in features
-    ]
-    return fit(chosen, table.rows, table.text_columns)
+    if AUTO in features:
+        found = spectrum or spectrum_to_whiten(features, table)
+        size = affordable(noise, found, classes=classes, parties=parties, epsilon=epsilon, delta=delta)
+        features = [{"whiten": size} if stage == AUTO else stage for stage in features]
+    return fit(features, table.rows, table.text_columns)
+
+
+def spectrum_to_whiten(features: Stages, table: PublicTable) -> Spectrum:
+    """The spectrum of the public rows as they reach the stage {whiten: auto}, the first of them."""
+    before = fit(features[: list(features).index(AUTO)], table.rows, table.text_columns)
+    return Spectrum.of(before.transform(table.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +77,11 @@ class Views:
             self._fitted[key] = self._fit(noise, epsilon)
         return self._fitted[key]
 
+    @cached_property
+    def _spectrum(self) -> Spectrum | None:
+        features = self._plan.features
+        return spectrum_to_whiten(features, self.table) if AUTO in features else None
+
     def _fit(self, noise: str, epsilon: float) -> View:
         plan, classes = self._plan, len(self._plan.classes)
         feature_map = fitted(
@@ -74,6 +92,7 @@ class Views:
             parties=plan.parties,
             epsilon=epsilon,
             delta=plan.delta,
+            spectrum=self._spectrum,
         )
         name = digest(*feature_map.to_arrays())
         if name not in self._known:

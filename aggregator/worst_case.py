@@ -44,14 +44,20 @@ def _rows(chosen: SoftVote | MajorityVote) -> np.ndarray:
     """The auxiliary rows on which flipped votes move what is released furthest."""
     if chosen.perturb == "votes":
         return _NINE_ROWS  # one label says little, and the count of a few equal ones much
-    if chosen.perturb == "statistic" or chosen.sensitivity == "public_features":
-        return _TWO_ROWS  # moved by the whole bound
-    if isinstance(chosen, MajorityVote) and chosen.sensitivity == "diameter":
+    if isinstance(chosen, MajorityVote) and _diameter_is_smaller(chosen):
         # Minimisers of the greatest norm, which flipped labels turn round.
         cosine = min(1.0, _FARTHEST_SCORE / radius(chosen.regularisation, 2))
         sine = math.sqrt(1 - cosine**2)
         return np.array([[cosine, sine], [cosine, -sine]])
+    if chosen.perturb == "statistic" or chosen.sensitivity == "public_features":
+        return _TWO_ROWS  # moved by the whole bound
     return _ONE_ROW
+
+
+def _diameter_is_smaller(chosen: MajorityVote) -> bool:
+    """Whether the claim rests on the ball that holds all minimisers, and not on a party's reach."""
+    reach = {"diameter": 1.0, "public_features": math.sqrt(0.5)}.get(chosen.sensitivity, 0.0)
+    return 2 * radius(chosen.regularisation, 2) * chosen.regularisation < reach
 
 
 def _ensemble(rows: np.ndarray, votes: np.ndarray) -> Ensemble:

@@ -83,8 +83,8 @@ def collect(world: World, grid: SimulationGrid, per_node: int | None) -> float:
     parties = world.split.cut.parties
     cohort = grid.cohort(parties, per_node, most_per_node(True, AUXILIARY))
     plan = world.plan(cohort)
-    asked, collector = question(plan)
     grid.assign(Placement(parties, cohort, world.spec.reference("SimulatedParties"), 1))
+    asked, collector = question(plan)  # after the nodes know whom they serve, as in every run
     started = time.perf_counter()
     causes = Asking(parties, cohort, None, True).ask(grid, [(asked, [collector])])
     seconds = time.perf_counter() - started

@@ -14,7 +14,7 @@ from flwr.clientapp import ClientApp
 
 from federation.grids.codec import decode_question, encode_submission
 from federation.grids.nodes import node_config
-from federation.grids.replies import failed
+from federation.grids.replies import PREPARE, failed
 from federation.grids.stock import ROLL_CALL, present
 from federation.messages import check_submission
 from federation.registry import questions
@@ -47,6 +47,13 @@ def _handler(answer: Callable[[Cohort, Any], Any]) -> Callable[[Message, Context
             return failed(message, error, told=cohort.seed is not None)
 
     return handle
+
+
+@app.query(PREPARE)
+def _prepare(message: Message, context: Context) -> Message:
+    """Load where this node's rows come from, while the aggregator still looks at the public rows."""
+    Cohort.from_config(node_config(context)).provider  # noqa: B018
+    return Message(RecordDict(), reply_to=message)
 
 
 app.query(ROLL_CALL)(present)

@@ -181,9 +181,9 @@ class World:
             yield from ({**base, **_NOBODY, "metric": metric, "value": value} for metric, value in metrics.items())
             return
         models = ReleasedModels.load(self.directory / f"{variant.name}.npz")
-        costs = summary["bytes_per_party"][variant.name]
-        for guarantee, weights, feature_map, cost in zip(
-            models.guarantees, models.weights, models.feature_maps, costs, strict=True
+        costs, diagnostics = (summary[kind][variant.name] for kind in ("bytes_per_party", "diagnostics"))
+        for guarantee, weights, feature_map, cost, found in zip(
+            models.guarantees, models.weights, models.feature_maps, costs, diagnostics, strict=True
         ):
             known = _NOBODY if guarantee.get("non_private") else guarantee
             protected = {name: known[name] for name in ("epsilon", "delta", "unit")}
@@ -191,7 +191,8 @@ class World:
             for draw in range(len(weights)):
                 for metric, values in scores.items():
                     yield {**base, **protected, "noise": draw, "metric": metric, "value": float(values[draw])}
-            yield {**base, **protected, "noise": 0, "metric": "bytes_per_party", "value": cost}
+            for metric, value in {**found, "bytes_per_party": cost}.items():
+                yield {**base, **protected, "noise": 0, "metric": metric, "value": value}
 
     def _pooled(self) -> dict[str, float]:
         """The scenario's classifier on the union of all private rows (Hamm's `batch`), without any privacy.

@@ -1,4 +1,4 @@
-"""Synthetic parties whose process, or machine, comes to harm once; loadable by reference in any process."""
+"""Synthetic parties that are watched or come to harm; loadable by reference in any process."""
 
 from __future__ import annotations
 
@@ -59,6 +59,14 @@ class Unplugged(Parties):
             time.sleep(600)
         time.sleep(0.02)
         return super().holdings(party)
+
+
+class Announced(Parties):
+    """Touches `flag` when it is loaded."""
+
+    def __init__(self, flag: str) -> None:
+        super().__init__()
+        Path(flag).touch()
 
 
 class Hanging(Parties):

@@ -31,7 +31,7 @@ class QueueGrid(SimulationGrid):
         self.nodes = nodes
         self._queue: dict[int, list[Message]] = {}
         self._replies: dict[str, Message] = {}
-        self._sent = self._answered = 0
+        self._made = self._sent = self._answered = 0
 
     def set_run(self, run: Run) -> None:
         """Keep the run's description."""
@@ -48,10 +48,10 @@ class QueueGrid(SimulationGrid):
         self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
     ) -> Message:
         """A message from the aggregator to one node."""
-        self._sent += 1
+        self._made += 1
         metadata = Metadata(
             run_id=1,
-            message_id=str(self._sent),
+            message_id=str(self._made),
             src_node_id=_SERVER_NODE,
             dst_node_id=dst_node_id,
             reply_to_message_id="",
@@ -73,6 +73,7 @@ class QueueGrid(SimulationGrid):
             node = message.metadata.dst_node_id
             self._queue.setdefault(node, []).append(message)
             ids.append(message.metadata.message_id)
+        self._sent += len(ids)
         return ids
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:

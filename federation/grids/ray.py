@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
-from flwr.app import Array, Context, Error, Message, RecordDict
+from flwr.app import Array, Context, Error, Message, Metadata, RecordDict
 from flwr.common.constant import ErrorCode
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
@@ -24,7 +24,7 @@ from federation.grids.cluster import connect
 from federation.grids.nodes import Placement
 from federation.grids.queue import QueueGrid
 from federation.grids.recovery import Recovery
-from federation.grids.replies import handle
+from federation.grids.replies import PREPARE, handle
 from federation.grids.simulation import Progress
 from federation.reference import Reference
 
@@ -52,6 +52,10 @@ class _Worker:
 
     def ready(self) -> None:
         """Nothing to do: the process has started."""
+
+    def prepare(self, context: Context, metadata: Metadata) -> None:
+        """Load what such nodes serve; what goes wrong shows when they are asked."""
+        handle(self._app, Message(content=RecordDict(), metadata=metadata), context)
 
     def serve(self, references: list[Any], bundle: list[_Letters]) -> list[tuple[list[Message], RecordDict]]:
         """For each node its replies in order, and its state, which lives with the driver lest a crash reset it."""
@@ -141,6 +145,8 @@ class RayGrid(QueueGrid):
         """Serve this placement from now on; workers still busy with earlier nodes are replaced."""
         super().assign(placement)
         self._shared.forget_unused()
+        for worker in self._load:
+            self._prepare(worker)
 
     def _reset(self, nodes: dict[int, Context]) -> None:
         super()._reset(nodes)
@@ -154,6 +160,13 @@ class RayGrid(QueueGrid):
         worker = _Worker.remote(self._client_app, sys.path)  # type: ignore[attr-defined]
         self._starting[worker.ready.remote()] = worker
         self._alone_since = time.monotonic()
+
+    def _prepare(self, worker: Any) -> None:
+        """Let a worker load the placement's holdings while the aggregator still fits its feature map."""
+        if self.nodes:
+            node = next(iter(self.nodes))
+            message = self.create_message(RecordDict(), f"query.{PREPARE}", node, "")
+            worker.prepare.remote(self.nodes[node], message.metadata)
 
     def _submit(self, worker: Any, bundle: list[_Work]) -> None:
         numbers: dict[Any, int] = {}  # of references
@@ -217,6 +230,7 @@ class RayGrid(QueueGrid):
             self._start()
         else:
             self._load[worker] = 0
+            self._prepare(worker)
 
     def _land(self, future: Any) -> None:
         """A bundle has come back, or its worker has died."""

@@ -8,6 +8,8 @@ from flwr.common.constant import ErrorCode
 
 from federation.errors import FederationError
 
+PREPARE = "prepare"  # the query with which a grid asks a process to load what a node serves, ahead of any question
+
 
 def failed(message: Message, error: Exception, told: bool = True) -> Message:
     """The reply of a node that could not answer; without `told` it names the type of the error only."""

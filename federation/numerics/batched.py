@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from federation.errors import FederationError, InputError
-from federation.numerics.coordinates import Coordinates, FeatureCoordinates, RowCoordinates, dots
 from federation.numerics.erm import fit_labels, gradient_floor
 from federation.numerics.label_losses import check_regularisation
 from federation.numerics.links import Link, Logistic, Softmax
-from federation.numerics.truncated_newton import minimise_many
+from federation.numerics.truncated_newton import dots, minimise_many
 
 _TILE_ENTRIES = 1 << 20
 _LARGEST_TILE = 512
+_REDUCED_FROM = 2  # features per row above which a problem is solved in the space that its rows span
 _EXACT_BITS = 3  # numbers of rows above 2^3 are rounded up by at most 1/4 to share tiles
 
 
@@ -114,19 +114,20 @@ def _fit(tile: _Tile, regularisation: float, tolerances: np.ndarray) -> np.ndarr
     """Certified weights (T, C, d)."""
     link: Link = Logistic() if tile.members.shape[1] == 1 else Softmax()
     _, length, width = tile.rows.shape
+    rows = tile.rows
+    reduced = width > _REDUCED_FROM * length
+    if reduced:
+        basis, factor = np.linalg.qr(tile.rows.transpose(0, 2, 1))
+        rows = np.ascontiguousarray(factor.transpose(0, 2, 1))
     # A computed gradient of half the tolerance leaves the other half for its rounding error.
     certified, targets = tolerances / 2, 0.4 * tolerances
-    features = FeatureCoordinates(tile.rows)
-    coordinates: Coordinates = features
-    if length <= width:
-        coordinates = RowCoordinates(np.matmul(tile.rows, tile.rows.transpose(0, 2, 1)))
     with np.errstate(all="ignore"):  # what overflows is not certified
-        weights = minimise_many(coordinates, link, tile.members, tile.counts, regularisation, targets)
-        if length <= width:
-            weights = np.matmul(weights, tile.rows)
+        weights = minimise_many(rows, tile.members, tile.counts, link, regularisation, targets)
+        if reduced:
+            weights = np.matmul(weights, basis.transpose(0, 2, 1))
         weights += 0.0  # one sign of zero
-        residuals = link.probabilities(features.scores(weights)) - tile.members
-        gradients = features.pull_back(residuals / tile.counts[:, None, None]) + regularisation * weights
+        residuals = link.probabilities(np.matmul(weights, tile.rows.transpose(0, 2, 1))) - tile.members
+        gradients = np.matmul(residuals / tile.counts[:, None, None], tile.rows) + regularisation * weights
         met = np.sqrt(dots(gradients, gradients)) <= certified
     for place in np.flatnonzero(~met):
         weights[place] = _fit_alone(tile, int(place), regularisation, float(tolerances[place]))

@@ -20,7 +20,10 @@ class Link(Protocol):
         """What `curve` needs where these are the probabilities; counts (T, 1, 1) are the parties' rows."""
 
     def curve(self, curvature: tuple[np.ndarray, ...], scores: np.ndarray, out: np.ndarray) -> None:
-        """Second derivative of the mean log-loss in the scores, times (T, C, n) `scores`, into `out`."""
+        """Second derivative of the mean log-loss in the scores, times (T, C, n) `scores`, into `out`.
+
+        `out` may be `scores`.
+        """
 
 
 class Logistic:

@@ -8,190 +8,175 @@ when a party has converged, are double precision.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from federation.numerics.coordinates import Coordinates, dots
 from federation.numerics.links import Link
 
 _NEWTON_STEPS = 60
 _SINGLE_STEPS = 20  # directions of later steps are found in double precision
 _CONJUGATE_STEPS = 250
 _LOOSEST, _TIGHTEST = 0.5, 1e-2  # relative residual of a direction
-_SLOPE_REDUCTION = 0.5
 _TRIALS = 20
+_SLOPE_REDUCTION = 0.5
 _LIVE_SHARE = 0.75  # a batch is packed when no more of it than this still works
 
 
+class _Batch(NamedTuple):
+    """The parties still worked on; every array has one entry per party."""
+
+    places: np.ndarray  # (T,) in the result
+    rows: np.ndarray  # (T, n, m)
+    members: np.ndarray  # (T, C, n)
+    counts: np.ndarray  # (T,)
+    targets: np.ndarray  # (T,)
+    weights: np.ndarray  # (T, C, m)
+    scores: np.ndarray  # (T, C, n)
+    residuals: np.ndarray  # (T, C, n) probabilities less memberships
+    first: np.ndarray  # (T,) squared norm of the first gradient
+    live: np.ndarray  # (T,) whether not yet converged
+
+
 def minimise_many(
-    coordinates: Coordinates,
-    link: Link,
-    members: np.ndarray,
-    counts: np.ndarray,
-    regularisation: float,
-    targets: np.ndarray,
+    rows: np.ndarray, members: np.ndarray, counts: np.ndarray, link: Link, regularisation: float, targets: np.ndarray
 ) -> np.ndarray:
-    """Coordinates (T, C, unknowns) of the minimisers of (1/n) sum_i log-loss + lam/2 |w|^2 of T parties.
+    """Minimisers (T, C, m) of (1/n) sum_i log-loss_i + lam/2 |w|^2 for T parties.
 
     Args:
-        coordinates: the parties' rows; a row of zeros changes nothing, which makes rows equal in number.
-        link: logistic, with C = 1, or softmax.
-        members: class memberships (T, C, n), zero or one.
+        rows: shape (T, n, m), finite; a row of zeros changes nothing, which makes rows equal in number.
+        members: class memberships (T, C, n), zero or one; C = 1 with the logistic link.
         counts: the n of the mean, shape (T,).
+        link: logistic or softmax.
         regularisation: lam > 0.
         targets: gradient norms to reach, shape (T,).
 
-    A party that meets no target in 60 Newton steps, or turns out not finite, is returned as it stands: the
-    caller must check the gradient.
+    A party that misses its target in 60 Newton steps is returned as it stands: the caller checks the gradient.
     """
-    counts = counts.astype(np.float64)
-    v = np.zeros((len(members), members.shape[1], coordinates.unknowns))
-    z = np.zeros(members.shape)
-    residuals = link.probabilities(z) - members
-    single, precision = coordinates.single(), np.float32
-    found, places = np.zeros_like(v), np.arange(len(v))
-    live = np.ones(len(v), dtype=bool)
-    first = np.full(len(v), np.nan)
+    weights, scores = np.zeros((*members.shape[:2], rows.shape[2])), np.zeros(members.shape)
+    residuals, everyone = link.probabilities(scores) - members, np.arange(len(rows))
+    batch = _Batch(
+        *(everyone, rows, members, counts.astype(np.float64), targets, weights, scores, residuals),
+        *(np.full(len(rows), np.nan), np.ones(len(rows), dtype=bool)),
+    )
+    found, direction_rows = np.zeros_like(weights), rows.astype(np.float32)
     for step in range(_NEWTON_STEPS):
-        gradient = coordinates.pull_back(residuals / counts[:, None, None])
-        gradient += regularisation * v
-        scores = coordinates.scores(gradient)
-        squared = coordinates.inner(gradient, scores, gradient)
+        gradient = np.matmul(batch.residuals / batch.counts[:, None, None], batch.rows)
+        gradient += regularisation * batch.weights
+        squared = dots(gradient, gradient)
         if step == 0:
-            first = squared
-        if step == _SINGLE_STEPS:
-            single, precision = coordinates, np.float64
-        live &= (squared > targets**2) & np.isfinite(squared)
-        if np.count_nonzero(live) <= _LIVE_SHARE * len(live):
-            found[places[~live]] = v[~live]
-            kept = np.flatnonzero(live)
+            batch.first[:] = squared
+        elif step == _SINGLE_STEPS:
+            direction_rows = batch.rows
+        batch.live[:] &= squared > batch.targets**2
+        if np.count_nonzero(batch.live) <= _LIVE_SHARE * len(batch.live):
+            found[batch.places[~batch.live]] = batch.weights[~batch.live]
+            kept = np.flatnonzero(batch.live)
             if not len(kept):
                 return found
-            coordinates, single = coordinates.take(kept), single.take(kept)
-            places, v, z, residuals, members, counts, targets, gradient, scores, squared, first, live = (
-                values[kept]
-                for values in (
-                    *(places, v, z, residuals, members, counts, targets),
-                    *(gradient, scores, squared, first, live),
-                )
-            )
-        direction = _directions(
-            single, link, residuals + members, counts, gradient, scores, squared, first, live, regularisation, precision
-        )
-        z_direction = coordinates.scores(direction)
-        slopes = (
-            coordinates.inner(direction, z_direction, gradient),
-            regularisation * coordinates.inner(direction, z_direction, v),
-            regularisation * coordinates.inner(direction, z_direction, direction),
-        )
-        lengths = _search(link, z, z_direction, members, residuals, counts, slopes, live)
+            batch = _Batch(*_take(kept, *batch))
+            gradient, squared, direction_rows = _take(kept, gradient, squared, direction_rows)
+        direction = _directions(batch, link, regularisation, gradient, squared, direction_rows)
+        lengths = _search(batch, link, regularisation, gradient, direction)
         direction *= lengths[:, None, None]
-        v += direction
-    found[places] = v
+        batch.weights[:] += direction
+    found[batch.places] = batch.weights
     return found
 
 
 def _directions(
-    coordinates: Coordinates,
-    link: Link,
-    probabilities: np.ndarray,
-    counts: np.ndarray,
-    gradient: np.ndarray,
-    scores: np.ndarray,
-    squared: np.ndarray,
-    first: np.ndarray,
-    live: np.ndarray,
-    regularisation: float,
-    precision: type,
+    batch: _Batch, link: Link, regularisation: float, gradient: np.ndarray, squared: np.ndarray, rows: np.ndarray
 ) -> np.ndarray:
-    """Newton directions by conjugate gradients to a relative residual of sqrt|g / g_0|: superlinear steps.
+    """Newton directions (T, C, m) by conjugate gradients in the precision of `rows`; zero for the converged.
 
-    Zero for parties that are not live. The gradient is scaled to norm 1, the range of single precision.
+    The relative residual sqrt|g / g_0| makes the Newton steps converge superlinearly. Gradients are scaled to
+    norm 1, the middle of the range of single precision.
     """
-    norms = np.sqrt(np.where(live, squared, 1.0))[:, None, None]
-    goal = np.clip(np.sqrt(squared / first), _TIGHTEST**2, _LOOSEST**2).astype(precision)
-    curvature = tuple(values.astype(precision) for values in link.curvature(probabilities, counts[:, None, None]))
+    precision = rows.dtype.type
+    lam = precision(regularisation)
+    norms = np.sqrt(np.where(batch.live, squared, 1.0))[:, None, None]
+    goal = np.clip(np.sqrt(squared / batch.first), _TIGHTEST**2, _LOOSEST**2).astype(precision)
+    curvature = link.curvature(batch.residuals + batch.members, batch.counts[:, None, None])
+    curvature = tuple(values.astype(precision) for values in curvature)
     residual = (gradient / -norms).astype(precision)
-    h = (scores / -norms).astype(precision)
-    weight = precision(regularisation)
-    found, places = np.zeros_like(residual), np.arange(len(residual))
-    s, q, x = residual.copy(), h.copy(), np.zeros_like(residual)
-    image, scratch = np.empty_like(q), np.empty_like(s)
-    size = coordinates.inner(residual, h, residual)
+    places, live = np.arange(len(rows)), batch.live
+    found, x, search = np.zeros_like(residual), np.zeros_like(residual), residual.copy()
+    size = dots(residual, residual)
     for _ in range(_CONJUGATE_STEPS):
-        link.curve(curvature, q, out=image)
-        pulled = coordinates.pull_back(image)
-        np.multiply(s, weight, out=scratch)
-        pulled += scratch
+        curved = np.matmul(search, rows.transpose(0, 2, 1))
+        link.curve(curvature, curved, out=curved)
+        image = np.matmul(curved, rows)
+        scratch = search * lam
+        image += scratch
         length = np.zeros_like(size)
-        np.divide(size, coordinates.inner(s, q, pulled), out=length, where=live)
+        np.divide(size, dots(search, image), out=length, where=live)
         length = length[:, None, None]
-        np.multiply(s, length, out=scratch)
-        x += scratch
-        pulled *= length
-        residual -= pulled
-        coordinates.scores(residual, out=h)
-        previous, size = size, coordinates.inner(residual, h, residual)
+        x += np.multiply(search, length, out=scratch)
+        residual -= np.multiply(image, length, out=image)
+        previous, size = size, dots(residual, residual)
         live = live & (size > goal)
         if np.count_nonzero(live) <= _LIVE_SHARE * len(live):
             found[places[~live]] = x[~live]
             kept = np.flatnonzero(live)
             if not len(kept):
                 return found * norms
-            coordinates, curvature = coordinates.take(kept), tuple(values[kept] for values in curvature)
-            places, s, q, x, residual, h, size, previous, goal, live = (
-                values[kept] for values in (places, s, q, x, residual, h, size, previous, goal, live)
+            curvature = _take(kept, *curvature)
+            places, rows, search, x, residual, size, previous, goal, live = _take(
+                kept, places, rows, search, x, residual, size, previous, goal, live
             )
-            image, scratch = np.empty_like(q), np.empty_like(s)
-        ratio = (size / previous)[:, None, None]
-        s *= ratio
-        s += residual
-        q *= ratio
-        q += h
+        search *= (size / previous)[:, None, None]
+        search += residual
     found[places] = x
     return found * norms
 
 
 def _search(
-    link: Link,
-    z: np.ndarray,
-    z_direction: np.ndarray,
-    members: np.ndarray,
-    residuals: np.ndarray,
-    counts: np.ndarray,
-    slopes: tuple[np.ndarray, np.ndarray, np.ndarray],
-    live: np.ndarray,
+    batch: _Batch, link: Link, regularisation: float, gradient: np.ndarray, direction: np.ndarray
 ) -> np.ndarray:
-    """Step lengths (T,) at which the slope of the risk is half of what it was; updates `z` and `residuals`.
+    """Step lengths (T,) at which the slope of the risk has halved; moves the scores and residuals there.
 
-    The risk is convex along the direction, so that a length between one where it falls and one where it rises
-    exists; looking for the root of the slope, not for a smaller risk, is immune to rounding near the minimum,
-    and lengths above 1 save steps while the weights of separable rows still grow.
+    The risk is convex along a direction, so the root of its slope lies between a length where it falls and one
+    where it rises. Looking for that root, not for a smaller risk, is immune to rounding near the minimum, and
+    lengths above 1 save steps while the weights of separable rows still grow.
     """
-    lengths = np.zeros(len(z))
-    open_ = np.flatnonzero(live)
-    start, linear, quadratic = (values[open_] for values in slopes)
-    bound = _SLOPE_REDUCTION * np.abs(start)
-    z0, dz, own, n = z[open_], z_direction[open_], members[open_], counts[open_]
+    lengths = np.zeros(len(direction))
+    open_ = np.flatnonzero(batch.live)
+    d_weights = direction[open_]
+    d_scores = np.matmul(d_weights, batch.rows[open_].transpose(0, 2, 1))
+    origin, members, counts = batch.scores[open_], batch.members[open_], batch.counts[open_]
+    linear = regularisation * dots(d_weights, batch.weights[open_])
+    quadratic = regularisation * dots(d_weights, d_weights)
+    bound = _SLOPE_REDUCTION * np.abs(dots(d_weights, gradient[open_]))
     t, low, high = np.ones(len(open_)), np.zeros(len(open_)), np.full(len(open_), np.inf)
     for _ in range(_TRIALS):
-        trial = dz * t[:, None, None]
-        trial += z0
-        p = link.probabilities(trial)
-        errors = p - own
-        slope = dots(errors, dz) / n + linear + t * quadratic
+        scores = d_scores * t[:, None, None]
+        scores += origin
+        p = link.probabilities(scores)
+        residuals = p - members
+        slope = dots(residuals, d_scores) / counts + linear + t * quadratic
         refused = np.abs(slope) > bound
         done = np.flatnonzero(~refused)
-        lengths[open_[done]], z[open_[done]], residuals[open_[done]] = t[done], trial[done], errors[done]
+        moved = open_[done]
+        lengths[moved], batch.scores[moved], batch.residuals[moved] = t[done], scores[done], residuals[done]
         if not refused.any():
             break
         again = np.flatnonzero(refused)
-        open_, z0, dz, own, n, linear, quadratic, bound, t, low, high, p, slope = (
-            values[again] for values in (open_, z0, dz, own, n, linear, quadratic, bound, t, low, high, p, slope)
+        open_, d_scores, origin, members, counts, linear, quadratic, bound, t, low, high, p, slope = _take(
+            again, open_, d_scores, origin, members, counts, linear, quadratic, bound, t, low, high, p, slope
         )
-        curved = np.empty_like(dz)
-        link.curve(link.curvature(p, n[:, None, None]), dz, out=curved)
+        curved = np.empty_like(d_scores)
+        link.curve(link.curvature(p, counts[:, None, None]), d_scores, out=curved)
         low, high = np.where(slope < 0, t, low), np.where(slope > 0, t, high)
-        newton = t - slope / (dots(curved, dz) + quadratic)
+        newton = t - slope / (dots(curved, d_scores) + quadratic)
         middle = (low + np.minimum(high, 4 * low + 1)) / 2
         t = np.minimum(np.where((low < newton) & (newton < high), newton, middle), 4 * t)
     return lengths
+
+
+def _take(parties: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    return tuple(values[parties] for values in arrays)
+
+
+def dots(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Inner products (T,) of the items of two contiguous arrays (T, C, m)."""
+    return np.vecdot(u.reshape(len(u), -1), v.reshape(len(v), -1))

@@ -43,10 +43,8 @@ def test_least_squares_is_ridge_regression_on_centred_shares(shape):
 def test_without_noise_the_erm_decoder_is_the_weighted_erm(shape, classes):
     world, perturbable = world_and(decoders.erm, shape, seed=2, classes=classes, regularisation=0.05)
     weights = perturbable.decode(perturbable.value[None], None)[0]
-    if classes == 2:  # softmax with lam is the binary loss with lam/2
-        expected = two_rows(world.minimiser("soft", 0.025))
-    else:
-        expected = world.minimiser("soft", 0.05)
+    # Softmax of two classes with lam is the binary loss with lam/2.
+    expected = two_rows(world.minimiser("soft", 0.025)) if classes == 2 else world.minimiser("soft", 0.05)
     np.testing.assert_allclose(weights, expected, atol=1e-4)
 
 

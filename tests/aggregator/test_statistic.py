@@ -18,9 +18,7 @@ def perturbed(votes, rows, classes, shape="whitened"):
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
-@given(
-    seed=st.integers(0, 10**6), classes=st.integers(2, 4), rank=st.integers(1, 4), shape=st.sampled_from(SHAPES)
-)
+@given(seed=st.integers(0, 10**6), classes=st.integers(2, 4), rank=st.integers(1, 4), shape=st.sampled_from(SHAPES))
 def test_one_party_never_moves_the_statistic_further_than_its_sensitivity(seed, classes, rank, shape):
     votes, rows = instance(seed, classes=classes)
     random = np.random.default_rng(seed)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from aggregator.dimensions import affordable
-from aggregator.views import Views, fitted
+from aggregator.views import Views, fitted, spectrum_to_whiten
 
 
 def test_one_view_where_nothing_is_automatic(make_plan):
@@ -13,12 +13,23 @@ def test_one_view_where_nothing_is_automatic(make_plan):
 
 
 def test_automatic_dimensions_follow_the_release(make_plan, public):
-    plan = make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=400, epsilons=(0.1, 100.0))
+    plan = make_plan(features=({"whiten": "auto"}, "unit_norm"), parties=400, epsilons=(0.01, 100.0))
     views = Views(plan)
     few, many = (views.at("pure", epsilon).public.feature_map.dimension for epsilon in plan.epsilons)
-    known = {"classes": 3, "parties": 400, "rows": len(public.rows), "delta": plan.delta}
-    expected = [min(4, affordable("pure", epsilon=epsilon, **known)) for epsilon in plan.epsilons]
-    assert [few, many] == expected
+    spectrum = spectrum_to_whiten(plan.features, public)
+    known = {"classes": 3, "parties": 400, "delta": plan.delta}
+    expected = [min(4, affordable("pure", spectrum, epsilon=epsilon, **known)) for epsilon in plan.epsilons]
+    assert [few, many] == expected == [3, 4]
+
+
+def test_the_spectrum_is_that_of_the_rows_behind_the_earlier_stages(make_plan, public):
+    """Standardised columns have variance 1 each, whatever their units; principal variances sum to their number."""
+    features = ("standardise", {"whiten": "auto"}, "unit_norm")
+    scaled = replace(public, rows=public.rows * [1.0, 10.0, 100.0, 1e3])
+    spectrum = spectrum_to_whiten(features, scaled)
+    assert spectrum.rows == len(public.rows)
+    np.testing.assert_allclose(spectrum.variances.sum(), 4)
+    np.testing.assert_allclose(spectrum.variances, spectrum_to_whiten(features, public).variances)
 
 
 def test_maps_that_turn_out_equal_are_one_view(make_plan):

@@ -17,6 +17,7 @@ ATTAINED = {
     "majority public features": MajorityVote(sensitivity="public_features", regularisation=1000.0),
     "majority diameter": MajorityVote(),
     "majority diameter, strong": MajorityVote(regularisation=5.0),
+    "majority public features, diameter": MajorityVote(sensitivity="public_features"),
     "row too": SoftVote(perturb="output", protect=BOTH, regularisation=1000.0),
     "row too, majority": MajorityVote(protect=BOTH, regularisation=1000.0),
 }

@@ -100,6 +100,14 @@ def test_a_party_that_always_kills_its_worker_is_lost_alone(make_plan, ray_grid,
     assert run(ray_grid, plan, 4) == run(open_grid("inline"), plan, 4)  # later worlds are whole
 
 
+def test_workers_load_their_rows_before_they_are_asked(ray_grid, tmp_path):
+    ray_grid.assign(Placement(40, 20, Reference("sabotage:Announced", {"flag": str(tmp_path / "loaded")}), 1))
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "loaded").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_workers_that_keep_dying_end_the_run(make_plan, ray_grid, monkeypatch):
     monkeypatch.setattr("federation.grids.ray._MOST_DEATHS", 1)
     with pytest.raises(QuorumError, match=r"Ray workers keep dying \(2 in this world\)"):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 
 from federation.errors import InputError
-from federation.numerics.contrasts import contrasts
+from federation.numerics.contrasts import contrast_rounding, contrasts
 
 
 @pytest.mark.parametrize("classes", [2, 3, 6, 40])
@@ -26,3 +27,21 @@ def test_two_classes_compare_the_second_with_the_first():
 def test_refuses_fewer_than_two_classes(classes):
     with pytest.raises(InputError, match="classes"):
         contrasts(classes)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 17, 200])
+def test_coordinates_err_by_no_more_than_their_bound(classes):
+    """Against 40 digits, on vectors of mixed size."""
+    rng = np.random.default_rng(classes)
+    with mpmath.workdps(40):
+        exact = [
+            [(-1 if i < j else j if i == j else 0) / mpmath.sqrt(j * (j + 1)) for i in range(classes)]
+            for j in range(1, classes)
+        ]
+        for _ in range(3):
+            v = rng.normal(size=classes) * np.exp(4 * rng.normal(size=classes))
+            computed = contrasts(classes).T @ v
+            errors = [
+                float(mpmath.fdot(row, map(mpmath.mpf, v)) - value) for row, value in zip(exact, computed, strict=True)
+            ]
+            assert np.linalg.norm(errors) <= contrast_rounding(classes) * np.linalg.norm(v)

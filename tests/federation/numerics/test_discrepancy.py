@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -77,9 +78,9 @@ def test_larger_thresholds_give_shorter_weights_and_more_entropy(classes):
     whole = farthest(x, mu)
     found = [discrepancy_minimiser(x, mu, share * whole) for share in np.linspace(0.1, 1.0, 12)]
     norms = [np.linalg.norm(w) for w in found]
-    assert all(a > b for a, b in zip(norms, norms[1:], strict=False))
+    assert all(a > b for a, b in itertools.pairwise(norms))
     entropies = [entropy(x, w) for w in found]
-    assert all(a < b for a, b in zip(entropies, entropies[1:], strict=False))
+    assert all(a < b for a, b in itertools.pairwise(entropies))
     assert entropies[-1] == pytest.approx(math.log(classes), rel=1e-6)
 
 

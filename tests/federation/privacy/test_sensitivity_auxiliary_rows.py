@@ -162,6 +162,6 @@ def test_the_turn_of_a_row_is_attained(norm):
 
 def test_the_turn_of_a_row_rises_from_one_to_two():
     turns = [sensitivity.row_turn(norm) for norm in np.geomspace(1e-3, 1e6, 40)]
-    assert all(a <= b for a, b in zip(turns, turns[1:], strict=False))
+    assert all(a <= b for a, b in itertools.pairwise(turns))
     assert sensitivity.row_turn(0.0) == pytest.approx(1.0, abs=1e-11)
     assert 1.999 < turns[-1] <= 2.0

@@ -90,9 +90,7 @@ def test_no_neighbouring_votes_exceed_the_bound_of_these_rows(seed, classes, lam
     if rule is sensitivity.majority_vote:
         shares = [np.eye(classes)[share.argmax(axis=1)] for share in shares]
     moved = np.linalg.norm(minimiser(rows, shares[0], lam) - minimiser(rows, shares[1], lam))
-    bound = rule(
-        "public_features", regularisation=lam, parties=parties, classes=classes, reach=sensitivity.reach(rows)
-    )
+    bound = rule("public_features", regularisation=lam, parties=parties, classes=classes, reach=sensitivity.reach(rows))
     assert moved - sensitivity.solver_slack(TOLERANCE, lam) <= bound
 
 

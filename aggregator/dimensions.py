@@ -34,35 +34,33 @@ SIZES = (3, 4, 6, 8, 10, 16, 24, 32, 40, 48, 56, 64, 80, 96)  # a ladder, so tha
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The public rows that are to be whitened: how many, and their principal variances (r,), largest first."""
+    """The public rows that are to be whitened: how many, and their principal variances (r,), largest first, above 0."""
 
     rows: int
     variances: np.ndarray
 
     @classmethod
     def of(cls, rows: np.ndarray) -> Spectrum:
-        """The spectrum of public rows (N, d). Raises `InputError` for no rows or no columns."""
-        if rows.ndim != 2 or rows.size == 0:
-            raise InputError(f"public rows must not be empty, got shape {rows.shape}; raise data.auxiliary")
-        centred = rows - rows.mean(axis=0)
+        """The spectrum of public rows (N, d); r is their rank. Raises `InputError` when no two rows differ."""
+        centred = rows - rows.mean(axis=0) if rows.size else rows
         moments = centred.T @ centred if rows.shape[1] <= len(rows) else centred @ centred.T
-        return cls(len(rows), np.maximum(np.linalg.eigvalsh(moments)[::-1], 0.0) / len(rows))
+        variances = np.linalg.eigvalsh(moments)[::-1] / max(1, len(rows))
+        if not (variances > 0).any():
+            raise InputError(f"the {len(rows)} public rows are all equal, so none of them varies; raise data.auxiliary")
+        return cls(len(rows), variances[variances > _NEGLIGIBLE_VARIANCE * variances[0]])
 
     def omitted(self) -> np.ndarray:
         """u(d) in [0, 1], shape (r,): the share of the variance beyond the first d = 1..r directions."""
-        total = self.variances.sum()
-        if total == 0:
-            return np.zeros(len(self.variances))
-        return np.append(np.cumsum(self.variances[:0:-1])[::-1], 0.0) / total
+        beyond = np.append(np.cumsum(self.variances[:0:-1])[::-1], 0.0)
+        return beyond / self.variances.sum()
 
     def usable(self) -> int:
         """How many directions are worth whitening, noise or not: those that are not faint, `FEW` at least.
 
-        At most a quarter of the number of rows; at least 0.
+        At most r, and a quarter of the number of rows; 0 for fewer than 4 rows.
         """
-        real = self.variances[self.variances > _NEGLIGIBLE_VARIANCE * self.variances[0]]
-        loud = int(np.sum(real >= FAINT * real.mean())) if len(real) else 0
-        return min(self.rows // ROWS_PER_DIMENSION, max(FEW, loud))
+        loud = int(np.sum(self.variances >= FAINT * self.variances.mean()))
+        return min(len(self.variances), self.rows // ROWS_PER_DIMENSION, max(FEW, loud))
 
 
 def errors(
@@ -90,14 +88,17 @@ def errors(
 
 
 def affordable(noise: str, spectrum: Spectrum, *, classes: int, parties: int, epsilon: float, delta: float) -> int:
-    """The largest of `SIZES` up to the d of least total error and to the usable directions; the first at least.
+    """The d of least total error, or all usable directions where they are fewer, rounded down to one of `SIZES`.
 
-    `noise` is "pure", "gaussian", or "off", which takes all usable directions whatever the other numbers.
-    Rounding is downwards because too much noise costs more than too few directions. The feature map keeps fewer
-    dimensions when the rank of the public rows is smaller. Raises `InputError` as `errors`.
+    All r directions are taken where that is what d says, and `SIZES[0]` at least. `noise` is "pure", "gaussian", or
+    "off", which takes the usable directions whatever the other numbers. Rounding is downwards because too much noise
+    costs more than too few directions. Raises `InputError` as `errors`.
     """
     most = spectrum.usable()
     if noise != "off":
         by_noise, by_omission = errors(noise, spectrum, classes=classes, parties=parties, epsilon=epsilon, delta=delta)
         most = min(most, 1 + int(np.argmin(by_noise + by_omission)))
+    rank = len(spectrum.variances)
+    if most == rank < SIZES[-1]:
+        return rank
     return SIZES[max(0, bisect_right(SIZES, most) - 1)]

@@ -32,6 +32,7 @@ def run_command(
         print(json.dumps(planned, indent=2) if as_json else dump(planned), end="\n" if as_json else "")
         return
     from federation.grids.failures import describe
+    from scenarios.hints import hints
     from scenarios.progress import TerminalProgress
     from scenarios.runner import run
     from scenarios.summary import summarise, tables
@@ -43,6 +44,8 @@ def run_command(
         print(json.dumps({"directory": str(finished.directory), "status": "done", "failures": finished.failures}))
         return
     Console().print(*tables(summarise(finished.rows)))
+    for line in hints(finished.rows):
+        print(f"hint: {line}", file=sys.stderr)
     if finished.failures:
         failed = sum(finished.failures.values())
         print(f"{failed} parties failed, over all worlds: {describe(finished.failures)}", file=sys.stderr)

@@ -1,0 +1,19 @@
+from scenarios.hints import hints
+
+
+def row(variant="soft_vote", default=1, epsilon=1.0, metric="noise_to_signal", value=0.1):
+    return {"variant": variant, "default": default, "epsilon": epsilon, "metric": metric, "value": value}
+
+
+def test_nothing_to_say_where_signal_can_show():
+    assert hints([row(value=0.99), row(metric="accuracy", value=7.0), row(default=0, value=9.0)]) == []
+
+
+def test_epsilons_where_noise_exceeds_all_signal_are_named_in_order():
+    [line] = hints([row(epsilon=3.0, value=1.2), row(epsilon=0.1, value=12.0), row(epsilon=30.0)])
+    assert "soft_vote: the noise exceeds" in line
+    assert "epsilon 0.1 (12.0 times), 3 (1.2 times);" in line
+
+
+def test_a_setting_of_a_sweep_without_the_problem_is_enough():
+    assert hints([row(value=5.0), row(value=0.5)]) == []

@@ -27,7 +27,7 @@ from federation.privacy import gaussian, sensitivity
 OMITTED = 0.7
 ROWS_PER_DIMENSION = 4  # with fewer public rows the smallest of the whitened directions are made of chance
 FAINT = 0.25  # of the mean variance; fainter directions are left out ...
-FEW = 24  # ... but not among so many, where noise is all that they cost
+FEW = 32  # ... but not among so many, where noise is all that they cost
 _NEGLIGIBLE_VARIANCE = 1e-10  # of the largest: rounding errors
 SIZES = (3, 4, 6, 8, 10, 16, 24, 32, 40, 48, 56, 64, 80, 96)  # a ladder, so that many epsilons need few trainings
 
@@ -90,9 +90,9 @@ def errors(
 def affordable(noise: str, spectrum: Spectrum, *, classes: int, parties: int, epsilon: float, delta: float) -> int:
     """The d of least total error, or all usable directions where they are fewer, rounded down to one of `SIZES`.
 
-    All r directions are taken where that is what d says, and `SIZES[0]` at least. `noise` is "pure", "gaussian", or
-    "off", which takes the usable directions whatever the other numbers. Rounding is downwards because too much noise
-    costs more than too few directions. Raises `InputError` as `errors`.
+    All r directions are taken where that is what d says, and `SIZES[0]` at least, if there are so many. `noise` is
+    "pure", "gaussian", or "off", which takes the usable directions whatever the other numbers. Rounding is downwards
+    because too much noise costs more than too few directions. Raises `InputError` as `errors`.
     """
     most = spectrum.usable()
     if noise != "off":
@@ -101,4 +101,4 @@ def affordable(noise: str, spectrum: Spectrum, *, classes: int, parties: int, ep
     rank = len(spectrum.variances)
     if most == rank < SIZES[-1]:
         return rank
-    return SIZES[max(0, bisect_right(SIZES, most) - 1)]
+    return min(rank, SIZES[max(0, bisect_right(SIZES, most) - 1)])

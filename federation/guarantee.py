@@ -18,6 +18,10 @@ class Unit(StrEnum):
     ROW = "row"
     LABEL = "label"
 
+    def covers(self, other: Unit) -> bool:
+        """Whether a guarantee for this unit is one for `other` too: who may change along with more may change alone."""
+        return self is other or (self, other) == (Unit.PARTY_AND_AUXILIARY_ROW, Unit.PARTY)
+
 
 class Adjacency(StrEnum):
     """How two neighbouring inputs differ in one unit."""

@@ -7,7 +7,7 @@ against the budget on its own, and `published_together` says what one draw of ea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from federation.errors import BudgetExceededError
@@ -55,15 +55,28 @@ class Ledger:
         self.entries.append({"variant": variant, "guarantee": guarantee.to_dict(), "checks": list(checks)})
 
     def totals(self, delta: float) -> list[dict[str, Any]]:
-        """Composed (epsilon, delta) per unit and adjacency if one draw of every recorded release were published."""
-        groups: dict[tuple[str, str], list[Guarantee]] = {}
-        for guarantee in self._guarantees:
-            groups.setdefault((str(guarantee.unit), str(guarantee.adjacency)), []).append(guarantee)
+        """Composed (epsilon, delta) per unit and adjacency if one draw of every recorded release were published.
+
+        `releases` counts those that protect the unit, by itself or as a part of theirs, `others` those that do not:
+        where there are some, nothing protects the unit from the publication of all.
+        """
         totals = []
-        for (unit, adjacency), members in sorted(groups.items()):
+        for unit, adjacency in sorted({(guarantee.unit, guarantee.adjacency) for guarantee in self._guarantees}):
+            members = [
+                replace(guarantee, unit=unit)
+                for guarantee in self._guarantees
+                if guarantee.adjacency is adjacency and guarantee.unit.covers(unit)
+            ]
             epsilon, spent = compose(members, delta)
             totals.append(
-                {"unit": unit, "adjacency": adjacency, "releases": len(members), "epsilon": epsilon, "delta": spent}
+                {
+                    "unit": str(unit),
+                    "adjacency": str(adjacency),
+                    "releases": len(members),
+                    "others": len(self.entries) - len(members),
+                    "epsilon": epsilon,
+                    "delta": spent,
+                }
             )
         return totals
 

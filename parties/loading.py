@@ -66,7 +66,8 @@ def load(cohort: Cohort, training: Training) -> tuple[Loaded, dict[int, str]]:
     loaded = Loaded(
         parties[kept],
         np.concatenate([np.empty((0, training.feature_map.dimension)), *(rows for _, rows in features)]),
-        np.concatenate([np.empty(0, np.int64), *(held[position].labels for position in kept)]),
+        # Cast, as labels of several integer types would otherwise all become floats.
+        np.concatenate([np.empty(0), *(held[position].labels for position in kept)], dtype=np.int64, casting="unsafe"),
         np.array([len(held[position].labels) for position in kept], dtype=np.int64),
     )
     return loaded, failures | refused

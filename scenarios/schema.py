@@ -94,7 +94,7 @@ class Data(Section):
         description="Held-out rows: official (the data set's own), a count or a fraction of all rows.",
     )
     features: tuple[Stage, ...] = Field(
-        default=("scale", {"whiten": 10}, "constant", "unit_norm"),
+        default=("scale", {"whiten": "auto"}, "constant", "unit_norm"),
         description="Feature map, fitted on the auxiliary rows only and applied in this order.",
     )
 

@@ -53,6 +53,7 @@ def fit_many(
     """
     rows, labels, counts = np.asarray(rows), np.asarray(labels), np.asarray(counts)
     _check(rows, labels, counts, classes, regularisation)
+    counts = counts.astype(np.int64)
     tolerances = np.asarray(gradient_tolerance, dtype=np.float64)
     if tolerances.shape not in ((), counts.shape):
         raise InputError(f"gradient_tolerance must be one number or one per party, got shape {tolerances.shape}")
@@ -74,8 +75,10 @@ def attainable_tolerances(wanted: float, rows: np.ndarray, counts: np.ndarray, r
     counts = np.asarray(counts)
     if not len(counts):
         return np.empty(0)
-    longest = np.maximum.reduceat(np.einsum("nd,nd->n", rows, rows, dtype=np.float64), np.cumsum(counts) - counts)
-    return np.array([max(wanted, 2 * gradient_floor(regularisation, math.sqrt(square))) for square in longest])
+    squares = np.maximum.reduceat(np.einsum("nd,nd->n", rows, rows, dtype=np.float64), np.cumsum(counts) - counts)
+    if wanted >= 2 * gradient_floor(regularisation, math.sqrt(squares.max())):
+        return np.full(len(counts), wanted)
+    return np.array([max(wanted, 2 * gradient_floor(regularisation, math.sqrt(square))) for square in squares])
 
 
 class _Tile(NamedTuple):
@@ -98,7 +101,7 @@ def _tiles(rows: np.ndarray, labels: np.ndarray, counts: np.ndarray, codes: np.n
             parties = alike[first : first + step]
             absent = np.arange(length) >= counts[parties, None]
             places = np.where(absent, 0, starts[parties, None] + np.arange(length))
-            tile = rows[places].astype(np.float64, copy=False)
+            tile = np.ascontiguousarray(rows[places], dtype=np.float64)
             tile[absent] = 0.0
             members = (labels[places][:, None] == codes[:, None]) & ~absent[:, None]
             yield _Tile(parties, tile, members.astype(np.float64), counts[parties])
@@ -116,7 +119,7 @@ def _fit(tile: _Tile, regularisation: float, tolerances: np.ndarray) -> np.ndarr
     _, length, width = tile.rows.shape
     rows = tile.rows
     reduced = width > _REDUCED_FROM * length
-    if reduced:
+    if reduced:  # X' = Q R: the penalty removes every component that no row sees, so w = Q v for the rows X Q = R'
         basis, factor = np.linalg.qr(tile.rows.transpose(0, 2, 1))
         rows = np.ascontiguousarray(factor.transpose(0, 2, 1))
     # A computed gradient of half the tolerance leaves the other half for its rounding error.

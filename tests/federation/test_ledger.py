@@ -38,6 +38,22 @@ def test_totals_add_up_per_unit():
     assert totals == {"party": (3.0, 2), "label": (0.5, 1)}
 
 
+def test_what_protects_more_than_a_unit_counts_for_the_unit_too():
+    ledger = Ledger()
+    for guarantee in (pure(1.0), pure(0.25, Unit.PARTY_AND_AUXILIARY_ROW), pure(0.5, Unit.PARTY_AND_AUXILIARY_ROW)):
+        ledger.charge("v", guarantee)
+    totals = {total["unit"]: (total["epsilon"], total["releases"], total["others"]) for total in ledger.totals(1e-6)}
+    assert totals == {"party": (1.75, 3, 0), "party_and_auxiliary_row": (0.75, 2, 1)}
+
+
+def test_a_release_without_guarantee_is_one_of_the_others():
+    ledger = Ledger()
+    ledger.charge("v", pure(1.0))
+    ledger.charge("off", NoGuarantee("noise is off"))
+    [total] = ledger.totals(1e-6)
+    assert (total["releases"], total["others"]) == (1, 1)
+
+
 def test_a_release_without_guarantee_marks_the_ledger():
     ledger = Ledger(Budget(1.0, 0.0))
     ledger.charge("v", NoGuarantee("noise is off"))

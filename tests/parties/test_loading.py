@@ -67,6 +67,16 @@ def test_unusable_rows_cost_their_own_party_only(monkeypatch, rows, labels, word
     assert rows_of(found) == expected
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.uint64, np.int16])
+def test_the_type_of_one_party_s_labels_changes_nothing_for_the_others(monkeypatch, kind):
+    whole, _ = loaded(monkeypatch, Parties())
+    held = Parties().holdings(2)
+    found, failures = loaded(monkeypatch, Spoilt(party2=(held.rows, held.labels.astype(kind))))
+    assert failures == {}
+    assert found.labels.dtype == np.int64
+    np.testing.assert_array_equal(found.labels, whole.labels)
+
+
 def test_in_a_deployment_the_cause_stays_home(monkeypatch):
     _, failures = loaded(monkeypatch, Spoilt(party2=(np.full((2, 4), 1e308), np.array([0, 1]))), seed=None)
     assert failures == {2: "the party could not answer"}

@@ -297,6 +297,18 @@ def test_one_release_is_singular_and_nothing_costs_nothing(make_run):
     assert "would cost" not in page(make_run("off", values={"soft_vote-off": (0.9, 0.9, 0.9)})).text
 
 
+def test_a_total_says_which_releases_do_not_protect_its_unit(make_run):
+    directory = make_run()
+    ledger = json.loads((directory / "ledger.json").read_text())
+    total = ledger["worlds"][0]["published_together"][0]
+    total["others"] = 0
+    (directory / "ledger.json").write_text(json.dumps(ledger))
+    assert "no guarantee for this unit" not in page(directory).text
+    total["others"] = 3
+    (directory / "ledger.json").write_text(json.dumps(ledger))
+    assert "(without the 3 that give no guarantee for this unit)" in page(directory).text
+
+
 def test_auc_is_spelled_in_capitals(make_run):
     directory = make_run()
     results = directory / "results.csv"

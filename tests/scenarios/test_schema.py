@@ -34,7 +34,7 @@ def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     assert scenario.name == "first-try"
     assert scenario.data.source == str(tmp_path / "my.csv")
     assert (scenario.data.label, scenario.data.auxiliary, scenario.data.test) == ("target", 0.25, 0.2)
-    assert scenario.data.features == ("scale", {"whiten": 10}, "constant", "unit_norm")
+    assert scenario.data.features == ("scale", {"whiten": "auto"}, "constant", "unit_norm")
     assert (scenario.parties.rows, scenario.parties.partition, scenario.parties.quorum) == (None, "iid", 0.5)
     assert scenario.parties.classifier == {"name": "logistic", "parameters": {"regularisation": 1e-4}}
     assert [protocol.kind for protocol in scenario.protocols] == ["soft_vote"]

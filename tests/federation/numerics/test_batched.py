@@ -175,7 +175,8 @@ def test_bits_do_not_depend_on_memory_layout_or_label_type():
     padded = np.full((92, 23), np.nan)
     padded[:, 3::2] = rows
     for other in (np.asfortranarray(rows), padded[:, 3::2]):
-        np.testing.assert_array_equal(fit_many(other, labels.astype(np.uint8), counts, 4, 1e-3, 1e-8), expected)
+        found = fit_many(other, labels.astype(np.uint8), counts.astype(np.uint16), 4, 1e-3, 1e-8)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -207,7 +208,7 @@ def test_a_party_that_cannot_be_certified_at_all_is_named(monkeypatch):
     def impossible(*arguments, **options):
         raise FederationError("rounding")
 
-    monkeypatch.setattr(batched, "minimise_many", lambda *arguments: np.full((3, 1, 1), np.nan))
+    monkeypatch.setattr(batched, "minimise_many", lambda *arguments: np.full((3, 1, 2), np.nan))
     monkeypatch.setattr(batched, "fit_labels", impossible)
     with pytest.raises(FederationError, match="party 0 of the batch: rounding"):
         fit_many(np.ones((3, 2)), np.array([0, 1, 1]), np.ones(3, int), 2, 0.1, 1e-8)

@@ -1,0 +1,174 @@
+"""Batched local training beside a loop over scikit-learn, and beside the time of its arithmetic alone.
+
+Run from the repository root: python -m benchmarks.training
+
+One thread, 1000 parties with as many rows each, 50 features, random labels. scikit-learn trains the first parties:
+lbfgs and newton-cg with the loosest `tol` of a ladder at which most gradients reach the tolerance that the batched
+solver certifies for all, and lbfgs as it comes. The floor is the time of the operations in the solver's formulas, for
+the iterations that each party takes by itself, at the rates of large matrix products measured in the same run.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+from federation.numerics import batched
+from federation.numerics.links import Link, Logistic, Softmax
+
+PARTIES, WIDTH, REGULARISATION, TOLERANCE = 1000, 50, 1e-4, 1e-8
+SAMPLE = 40
+LADDER = [10.0**-k for k in range(4, 13)]
+
+
+def best_seconds(call: Callable[[], object], repetitions: int) -> float:
+    """The fastest of a few repetitions."""
+    times = []
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def problem(kind: str, classes: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows (P, n, d), normal or of unit norm, and labels (P, n) in which every class occurs."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(PARTIES, count, WIDTH))
+    if kind == "unit":
+        rows /= np.linalg.norm(rows, axis=2, keepdims=True)
+    labels = rng.integers(0, classes, (PARTIES, count))
+    labels[:, :classes] = np.arange(classes)
+    return rows, labels
+
+
+def train(rows: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
+    """Batched weights, (P, d) or (P, C, d)."""
+    _, count, width = rows.shape
+    counts = np.full(len(rows), count)
+    return batched.fit_many(rows.reshape(-1, width), labels.ravel(), counts, classes, REGULARISATION, TOLERANCE)
+
+
+def scikit_learn(rows: np.ndarray, labels: np.ndarray, **options: object) -> np.ndarray:
+    """Coefficients (P, 1, d) or (P, C, d) of a loop over the parties."""
+    strength = 1 / (rows.shape[1] * REGULARISATION)
+    model = LogisticRegression(C=strength, fit_intercept=False, **{"max_iter": 10_000, **options})
+    return np.stack([model.fit(x, y).coef_ for x, y in zip(rows, labels, strict=True)])
+
+
+def gradient_norms(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Norms (P,) of the gradients of the parties' risks."""
+    channels = weights.shape[1]
+    link, codes = (Logistic(), np.arange(1, 2)) if channels == 1 else (Softmax(), np.arange(channels))
+    residuals = link.probabilities(weights @ rows.transpose(0, 2, 1)) - (labels[:, None] == codes[:, None])
+    return np.linalg.norm(residuals @ rows / rows.shape[1] + REGULARISATION * weights, axis=(1, 2))
+
+
+def matched(rows: np.ndarray, labels: np.ndarray, solver: str) -> tuple[float, float]:
+    """The loosest `tol` at which most gradients reach the tolerance (or the tightest), and the share that does."""
+    for tol in LADDER:
+        reached = np.mean(gradient_norms(rows, labels, scikit_learn(rows, labels, solver=solver, tol=tol)) <= TOLERANCE)
+        if reached > 0.5:
+            break
+    return tol, float(reached)
+
+
+def operations(rows: np.ndarray, labels: np.ndarray, classes: int) -> tuple[float, float, float]:
+    """Per party: conjugate gradient steps, and floating-point operations in single and in double precision.
+
+    The parties are trained one at a time and the evaluations of their links counted. An exponential counts as one
+    operation.
+    """
+    calls = {"curve": 0, "probabilities": 0}
+
+    def counting(link: type[Link]) -> type[Link]:
+        class Counting(link):  # type: ignore[misc, valid-type]
+            def curve(self, curvature: tuple[np.ndarray, ...], scores: np.ndarray, out: np.ndarray) -> None:
+                calls["curve"] += 1
+                super().curve(curvature, scores, out)
+
+            def probabilities(self, scores: np.ndarray) -> np.ndarray:
+                calls["probabilities"] += 1
+                return super().probabilities(scores)
+
+        return Counting
+
+    with ExitStack() as stack:
+        for link in (Logistic, Softmax):
+            stack.enter_context(patch.object(batched, link.__name__, counting(link)))
+        for x, y in zip(rows, labels, strict=True):
+            train(x[None], y[None], classes)
+    _, count, width = rows.shape
+    unknowns = count if width > batched._REDUCED_FROM * count else width
+    channels = 1 if classes == 2 else classes
+    product, scores, weights = 2 * channels * count * unknowns, channels * count, channels * unknowns
+    conjugate, evaluations = calls["curve"] / len(rows), calls["probabilities"] / len(rows)
+    single = conjugate * (2 * product + 7 * scores + 11 * weights)
+    # Each evaluation belongs to a gradient and to the scores of a direction; the last one is the certificate.
+    double = evaluations * (2 * product + 12 * scores + 8 * weights) + 4 * channels * count * width
+    if unknowns < width:
+        double += 8 * width * count**2 - 8 * count**3 / 3 + 2 * channels * count * width
+    return conjugate, single, double
+
+
+def product_rate(precision: type) -> float:
+    """Operations per second of a large matrix product."""
+    size = 1024
+    square: np.ndarray = np.random.default_rng(0).normal(size=(size, size)).astype(precision)
+    return 2 * size**3 / best_seconds(lambda: square @ square, 5)
+
+
+def line(kind: str, classes: int, count: int, rates: tuple[float, float]) -> str:
+    rows, labels = problem(kind, classes, count)
+    few_rows, few_labels = rows[:SAMPLE], labels[:SAMPLE]
+    weights = train(rows, labels, classes)
+    batch = best_seconds(lambda: train(rows, labels, classes), 3) / PARTIES
+    cells = [f"{classes:7} {count:4} {kind:6} {1e6 * batch:7.1f}"]
+    for solver in ("lbfgs", "newton-cg"):
+        tol, share = matched(few_rows, few_labels, solver)
+        options = {"solver": solver, "tol": tol}
+        seconds = best_seconds(lambda: scikit_learn(few_rows, few_labels, **options), 2) / SAMPLE  # noqa: B023
+        cells.append(f"{1e6 * seconds:9.0f} {seconds / batch:6.1f} {tol:6.0e} {share:4.0%}")
+    seconds = best_seconds(lambda: scikit_learn(few_rows, few_labels, max_iter=100), 2) / SAMPLE
+    worst = gradient_norms(few_rows, few_labels, scikit_learn(few_rows, few_labels, max_iter=100)).max()
+    cells.append(f"{1e6 * seconds:9.0f} {seconds / batch:6.1f} {worst:6.0e}")
+    exact = scikit_learn(few_rows, few_labels, solver="newton-cholesky", tol=1e-10, max_iter=1000)
+    found = weights[:SAMPLE].reshape(exact.shape)
+    certified = gradient_norms(few_rows, few_labels, found).max()
+    conjugate, single, double = operations(few_rows, few_labels, classes)
+    floor = single / rates[0] + double / rates[1]
+    cells.append(f"{np.abs(found - exact).max():8.0e} {certified:6.0e}")
+    cells.append(f"{conjugate:6.0f} {1e6 * floor:6.1f} {batch / floor:5.1f}")
+    return " |".join(cells)
+
+
+def main() -> None:
+    """Prints the rates of large products, then a line per number of classes, number of rows and kind of rows."""
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    warnings.simplefilter("ignore", RuntimeWarning)
+    with threadpool_limits(1):
+        rates = product_rate(np.float32), product_rate(np.float64)
+        print(f"large products: {rates[0] / 1e9:.0f} (single) and {rates[1] / 1e9:.0f} (double) Gflop/s")
+        print(
+            f"{'microseconds per party':>28} |{'lbfgs, same gradient':>29} |{'newton-cg, same gradient':>29} |", end=""
+        )
+        print(f"{'lbfgs, defaults':>24} |{'largest':>16} |{'floor':>20}")
+        print(f"{'classes':>7} {'rows':>4} {'kind':6} {'batched':>7} |", end="")
+        print(f"{'time':>9} {'ratio':>6} {'tol':>6} {'met':>4} |" * 2, end="")
+        print(f"{'time':>9} {'ratio':>6} {'grad':>6} |{'error':>8} {'grad':>6} |{'steps':>6} {'time':>6} {'ratio':>5}")
+        for classes in (2, 6):
+            for count in (10, 50, 100):
+                for kind in ("normal", "unit"):
+                    print(line(kind, classes, count, rates), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,7 @@ import numpy as np
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from aggregator.individual import IndividualScores
+from aggregator.individual import IndividualScores, best_means
 from aggregator.inquiry import Inquiry
 from aggregator.models import ReleasedModels
 from aggregator.plan import VariantPlan, WorldPlan
@@ -71,7 +71,7 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     scores = _ask_for_scores(plan, views, inquiry)
     causes = Asking(plan.parties, plan.parties_per_node, plan.timeout, plan.simulation).ask(grid, inquiry.questions())
     for collector in inquiry.collectors():
-        expected = min(plan.parties, plan.individual) if collector is scores else plan.parties
+        expected = min(plan.parties, plan.individual) if collector in scores else plan.parties
         require_quorum(collector.answered, expected, plan.quorum, causes)
     collected = time.perf_counter()
     ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
@@ -83,7 +83,7 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
         "ledger": ledger.to_dict(plan.delta),
         "diagnostics": diagnostics,
         "bytes_per_party": {name: _costs(releases) for name, releases in planned.items()},
-        "individual": None if scores is None else scores.means(),
+        "individual": best_means(scores),
         "answered": min((collector.answered for collector in inquiry.collectors()), default=0),
         "failures": causes,
         "seconds": {"collect": collected - started, "release": time.perf_counter() - collected},
@@ -105,13 +105,15 @@ def _plan_releases(plan: WorldPlan, chosen: Any, views: Views, inquiry: Inquiry)
     return planned
 
 
-def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> IndividualScores | None:
-    """Ask for the baseline of parties on their own, behind the map of a release without noise."""
+def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> list[IndividualScores]:
+    """Ask for the baseline of parties on their own behind every map in use: what suits an ensemble may not suit one."""
     if not plan.individual:
-        return None
-    training = views.at("off", float("inf")).training
-    question = IndividualQuestion(training, plan.individual)
-    return inquiry.add(question, training, IndividualScores(question, plan.parties))
+        return []
+    found = []
+    for view in views.known() or [views.at("off", float("inf"))]:
+        question = IndividualQuestion(view.training, plan.individual)
+        found.append(inquiry.add(question, view.training, IndividualScores(question, plan.parties)))
+    return found
 
 
 def _release(

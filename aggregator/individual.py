@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from federation.messages import IndividualQuestion, Submission, check_submission
@@ -34,3 +36,8 @@ class IndividualScores:
     def means(self) -> dict[str, float]:
         """Mean of each score over the parties that answered."""
         return {name: float(np.nanmean(scores)) for name, scores in self._scores.items() if self.answered}
+
+
+def best_means(scores: Sequence[IndividualScores]) -> dict[str, float] | None:
+    """The means behind the feature map that suits the parties' accuracy best, the first of equals; None for no map."""
+    return max((one.means() for one in scores), key=lambda means: means.get("accuracy", 0.0), default=None)

@@ -82,6 +82,10 @@ class Views:
         features = self._plan.features
         return spectrum_to_whiten(features, self.table) if AUTO in features else None
 
+    def known(self) -> list[View]:
+        """The views asked for so far."""
+        return list(self._known.values())
+
     def _fit(self, noise: str, epsilon: float) -> View:
         plan, classes = self._plan, len(self._plan.classes)
         feature_map = fitted(

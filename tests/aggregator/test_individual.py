@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from aggregator.individual import IndividualScores
+from aggregator.individual import IndividualScores, best_means
 from federation.errors import InputError
 from federation.features import fit
 from federation.messages import IndividualQuestion, Submission, Training
@@ -44,3 +44,11 @@ def test_impossible_scores_are_refused(question, value):
 def test_a_malformed_submission_is_an_input_error(question):
     with pytest.raises(InputError):
         IndividualScores(question, 10).add(Submission("individual", np.array([0]), {"accuracy": np.array([0.5])}))
+
+
+def test_the_baseline_is_that_of_the_map_that_suits_it_best(question):
+    poor, good = IndividualScores(question, 10), IndividualScores(question, 10)
+    poor.add(scores([0, 1], [0.2, 0.4]))
+    good.add(scores([1, 0], [0.8, 0.6]))
+    assert best_means([poor, good, IndividualScores(question, 10)]) == good.means()
+    assert best_means([]) is None

@@ -33,8 +33,16 @@ class Bar:
 BARS = (
     Bar("har-published", (PUBLISHED + "0.0001",), 1, 0.08, 0.28),
     Bar("har-published", tuple(PUBLISHED + lam for lam in ("0.0001", "0.001", "0.01", "0.1", "1")), 1, 0.28, 0.40),
-    Bar("har-soft-vote", ("soft_vote",), 1, 0.82),
+    Bar("har-soft-vote", ("soft_vote",), 1, 0.83),
+    Bar("har-soft-vote", ("soft_vote",), 3, 0.84),
+    Bar("har-soft-vote", ("soft_vote",), 10, 0.87),
+    Bar("har-soft-vote", ("soft_vote-gaussian",), 1, 0.835),
+    Bar("har-soft-vote", ("soft_vote-gaussian",), 3, 0.88),
+    Bar("har-soft-vote", ("soft_vote-gaussian",), 10, 0.89),
+    Bar("har-soft-vote", ("parameter_average",), 1, 0.82),
     Bar("kdd-soft-vote", ("soft_vote",), 1, 0.91),
+    Bar("kdd-large", ("soft_vote",), 0.1, 0.915),
+    Bar("kdd-large", (PUBLISHED + "0.0001",), 10, 0.905, 0.925),
     Bar("quickstart", ("soft_vote",), 10, 0.85),
 )
 BASELINES = ("pooled", "individual", "soft_vote-output-off-regularisation=0.0001", "majority_vote-off")
@@ -80,7 +88,7 @@ def main() -> None:
             verdict = "reached" if bar.low <= mean <= bar.high else "MISSED"
             print(
                 f"{scenario}, epsilon {bar.epsilon:g}: {mean:.3f} (sd {deviation:.3f} over releases) by {name}; "
-                f"bar {bar.low:.2f} to {bar.high:.2f}: {verdict}"
+                f"bar {bar.low:g} to {bar.high:g}: {verdict}"
             )
         for (name, _), values in found.items():
             if name in BASELINES:

@@ -7,6 +7,7 @@ has already covered. For `perturb: votes` the agreement is that of the labels, b
 from __future__ import annotations
 
 import math
+
 import numpy as np
 
 from aggregator.perturbation import LinearScores, Perturbable

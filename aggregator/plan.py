@@ -40,6 +40,8 @@ class WorldPlan:
     is the least fraction of the declared parties that must answer, `individual` the number of parties whose own
     accuracy is a (NON-PRIVATE) baseline, `timeout` in seconds. `simulation` keeps the texts of failures.
     `class_names` says where the class names come from, for the ledger.
+
+    Raises `InputError` for what only a simulation may ask for: seeded noise, several draws and that baseline.
     """
 
     world: str
@@ -62,6 +64,18 @@ class WorldPlan:
     budget: Mapping[str, float] | None
     draws: int
     individual: int
+
+    def __post_init__(self) -> None:
+        if self.simulation:
+            return
+        if self.noise_seed is not None:
+            raise InputError(f"noise_seed must be null outside a simulation, got {self.noise_seed}: who knows it knows "
+                             "the noise")  # fmt: skip
+        if self.draws != 1 or self.individual != 0:
+            raise InputError(
+                f"outside a simulation draws must be 1 and individual 0, got {self.draws} and {self.individual}: each "
+                "draw spends the privacy of a release again, and the baseline has none"
+            )
 
     def save(self, path: Path) -> None:
         """Write as JSON."""

@@ -59,6 +59,9 @@ def _premises(plan: WorldPlan, noise: Noise, perturbable: Perturbable) -> tuple[
     premises = [*perturbable.assumptions, Assumption(plan.class_names, Check.DECLARED)]
     if plan.noise_seed is not None:
         premises.append(SEEDED)
+    if plan.draws > 1:
+        text = f"one of the {plan.draws} draws is published; each further one spends epsilon and delta again"
+        premises.append(Assumption(text, Check.DECLARED))
     if noise == "gaussian" and plan.delta > plan.parties**-_DELTA_EXPONENT:
         text = f"delta is small enough for {plan.parties} parties, although it exceeds parties^-{_DELTA_EXPONENT}"
         premises.append(Assumption(text, Check.DECLARED))

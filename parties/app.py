@@ -24,6 +24,23 @@ app = ClientApp()
 _log = logging.getLogger(__name__)
 
 
+def _guarded(act: Callable[[Cohort, Message], RecordDict]) -> Callable[[Message, Context], Message]:
+    """A handler that replies with what `act` makes of a message, or with an error that quotes nothing private."""
+
+    def handle(message: Message, context: Context) -> Message:
+        try:
+            cohort = Cohort.from_config(node_config(context))
+        except Exception as error:
+            return failed(message, error)
+        try:
+            return Message(act(cohort, message), reply_to=message)
+        except Exception as error:  # its text may quote what a party holds, so only a simulation's node tells it
+            _log.debug("a node could not answer", exc_info=True)
+            return failed(message, error, told=cohort.seed is not None)
+
+    return handle
+
+
 def _handler(answer: Callable[[Cohort, Any], Any]) -> Callable[[Message, Context], Message]:
     question_type = get_type_hints(answer)["question"]
 
@@ -35,27 +52,16 @@ def _handler(answer: Callable[[Cohort, Any], Any]) -> Callable[[Message, Context
             submission = replacement(question, submission)
         return encode_submission(submission, question.fields())
 
-    def handle(message: Message, context: Context) -> Message:
-        try:
-            cohort = Cohort.from_config(node_config(context))
-        except Exception as error:
-            return failed(message, error)
-        try:
-            return Message(respond(cohort, message), reply_to=message)
-        except Exception as error:  # its text may quote what a party holds, so only a simulation's node tells it
-            _log.debug("a node could not answer", exc_info=True)
-            return failed(message, error, told=cohort.seed is not None)
-
-    return handle
+    return _guarded(respond)
 
 
-@app.query(PREPARE)
-def _prepare(message: Message, context: Context) -> Message:
+def _prepare(cohort: Cohort, message: Message) -> RecordDict:
     """Load where this node's rows come from, while the aggregator still looks at the public rows."""
-    Cohort.from_config(node_config(context)).provider  # noqa: B018
-    return Message(RecordDict(), reply_to=message)
+    cohort.provider  # noqa: B018
+    return RecordDict()
 
 
+app.query(PREPARE)(_guarded(_prepare))
 app.query(ROLL_CALL)(present)
 for _name, _entry in questions().items():
     app.query(_name)(_handler(_entry.load()))

@@ -17,7 +17,7 @@ from flwr.app import Context, RecordDict
 
 from federation.reference import Reference
 
-_ANSWERS = 1 << 26  # entries that one node answers at most: its votes lie in memory before they are packed
+_ANSWERS = 1 << 24  # entries that one node answers at most: larger arrays are returned to the system and fetched again
 _MOST_BATCHED, _MOST_ALONE = 4096, 16
 _SHARES_PER_WORKER = 2  # at least, so that the aggregator counts while workers train
 

@@ -38,6 +38,26 @@ def test_a_seeded_run_says_that_it_is_a_simulation(make_plan):
         assert any("keyed by a seed" in a.text for a in first.guarantee.assumptions) is expected
 
 
+def test_without_a_seed_no_two_releases_share_noise(make_plan):
+    plan = make_plan(noise_seed=None)
+    draws = np.concatenate([released(plan).weights.ravel() for _ in range(2)])
+    assert len(np.unique(draws)) == len(draws)
+
+
+def test_of_several_draws_one_is_covered(make_plan):
+    for draws, expected in ((1, False), (3, True)):
+        texts = [a.text for a in released(make_plan(draws=draws)).guarantee.assumptions]
+        assert any(f"one of the {draws} draws is published" in text for text in texts) is expected
+
+
+@pytest.mark.parametrize("change", [{"noise_seed": 1}, {"draws": 2}, {"individual": 3}])
+def test_outside_a_simulation_nothing_is_seeded_or_repeated(make_plan, change):
+    sound = {"simulation": False, "noise_seed": None, "draws": 1, "individual": 0}
+    assert not make_plan(**sound).simulation
+    with pytest.raises(InputError, match="outside a simulation"):
+        make_plan(**{**sound, **change})
+
+
 def test_equal_plans_draw_equal_noise_and_other_variants_other(make_plan):
     draw = [released(make_plan(), name).weights for name in ("a", "a", "b")]
     np.testing.assert_array_equal(draw[0], draw[1])

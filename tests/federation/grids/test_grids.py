@@ -167,5 +167,5 @@ def test_cohorts_cover_all_parties_and_share_out_evenly(parties, workers, wanted
 
 @pytest.mark.parametrize("rows", [1, 1352, 54021, 10**9])
 def test_answers_of_a_node_fit_into_memory(rows):
-    assert 16 <= most_per_node(True, rows) <= max(16, 2**26 / rows)
+    assert 16 <= most_per_node(True, rows) <= max(16, 2**24 / rows)
     assert most_per_node(False, rows) == 16

@@ -13,9 +13,10 @@ from federation.errors import FederationError, InputError, QuorumError
 from federation.grids.inline import InlineGrid
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement, node_config
-from federation.grids.replies import handle
+from federation.grids.replies import PREPARE, handle
 from federation.grids.stock import StockGrid
 from federation.reference import Reference
+from parties import holdings
 from parties.app import app
 
 pytestmark = pytest.mark.usefixtures("flower_process")
@@ -122,6 +123,18 @@ def test_a_deployed_node_keeps_the_texts_of_its_errors_to_itself(seed, told):
     message = InlineGrid("parties.app:app").create_message(RecordDict(), "query.votes", 5, "")
     reason = handle(app, message, context).error.reason
     assert re.search(told, reason)
+
+
+@pytest.mark.parametrize(("seed", "told"), [(1, "secret"), (None, "^InputError$")])
+def test_what_fails_when_rows_are_loaded_stays_at_a_deployed_node(monkeypatch, seed, told):
+    def unreadable(reference):
+        raise InputError("row 3 holds 'secret'")
+
+    monkeypatch.setattr(holdings, "_provider", unreadable)
+    config = {"holdings": "x", "first-party": 0, "parties": 1} | ({} if seed is None else {"seed": seed})
+    context = Context(RUN, 5, config, RecordDict(), {})
+    message = InlineGrid("parties.app:app").create_message(RecordDict(), f"query.{PREPARE}", 5, "")
+    assert re.search(told, handle(app, message, context).error.reason)
 
 
 def test_a_published_placement_reads_back():

@@ -69,8 +69,7 @@ class WorldPlan:
         if self.simulation:
             return
         if self.noise_seed is not None:
-            raise InputError(f"noise_seed must be null outside a simulation, got {self.noise_seed}: who knows it knows "
-                             "the noise")  # fmt: skip
+            raise InputError("outside a simulation noise_seed must be null: whoever knows the seed knows the noise")
         if self.draws != 1 or self.individual != 0:
             raise InputError(
                 f"outside a simulation draws must be 1 and individual 0, got {self.draws} and {self.individual}: each "

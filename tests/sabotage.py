@@ -76,3 +76,16 @@ class Hanging(Parties):
         if party == 0:
             time.sleep(600)
         return super().holdings(party)
+
+
+class Uncaught(BaseException):
+    """What no handler of a party's errors catches, without a text."""
+
+
+class Unstoppable(Parties):
+    """Party 3 raises `Uncaught`."""
+
+    def holdings(self, party: int) -> Holdings:
+        if party == 3:
+            raise Uncaught
+        return super().holdings(party)

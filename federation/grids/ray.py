@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
-from flwr.app import Array, Context, Error, Message, Metadata, RecordDict
-from flwr.common.constant import ErrorCode
-from ray.exceptions import RayActorError, RayError, RayTaskError
+from flwr.app import Array, Context, Message, Metadata, RecordDict
+from ray.exceptions import RayActorError, RayError
 
 from federation.errors import InputError, QuorumError
 from federation.grids.cluster import connect
@@ -239,11 +238,7 @@ class RayGrid(QueueGrid):
             self._load[worker] -= 1
         try:
             answers = ray.get(future)
-        except RayTaskError as error:
-            reason = Error(ErrorCode.CLIENT_APP_CRASHED, str(error.cause).splitlines()[0])
-            for work in bundle:
-                self._collect(work, [Message(reason, reply_to=message) for message in work.messages])
-        except RayError as error:  # the process has died, or its machine, or memory has run out
+        except RayError as error:  # the process or its machine has died, memory has run out, or no handler caught it
             self._bury(worker, bundle, error)
         else:
             for work, (replies, state) in zip(bundle, answers, strict=True):

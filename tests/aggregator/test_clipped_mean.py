@@ -1,9 +1,13 @@
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.clipped_mean import ClippedMean
+from federation.privacy.average_sensitivity import clipped_mean
 
 
 def mean_of(vectors, parties, **options):
@@ -88,3 +92,18 @@ def test_a_full_house_of_equal_vectors_does_not_overflow():
     for _ in range(16):
         mean.add(np.ones((2**16, 1)))
     assert mean.value() == pytest.approx(1.0, rel=1e-12)
+
+
+def test_rounding_exceeds_the_exact_sensitivity_and_is_charged():
+    """Distances in exact arithmetic of means in which one party turns its vector round."""
+    random = np.random.default_rng(0)
+    longest = Fraction(0)
+    for _ in range(400):
+        dimension, parties, norm = int(random.integers(1, 6)), int(random.integers(1, 4)), float(random.uniform(0.5, 4))
+        own, others = random.normal(size=dimension), random.normal(size=(parties - 1, dimension))
+        means = [mean_of(np.vstack([others, sign * own]), parties, norm=norm, normalised=True) for sign in (1, -1)]
+        first, second = (list(map(Fraction, mean.value().tolist())) for mean in means)
+        squared = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
+        assert squared <= Fraction(means[0].sensitivity) ** 2
+        longest = max(longest, squared / Fraction(math.nextafter(clipped_mean(norm, parties), math.inf)) ** 2)
+    assert longest > 1

@@ -1,11 +1,14 @@
-"""What a Ray grid shares: equal records are put into the object store once."""
+"""What a Ray grid shares, equal records once; and what it makes of errors that no handler catches."""
 
 import numpy as np
 import pytest
 import ray
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from worlds import run
 
+from federation.grids.launch import open_grid
 from federation.grids.ray import _Shared
+from federation.reference import Reference
 
 
 @pytest.fixture
@@ -43,3 +46,14 @@ def test_what_the_last_world_did_not_ask_is_forgotten(put):
     shared.forget_unused()
     shared.reference(records())
     assert len(put) == 3
+
+
+def test_what_no_handler_catches_costs_one_party_only(make_plan, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")  # another run's cluster must not be taken for ours
+    grid = open_grid("ray", workers=1)
+    try:
+        _, summary = run(grid, make_plan(parties=12), 4, Reference("sabotage:Unstoppable"))
+    finally:
+        grid.close()
+    assert summary["answered"] == 11
+    assert sum(summary["failures"].values()) == 1

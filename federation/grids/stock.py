@@ -106,8 +106,11 @@ class StockGrid(SimulationGrid):
     def _register(self, reply: Message) -> None:
         if reply.has_error():
             raise FederationError(f"a node cannot be used: {self._reason(reply)}")
-        known = reply.content["node"]
-        partition = int(known["partition-id"])
+        try:
+            known = reply.content["node"]
+            partition = int(known["partition-id"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError("a node answered the roll call with something else; start it with this version") from error
         if partition in self._partitions.values():
             raise InputError(
                 f"two nodes are both partition {partition}; nothing is released, as one is not who it says"

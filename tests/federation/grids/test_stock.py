@@ -59,6 +59,18 @@ def test_a_node_without_a_number_cannot_be_used():
         StockGrid(ScatteredGrid([{}])).expect(1)
 
 
+def test_a_node_that_answers_the_roll_call_with_something_else_ends_the_run(monkeypatch):
+    grid = ScatteredGrid(partitions(1))
+    answer = grid.send_and_receive
+
+    def garbled(messages, timeout=None):
+        return [Message(RecordDict(), reply_to=message) for message in messages] if messages else answer([])
+
+    monkeypatch.setattr(grid, "send_and_receive", garbled)
+    with pytest.raises(InputError, match="answered the roll call with something else"):
+        StockGrid(grid).expect(1)
+
+
 def test_two_nodes_with_one_number_end_the_run():
     with pytest.raises(InputError, match="two nodes are both partition 1"):
         StockGrid(ScatteredGrid([{"partition-id": 1}, {"partition-id": 1}, {"partition-id": 0}])).expect(2)

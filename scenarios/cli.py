@@ -133,7 +133,8 @@ def _exit_code() -> int:
     try:
         code = app(prog_name="federation", standalone_mode=False)
         if code == INTERRUPTED:
-            return _fail("interrupted; finished worlds are kept, --resume goes on with them", INTERRUPTED)
+            text = "interrupted; worlds that were finished, if any, are kept, and --resume goes on with them"
+            return _fail(text, INTERRUPTED)
         return code if isinstance(code, int) else 0
     except FederationError as error:
         return _fail(str(error), error.exit_code)

@@ -42,7 +42,9 @@ class RunDirectory:
         elif not resume and out.exists() and any(out.iterdir()):
             raise InputError(f"--out {out} is not empty; add --resume to go on with its run, or name another directory")
         elif resume and not (out / ".cells").is_dir():
-            raise InputError(f"nothing to resume: --out {out} holds no run; run without --resume first")
+            raise InputError(
+                f"nothing to resume: --out {out} holds no run with a finished world; run without --resume first"
+            )
         fresh = not out.exists() or not any(out.iterdir())
         try:
             (out / ".cells").mkdir(parents=True, exist_ok=True)

@@ -129,7 +129,8 @@ def broken(name: str, width: int) -> list[str]:
         if lines[-1] and len(lines[-1]) + len(part.rstrip()) > width:
             lines.append("")
         lines[-1] += part
-    return [line[start : start + width].strip() for line in lines for start in range(0, max(1, len(line)), width)]
+    stripped = [line.strip() for line in lines]  # lest a space that ends a full line takes a line of its own
+    return [line[start : start + width] for line in stripped for start in range(0, max(1, len(line)), width)]
 
 
 def name_width(names: Iterable[str]) -> int:

@@ -194,7 +194,11 @@ def test_bad_input_ends_with_one_line_and_code_2(
     [
         (BudgetExceededError("too much"), 3, "error: too much\n"),
         (QuorumError("too few"), 4, "error: too few\n"),
-        (KeyboardInterrupt(), 130, "error: interrupted; finished worlds are kept, --resume goes on with them\n"),
+        (
+            KeyboardInterrupt(),
+            130,
+            "error: interrupted; worlds that were finished, if any, are kept, and --resume goes on with them\n",
+        ),
         (
             ValueError("odd\nthing"),
             1,

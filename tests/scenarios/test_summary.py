@@ -191,6 +191,10 @@ def test_names_break_only_before_words(parts, joint):
     assert all(line[0].isalpha() for line in lines[1:]) or width == 40
 
 
+def test_a_space_after_a_full_line_takes_no_line_of_its_own():
+    assert broken("parties.hostile.kind = flip", 20) == ["parties.hostile.kind", "= flip"]
+
+
 def test_a_word_too_long_for_any_column_is_cut():
     assert name_width(["a-" + "b" * 90]) == 40
     assert broken("a-" + "b" * 90, 40) == ["a-", "b" * 40, "b" * 40, "b" * 10]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -23,6 +24,10 @@ from federation.privacy.average_sensitivity import parameter_average, radius_of_
 from federation.privacy.sensitivity import radius, solver_slack
 
 _LOGISTIC = "logistic"
+_LONG_ROWS = (
+    "data.features: average: plain needs rows of norm at most 1; end the list with unit_norm or max_norm, or choose "
+    "average: unit"
+)
 _DEFAULT_CLIP = 0.2  # of the largest norm of a minimiser; below the norms of parties with few rows
 
 
@@ -52,6 +57,12 @@ class ParameterAverage:
         refuse_misplaced(self, ("clip",), "average: clipped", self.average == "clipped")
         refuse_misplaced(self, ("sensitivity",), "average: plain", self.average == "plain")
 
+    def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
+        """Refuse features and classifiers that these options cannot work with; raises `InputError`."""
+        declared_regularisation(classifier)
+        if self.average == "plain" and (not features or features[-1] not in ("unit_norm", "max_norm")):
+            raise InputError(_LONG_ROWS)
+
     def question(self, public: PublicRows, training: Training) -> ParametersQuestion:
         """Ask each party for the minimiser on its own rows.
 
@@ -59,7 +70,7 @@ class ParameterAverage:
         """
         if self.average == "plain":
             _require_short_rows(training.feature_map)
-        regularisation = declared_regularisation(training)
+        regularisation = declared_regularisation(training.classifier)
         longest = radius_of_any_rows(regularisation, training.classes)
         # Inexact minimisers are this little longer. Twice the norm leaves room for a solver's limits on long rows.
         tolerance = max(1e-6 * regularisation * longest, 4 * gradient_floor(regularisation))
@@ -71,7 +82,7 @@ class ParameterAverage:
         """Where the answers go; what `prepare` is called with."""
         if self.average == "unit":
             return VectorAnswers(question, parties, norm=1.0, normalised=True)
-        regularisation, classes = declared_regularisation(question.training), question.training.classes
+        regularisation, classes = declared_regularisation(question.training.classifier), question.training.classes
         if self.average == "clipped":
             default = _DEFAULT_CLIP * radius_of_any_rows(regularisation, classes)
             return VectorAnswers(question, parties, norm=self.clip or default)
@@ -99,7 +110,7 @@ class ParameterAverage:
         if self.average != "plain" or self.sensitivity == "diameter":
             return answers.mean.sensitivity
         training, tolerance = answers.question.training, answers.question.gradient_tolerance
-        regularisation = declared_regularisation(training)
+        regularisation = declared_regularisation(training.classifier)
         exact = parameter_average(
             self.sensitivity, regularisation=regularisation, parties=answers.parties, classes=training.classes
         )
@@ -116,9 +127,8 @@ class ParameterAverage:
         return (Assumption(text, Check.ENFORCED),)
 
 
-def declared_regularisation(training: Training) -> float:
+def declared_regularisation(classifier: Mapping[str, Any]) -> float:
     """lam of the parties' logistic regressions. Raises `InputError` for any other classifier, before it is asked."""
-    classifier = training.classifier
     name, parameters = classifier.get("name"), classifier.get("parameters", {})
     if name != _LOGISTIC or set(parameters) != {"regularisation"}:
         raise InputError(
@@ -132,7 +142,4 @@ def declared_regularisation(training: Training) -> float:
 def _require_short_rows(feature_map: FeatureMap) -> None:
     """Raise `InputError` unless every row behind the map, private ones included, has norm at most 1."""
     if not feature_map.steps or feature_map.steps[-1].kind not in (UnitNorm.kind, ClipNorm.kind):
-        raise InputError(
-            "data.features: average: plain needs rows of norm at most 1; end the list with unit_norm or max_norm, or "
-            "choose average: unit"
-        )
+        raise InputError(_LONG_ROWS)

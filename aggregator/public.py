@@ -120,16 +120,25 @@ class PublicRows:
             raise InputError(
                 "protecting an auxiliary row needs the stages of the feature map, to see that none is fitted"
             )
-        fitted = [_name(stage) for stage in self.stages if _name(stage) not in _FITS_NOTHING]
+        refuse_fitted(self.stages)
         if any(isinstance(step, OneHot) for step in self.feature_map.steps):
-            fitted.append("the indicators of text columns")
-        if fitted:
-            raise InputError(
-                f"data.features: {', '.join(fitted)} would be fitted on the auxiliary rows, one of which is to be "
-                f"protected; keep {' and '.join(_FITS_NOTHING)} only, or protect: party"
-            )
-        if not self.stages or self.stages[-1] != "unit_norm":
-            raise InputError("data.features: protecting an auxiliary row needs unit_norm as the last stage")
+            raise InputError(_would_be_fitted("the indicators of text columns"))
+
+
+def refuse_fitted(stages: Sequence[str | Mapping[str, Any]]) -> None:
+    """Raise `InputError` for stages of a feature map behind which no auxiliary row can be protected."""
+    fitted = [_name(stage) for stage in stages if _name(stage) not in _FITS_NOTHING]
+    if fitted:
+        raise InputError(_would_be_fitted(", ".join(fitted)))
+    if not stages or stages[-1] != "unit_norm":
+        raise InputError("data.features: protecting an auxiliary row needs unit_norm as the last stage")
+
+
+def _would_be_fitted(what: str) -> str:
+    return (
+        f"data.features: {what} would be fitted on the auxiliary rows, one of which is to be protected; keep "
+        f"{' and '.join(_FITS_NOTHING)} only, or protect: party"
+    )
 
 
 def _name(stage: str | Mapping[str, Any]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from aggregator.ensemble import Ensemble
 from aggregator.output import Protect
-from aggregator.public import PublicRows, Shape
+from aggregator.public import PublicRows, Shape, refuse_fitted
 from aggregator.share_answers import ShareAnswers, share_question
 from aggregator.tally import ProbabilityTally, VoteTally
 from federation.messages import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
@@ -27,6 +28,11 @@ class VoteProtocol:
     ballot: Ballot = "labels"
     shape: Shape = "whitened"
     protect: Protect = "party"
+
+    def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
+        """Refuse features and classifiers that these options cannot work with; raises `InputError`."""
+        if self.protect == "party_and_auxiliary_row":
+            refuse_fitted(features)
 
     def question(self, public: PublicRows, training: Training) -> VoteQuestion:
         """Ask each party about the auxiliary rows.

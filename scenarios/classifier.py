@@ -70,6 +70,12 @@ def label(classifier: Mapping[str, Any]) -> str:
     return f"{classifier['name']}({', '.join(f'{k}={v}' for k, v in parameters.items())})"
 
 
+def single_classifiers(classifier: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The classifier once for each of its swept regularisations."""
+    swept = swept_regularisations(classifier)
+    return [{"name": LOGISTIC, "parameters": {REGULARISATION: value}} for value in swept] or [classifier]
+
+
 def swept_regularisations(classifier: Mapping[str, Any]) -> tuple[float, ...]:
     """The logistic regularisations that are swept, if any."""
     value = classifier["parameters"].get(REGULARISATION) if classifier["name"] == LOGISTIC else None

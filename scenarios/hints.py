@@ -10,17 +10,21 @@ SWAMPED = 1.0  # expected noise over the largest possible signal
 
 
 def hints(rows: Iterable[Row]) -> list[str]:
-    """One line when noise exceeds all signal that the default variant could have, at the epsilons where it does."""
-    ratios: dict[tuple[str, float], list[float]] = {}
-    for row in rows:
-        if row["default"] and row["metric"] == "noise_to_signal":
-            ratios.setdefault((row["variant"], row["epsilon"]), []).append(row["value"])
-    swamped = {key: min(values) for key, values in ratios.items() if min(values) > SWAMPED}
+    """One line when noise exceeds all signal that the leading variant could have, at the epsilons where it does.
+
+    The leading variant is the default, or else the first that says how noisy it is.
+    """
+    known = [row for row in rows if row["metric"] == "noise_to_signal"]
+    leading = next((row["variant"] for row in sorted(known, key=lambda row: not row["default"])), None)
+    ratios: dict[float, list[float]] = {}
+    for row in known:
+        if row["variant"] == leading:
+            ratios.setdefault(row["epsilon"], []).append(row["value"])
+    swamped = [(epsilon, min(values)) for epsilon, values in sorted(ratios.items()) if min(values) > SWAMPED]
     if not swamped:
         return []
-    variant = next(iter(swamped))[0]
-    listed = ", ".join(f"{epsilon:g} ({ratio:.1f} times)" for (_, epsilon), ratio in sorted(swamped.items()))
+    listed = ", ".join(f"{epsilon:g} ({ratio:.1f} times)" for epsilon, ratio in swamped)
     return [
-        f"{variant}: the noise exceeds the largest possible signal at epsilon {listed}; "
-        "more parties, a larger epsilon, noise: gaussian or fewer dimensions would help"
+        f"{leading}: the noise exceeds the largest possible signal at epsilon {listed}; "
+        "more parties, a larger epsilon, Gaussian noise or fewer dimensions would help"
     ]

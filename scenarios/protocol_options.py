@@ -8,7 +8,7 @@ import json
 import re
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
@@ -44,6 +44,19 @@ class Protocol:
         for values in itertools.product(*self.sweeps.values()):
             swept = dict(zip(self.sweeps, values, strict=True))
             yield {name: swept.get(name, value) for name, value in self.options.items()}, swept
+
+    def refusals(self, features: Sequence[Any], classifier: Mapping[str, Any]) -> list[str]:
+        """Why variants cannot work with these features and this classifier, by their own class; none if they can."""
+        if self.kind in BASELINES:
+            return []
+        texts: dict[str, None] = {}
+        for options, _ in self.choices():
+            chosen = registry.protocol(self.kind)(**options)
+            try:
+                getattr(chosen, "check_setting", lambda *_: None)(features, classifier)
+            except FederationError as error:
+                texts[str(error)] = None
+        return list(texts)
 
     def to_plain(self) -> dict[str, Any]:
         """As in a scenario file."""

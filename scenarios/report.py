@@ -257,12 +257,12 @@ def _passing(leading: VariantSummary, alone: float) -> str:
 
 
 def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary]) -> list[str]:
-    """Where the best other private variant lies above the interval of the leading one's mean."""
+    """Where the best other private variant lies above the interval of the leading one's mean; one split has none."""
     found: dict[str, list[str]] = {}
     for epsilon, spread in leading.by_epsilon.items():
         known = [(rival.by_epsilon[epsilon].mean, rival) for rival in rivals if epsilon in rival.by_epsilon]
         best, rival = max(known, key=lambda pair: pair[0], default=(0.0, leading))
-        if best > (spread.interval[1] if spread.interval else spread.mean):
+        if spread.interval is not None and best > spread.interval[1]:
             weaker = f", which has δ = {rival.delta:g}," if rival.delta > leading.delta else ""
             found.setdefault(f"{rival.variant}{weaker}", []).append(f"{best:.3f} at {_at(epsilon)}")
     return [f"Ahead of it is {name} with {_listed(values)}." for name, values in found.items()]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from federation.errors import InputError, nearest_name
-from scenarios.classifier import Classifier, swept_regularisations
+from scenarios.classifier import Classifier, single_classifiers, swept_regularisations
 from scenarios.classifier import parse as parse_classifier
 from scenarios.conduct import Kind
 from scenarios.loader import load
@@ -168,7 +168,7 @@ class Parties(Section):
     @model_validator(mode="after")
     def _quorum_in_reach(self) -> Parties:
         dropout, quorum = max(_values(self.dropout)), max(_values(self.quorum))
-        if 1 - dropout < quorum:
+        if dropout + quorum > 1:
             text = (
                 f"{dropout:g} leaves {1 - dropout:g} of the parties to answer on average, but parties.quorum is "
                 f"{quorum:g}; lower one of them"
@@ -254,6 +254,19 @@ class Scenario(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
         default=1, description="Everything random follows from it; results of equal seeds are equal."
     )
+
+    @model_validator(mode="after")
+    def _protocols_suit_the_world(self) -> Scenario:
+        trained = [member for value in _values(self.parties.classifier) for member in single_classifiers(value)]
+        found = {
+            (("protocols", position), text)
+            for position, protocol in enumerate(self.protocols)
+            for classifier in trained
+            for text in protocol.refusals(self.data.features, classifier)
+        }
+        if found:
+            refuse([(path, refusal(text), None) for path, text in sorted(found)])
+        return self
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values as in a scenario file, every default written out; `resolve` of it is this scenario."""

@@ -17,3 +17,9 @@ def test_epsilons_where_noise_exceeds_all_signal_are_named_in_order():
 
 def test_a_setting_of_a_sweep_without_the_problem_is_enough():
     assert hints([row(value=5.0), row(value=0.5)]) == []
+
+
+def test_without_a_default_the_first_variant_that_says_how_noisy_it_is_leads():
+    rows = [row("a", 0, metric="accuracy"), row("b", 0, value=3.0), row("c", 0, value=4.0)]
+    [line] = hints(rows)
+    assert line.startswith("b: ")

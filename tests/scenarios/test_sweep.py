@@ -105,8 +105,10 @@ def test_numbers_inside_sections_are_swept_as_numbers() -> None:
 
 
 def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always_had() -> None:
+    features = "data.features=[scale, {whiten: 10}, constant, unit_norm]"
+
     def key(*overrides: str) -> str:
-        return world_key(expand(resolve(MINIMAL, overrides))[0], 0)
+        return world_key(expand(resolve(MINIMAL, [features, *overrides]))[0], 0)
 
     assert key() == "767493f2f7ad2080"  # a change would change the noise of every known result
     assert key("parties.dropout=0.0") == key("parties.hostile={fraction: 0, kind: random}") == key()

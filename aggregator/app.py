@@ -96,7 +96,7 @@ def _plan_releases(plan: WorldPlan, chosen: Any, views: Views, inquiry: Inquiry)
     planned: list[_Planned] = []
     shared: dict[int, tuple[Question, Any]] = {}
     for epsilon in plan.epsilons if chosen.noise != "off" else (float("inf"),):
-        view = views.at(chosen.noise, epsilon)
+        view = views.at(chosen.noise, epsilon, minimiser=getattr(chosen, "perturb", None) == "output")
         if id(view) not in shared:
             question = chosen.question(view.public, view.training)
             collector = chosen.collector(view.public, question, plan.parties)

@@ -4,7 +4,8 @@ A release of d dimensions predicts vote shares by least squares from d features 
 from the shares, and they pull d apart. In mean squares of a class's score, on average over public rows and classes:
 
 - noise: E|noise|² / C. With sensitivity s, E|noise| is (C-1) d s/epsilon for L2-Gamma noise and about
-  sigma sqrt((C-1) d) for Gaussian noise;
+  sigma sqrt((C-1) d) for Gaussian noise. On a minimiser it is d times that: rows of norm 1 have coordinates of size
+  1/sqrt(d), which weights make up for and noise does not;
 - what the omitted directions would have told: taken to be OMITTED u(d) / d^1.5, where u(d) is their share of the
   variance of the public rows. Directions of less variance tell less, each by itself as well.
 
@@ -64,12 +65,19 @@ class Spectrum:
 
 
 def errors(
-    noise: str, spectrum: Spectrum, *, classes: int, parties: int, epsilon: float, delta: float
+    noise: str,
+    spectrum: Spectrum,
+    *,
+    classes: int,
+    parties: int,
+    epsilon: float,
+    delta: float,
+    minimiser: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean squared errors (r,) of a class's score with d = 1..r dimensions: by noise, and by what is omitted.
 
     `noise` is "pure" (L2-Gamma) or "gaussian", of the whitened vote statistic, which one of the declared `parties`
-    moves by at most s = sqrt(2)/M; `delta` is for Gaussian noise only. Raises `InputError` for another noise, fewer
+    moves by at most s = sqrt(2)/M, or with `minimiser` of a minimiser; `delta` is for Gaussian noise only. Raises `InputError` for another noise, fewer
     than 2 classes or 1 party, and epsilon or delta out of range.
     """
     if classes < 2:
@@ -84,10 +92,21 @@ def errors(
         squared = (classes - 1) * dimensions * (moved / gaussian.mu(epsilon, delta)) ** 2
     else:
         raise InputError(f"noise must be 'pure' or 'gaussian', got {noise!r}")
+    if minimiser:
+        squared = squared * dimensions
     return squared / classes, OMITTED * spectrum.omitted() / dimensions**1.5
 
 
-def affordable(noise: str, spectrum: Spectrum, *, classes: int, parties: int, epsilon: float, delta: float) -> int:
+def affordable(
+    noise: str,
+    spectrum: Spectrum,
+    *,
+    classes: int,
+    parties: int,
+    epsilon: float,
+    delta: float,
+    minimiser: bool = False,
+) -> int:
     """The d of least total error, or all usable directions where they are fewer, rounded down to one of `SIZES`.
 
     All r directions are taken where that is what d says, and `SIZES[0]` at least, if there are so many. `noise` is
@@ -96,8 +115,10 @@ def affordable(noise: str, spectrum: Spectrum, *, classes: int, parties: int, ep
     """
     most = spectrum.usable()
     if noise != "off":
-        by_noise, by_omission = errors(noise, spectrum, classes=classes, parties=parties, epsilon=epsilon, delta=delta)
-        most = min(most, 1 + int(np.argmin(by_noise + by_omission)))
+        found = errors(
+            noise, spectrum, classes=classes, parties=parties, epsilon=epsilon, delta=delta, minimiser=minimiser
+        )
+        most = min(most, 1 + int(np.argmin(sum(found))))
     rank = len(spectrum.variances)
     if most == rank < SIZES[-1]:
         return rank

@@ -32,17 +32,20 @@ def fitted(
     parties: int,
     epsilon: float,
     delta: float,
+    minimiser: bool = False,
     spectrum: Spectrum | None = None,
 ) -> FeatureMap:
     """The feature map of a release, fitted on the public rows, its automatic dimensions chosen by public numbers.
 
     `noise` is "pure", "gaussian" or "off"; without noise (and for baselines) it has as many dimensions as are ever
-    chosen. `spectrum` is what `spectrum_to_whiten` finds, for callers that have it. Raises `InputError` as
+    chosen; `minimiser` says that it is a minimiser that gets the noise. `spectrum` is what `spectrum_to_whiten` finds, for callers that have it. Raises `InputError` as
     `federation.features.fit`.
     """
     if AUTO in features:
         found = spectrum or spectrum_to_whiten(features, table)
-        size = affordable(noise, found, classes=classes, parties=parties, epsilon=epsilon, delta=delta)
+        size = affordable(
+            noise, found, classes=classes, parties=parties, epsilon=epsilon, delta=delta, minimiser=minimiser
+        )
         features = [{"whiten": size} if stage == AUTO else stage for stage in features]
     return fit(features, table.rows, table.text_columns)
 
@@ -67,14 +70,14 @@ class Views:
     def __init__(self, plan: WorldPlan) -> None:
         self._plan = plan
         self.table: PublicTable = plan.public.call()
-        self._fitted: dict[tuple[str, float], View] = {}
+        self._fitted: dict[tuple[str, float, bool], View] = {}
         self._known: dict[str, View] = {}
 
-    def at(self, noise: str, epsilon: float) -> View:
-        """The view of a release with this noise and epsilon."""
-        key = (noise, epsilon) if AUTO in self._plan.features else ("any", 0.0)
+    def at(self, noise: str, epsilon: float, minimiser: bool = False) -> View:
+        """The view of a release with this noise and epsilon, on a minimiser or on something less sensitive."""
+        key = (noise, epsilon, minimiser) if AUTO in self._plan.features else ("any", 0.0, False)
         if key not in self._fitted:
-            self._fitted[key] = self._fit(noise, epsilon)
+            self._fitted[key] = self._fit(*key)
         return self._fitted[key]
 
     @cached_property
@@ -86,7 +89,7 @@ class Views:
         """The views asked for so far."""
         return list(self._known.values())
 
-    def _fit(self, noise: str, epsilon: float) -> View:
+    def _fit(self, noise: str, epsilon: float, minimiser: bool) -> View:
         plan, classes = self._plan, len(self._plan.classes)
         feature_map = fitted(
             plan.features,
@@ -96,6 +99,7 @@ class Views:
             parties=plan.parties,
             epsilon=epsilon,
             delta=plan.delta,
+            minimiser=minimiser,
             spectrum=self._spectrum,
         )
         name = digest(*feature_map.to_arrays())

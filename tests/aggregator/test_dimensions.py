@@ -145,3 +145,14 @@ def test_numbers_out_of_range_are_refused(changes):
     world = {"noise": "pure", "classes": 6, "parties": 1000, "epsilon": 1.0, "delta": 1e-6, **changes}
     with pytest.raises(InputError):
         affordable(spectrum=FLAT, **world)
+
+
+def test_a_minimiser_affords_fewer_dimensions_and_no_fewer_for_a_larger_epsilon():
+    world = {"classes": 6, "parties": 1000, "delta": 1e-6}
+    for noise in ("pure", "gaussian"):
+        sizes = [
+            [affordable(noise, STEEP, epsilon=epsilon, minimiser=minimiser, **world) for epsilon in (0.1, 1.0, 10.0)]
+            for minimiser in (False, True)
+        ]
+        assert sizes[1] == sorted(sizes[1])
+        assert all(few < many for many, few in zip(*sizes, strict=True) if many > SIZES[0])

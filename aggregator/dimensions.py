@@ -77,8 +77,8 @@ def errors(
     """Mean squared errors (r,) of a class's score with d = 1..r dimensions: by noise, and by what is omitted.
 
     `noise` is "pure" (L2-Gamma) or "gaussian", of the whitened vote statistic, which one of the declared `parties`
-    moves by at most s = sqrt(2)/M, or with `minimiser` of a minimiser; `delta` is for Gaussian noise only. Raises `InputError` for another noise, fewer
-    than 2 classes or 1 party, and epsilon or delta out of range.
+    moves by at most s = sqrt(2)/M, or with `minimiser` of a minimiser; `delta` is for Gaussian noise only. Raises
+    `InputError` for another noise, fewer than 2 classes or 1 party, and epsilon or delta out of range.
     """
     if classes < 2:
         raise InputError(f"classes must be at least 2, got {classes}")

@@ -38,8 +38,8 @@ def fitted(
     """The feature map of a release, fitted on the public rows, its automatic dimensions chosen by public numbers.
 
     `noise` is "pure", "gaussian" or "off"; without noise (and for baselines) it has as many dimensions as are ever
-    chosen; `minimiser` says that it is a minimiser that gets the noise. `spectrum` is what `spectrum_to_whiten` finds, for callers that have it. Raises `InputError` as
-    `federation.features.fit`.
+    chosen; `minimiser` says that it is a minimiser that gets the noise. `spectrum` is what `spectrum_to_whiten` finds,
+    for callers that have it. Raises `InputError` as `federation.features.fit`.
     """
     if AUTO in features:
         found = spectrum or spectrum_to_whiten(features, table)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from federation.messages import ParametersQuestion, Submission
-from federation.numerics.batched import fit_many
+from federation.numerics.batched import attainable_tolerances, fit_many
 from federation.numerics.contrasts import contrasts
-from federation.numerics.erm import attainable_tolerance
 from parties.holdings import Cohort
 from parties.isolation import jointly
 from parties.loading import Loaded, load
@@ -41,8 +40,6 @@ def _minimisers(question: ParametersQuestion, loaded: Loaded) -> np.ndarray:
     """
     training = question.training
     regularisation = training.classifier["parameters"]["regularisation"]
-    tolerances = [attainable_tolerance(question.gradient_tolerance, rows, regularisation) for rows, _ in loaded.each()]
-    weights = fit_many(
-        loaded.rows, loaded.labels, loaded.counts, training.classes, regularisation, np.array(tolerances)
-    )
+    tolerances = attainable_tolerances(question.gradient_tolerance, loaded.rows, loaded.counts, regularisation)
+    weights = fit_many(loaded.rows, loaded.labels, loaded.counts, training.classes, regularisation, tolerances)
     return weights if training.classes == 2 else contrasts(training.classes).T @ weights

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from federation.digest import digest
 from federation.messages import Training
 from federation.randomness import generator
 from parties import linear
@@ -35,9 +36,8 @@ _latest: dict[str, Trained] = {}
 def world_key(cohort: Cohort, training: Training) -> str:
     """Equal for all cohorts and questions of one world in this process."""
     steps, arrays = training.feature_map.to_arrays()
-    contents = {name: hash(array.tobytes()) for name, array in arrays.items()}
-    settings = [cohort.reference, cohort.seed, training.trial, training.classes, dict(training.classifier)]
-    return json.dumps([*settings, steps, contents])
+    settings = [cohort.reference, cohort.seed, training.trial, training.classes, dict(training.classifier), steps]
+    return digest(json.dumps(settings), arrays)
 
 
 def trained(cohort: Cohort, training: Training) -> Trained:

@@ -83,19 +83,22 @@ def _rebuild(cls: Any, prefix: str, settings: dict[str, Any], arrays: dict[str, 
     return cls(**values)
 
 
-def encode_question(question: Question) -> RecordDict:
-    """One question as Flower records; the same object may go to every node."""
+def _contents(question: Question) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     settings: dict[str, Any] = {}
     arrays: dict[str, np.ndarray] = {}
     _flatten(question, "", settings, arrays)
+    return settings, arrays
+
+
+def encode_question(question: Question) -> RecordDict:
+    """One question as Flower records; the same object may go to every node."""
+    settings, arrays = _contents(question)
     return _records(settings, arrays)
 
 
 def question_digest(question: Question) -> str:
     """Equal for questions of one kind that ask the same."""
-    settings: dict[str, Any] = {}
-    arrays: dict[str, np.ndarray] = {}
-    _flatten(question, "", settings, arrays)
+    settings, arrays = _contents(question)
     return digest(f"{question.kind}|{json.dumps(settings, sort_keys=True)}", arrays)
 
 

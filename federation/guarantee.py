@@ -16,11 +16,20 @@ class Unit(StrEnum):
     PARTY = "party"
     PARTY_AND_AUXILIARY_ROW = "party_and_auxiliary_row"
     ROW = "row"
+    PERSON = "person"  # the labels of all rows of one person; features are public
     LABEL = "label"
 
     def covers(self, other: Unit) -> bool:
         """Whether a guarantee for this unit is one for `other` too: who may change along with more may change alone."""
-        return self is other or (self, other) == (Unit.PARTY_AND_AUXILIARY_ROW, Unit.PARTY)
+        return self is other or other in _PARTS.get(self, ())
+
+
+_PARTS = {
+    Unit.PARTY_AND_AUXILIARY_ROW: (Unit.PARTY, Unit.ROW, Unit.LABEL),
+    Unit.PARTY: (Unit.ROW, Unit.LABEL),
+    Unit.ROW: (Unit.LABEL,),
+    Unit.PERSON: (Unit.LABEL,),
+}
 
 
 class Adjacency(StrEnum):
@@ -44,6 +53,12 @@ class Assumption:
 
     text: str
     check: Check
+
+
+SEEDED = Assumption(
+    "the noise is keyed by a seed, which whoever reads the scenario knows: a simulation, not to be published",
+    Check.DECLARED,
+)
 
 
 @dataclass(frozen=True)
@@ -95,10 +110,15 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class NoGuarantee:
-    """An explicit absence of protection: whatever carries it is watermarked NON-PRIVATE."""
+    """An explicit absence of protection: whatever carries it is watermarked NON-PRIVATE.
+
+    `claimed` is the (epsilon, delta) that a published mechanism aims at without reaching it, None without any aim.
+    """
 
     reason: str
+    claimed: tuple[float, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return {"non_private": True, "reason": self.reason}
+        record: dict[str, Any] = {"non_private": True, "reason": self.reason}
+        return record if self.claimed is None else record | {"claimed": list(self.claimed)}

@@ -41,17 +41,20 @@ class Ledger:
 
     budget: Budget | None = None
     entries: list[dict[str, Any]] = field(default_factory=list)
-    _guarantees: list[Guarantee] = field(default_factory=list)
+    _charged: list[tuple[str, Guarantee]] = field(default_factory=list)
 
-    def charge(self, variant: str, guarantee: Guarantee | NoGuarantee, checks: Sequence[str] = ()) -> None:
+    def charge(
+        self, variant: str, guarantee: Guarantee | NoGuarantee, checks: Sequence[str] = (), source: str | None = None
+    ) -> None:
         """Record a release before it is made. `checks` says what was verified at run time, in public words.
 
-        Raises `BudgetExceededError` and records nothing when the release does not fit the budget.
+        Releases with the same `source` are made of the same noisy answers, which are paid for once. Raises
+        `BudgetExceededError` and records nothing when the release does not fit the budget.
         """
         if isinstance(guarantee, Guarantee):
             if self.budget is not None:
                 self.budget.gate([guarantee], f"release '{variant}'")
-            self._guarantees.append(guarantee)
+            self._charged.append((source or f"release {len(self.entries)}", guarantee))
         self.entries.append({"variant": variant, "guarantee": guarantee.to_dict(), "checks": list(checks)})
 
     def totals(self, delta: float) -> list[dict[str, Any]]:
@@ -61,13 +64,13 @@ class Ledger:
         where there are some, nothing protects the unit from the publication of all.
         """
         totals = []
-        for unit, adjacency in sorted({(guarantee.unit, guarantee.adjacency) for guarantee in self._guarantees}):
+        for unit, adjacency in sorted({(guarantee.unit, guarantee.adjacency) for _, guarantee in self._charged}):
             members = [
-                replace(guarantee, unit=unit)
-                for guarantee in self._guarantees
+                (source, replace(guarantee, unit=unit))
+                for source, guarantee in self._charged
                 if guarantee.adjacency is adjacency and guarantee.unit.covers(unit)
             ]
-            epsilon, spent = compose(members, delta)
+            epsilon, spent = compose(list(dict(members).values()), delta)
             totals.append(
                 {
                     "unit": str(unit),

@@ -7,7 +7,8 @@ worthless.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -15,11 +16,15 @@ import numpy as np
 from federation.privacy import l2_gamma
 from federation.privacy.additive import AdditiveMechanism, calibrate
 from federation.privacy.audit import AuditResult, audit
+from federation.privacy.counts import discrete_gaussian as count_gaussian
+from federation.privacy.counts import lattice_laplace
+from federation.privacy.counts.additive import AdditiveCounts
 from federation.randomness import NoiseBits
 
 RUNS = 500_000
 CONFIDENCE = 0.999
 _EPSILON, _DELTA = 1.0, 0.01
+_COUNTS = np.array([[0, 30, 30], [1, 29, 30]])  # the worst pair for what redraws negative counts
 _COARSE = 5.0  # in sensitivities: a rounding that multiplies the distance of a pair by five
 
 Sampler = Callable[[int, NoiseBits, int], np.ndarray]  # (which neighbour: 0 or 1, bits, runs) -> (runs, D)
@@ -37,7 +42,9 @@ class Twin:
 
 @dataclass(frozen=True)
 class Audited:
-    """A mechanism of sensitivity 1, its claim, and the log likelihood ratio of its worst pair, up to scale.
+    """A mechanism, its claim, and the log likelihood ratio of its worst pair, up to scale.
+
+    Additive mechanisms have sensitivity 1; those for label counts take what one replaced label changes.
 
     The bound of a correct mechanism should pass `tight` times the claim, or the audit has no power.
     """
@@ -68,7 +75,7 @@ class Verdict:
 
 def audited_mechanisms() -> dict[str, Audited]:
     """All audited mechanisms by name, at epsilon 1 (Gaussian: delta 0.01, as smaller ones need more runs)."""
-    cases = [_laplace(), _l2_gamma(2), _l2_gamma(3), _gaussian(1), _gaussian(3)]
+    cases = [_laplace(), _l2_gamma(2), _l2_gamma(3), _gaussian(1), _gaussian(3), _lattice_laplace(), _count_gaussian()]
     return {case.name: case for case in cases}
 
 
@@ -128,6 +135,53 @@ def _gaussian(dimension: int) -> Audited:
         twins.append(Twin("sensitivity of one coordinate only", moved, _projection))
     name = f"discrete_gaussian_{dimension}d"
     return Audited(name, _EPSILON, _DELTA, _release(mechanism, 1.0), _projection, tuple(twins))
+
+
+def _lattice_laplace() -> Audited:
+    mechanism = lattice_laplace.calibrate(_COUNTS.shape[1], _EPSILON, _DELTA)
+
+    def ratio(outputs: np.ndarray) -> np.ndarray:
+        from_first, from_second = (np.abs(outputs - counts).sum(axis=1) for counts in _COUNTS)
+        return from_second - from_first
+
+    def redrawn(side: int, bits: NoiseBits, runs: int) -> np.ndarray:
+        kept = np.empty((0, mechanism.classes))
+        while len(kept) < runs:
+            released = mechanism.release(_COUNTS[side], bits, runs)
+            kept = np.concatenate([kept, released[released.min(axis=1) >= 0]])
+        return kept[:runs]
+
+    def one_exact(side: int, bits: NoiseBits, runs: int) -> np.ndarray:
+        released = mechanism.release(_COUNTS[side], bits, runs)
+        # As if noise in all classes but one were enough because the sum is public anyway.
+        released[:, 1] = _COUNTS[side, 1]
+        return released
+
+    one_class = replace(mechanism, scale=1 / Fraction(_EPSILON))
+    twins = (
+        Twin("sensitivity of one class only", _release_counts(one_class), ratio),
+        Twin("redrawn until no count is negative", redrawn, ratio),
+        Twin("one class without noise", one_exact, lambda outputs: outputs[:, 1]),
+    )
+    return Audited(mechanism.name, _EPSILON, _DELTA, _release_counts(mechanism), ratio, twins)
+
+
+def _count_gaussian() -> Audited:
+    mechanism = count_gaussian.calibrate(_COUNTS.shape[1], _EPSILON, _DELTA)
+
+    def ratio(outputs: np.ndarray) -> np.ndarray:
+        return outputs[:, 0] - outputs[:, 1]
+
+    one_class = Fraction(round(mechanism.scale * 2**20 / 2**0.5), 2**20)
+    twins = (
+        Twin("half the noise", _release_counts(replace(mechanism, scale=mechanism.scale / 2)), ratio),
+        Twin("sensitivity of one class only", _release_counts(replace(mechanism, scale=one_class)), ratio),
+    )
+    return Audited(mechanism.name, _EPSILON, _DELTA, _release_counts(mechanism), ratio, twins)
+
+
+def _release_counts(mechanism: AdditiveCounts) -> Sampler:
+    return lambda side, bits, runs: mechanism.release(_COUNTS[side], bits, runs)
 
 
 def _half_noise(noise: Literal["pure", "gaussian"], dimension: int, statistic: Statistic) -> Twin:

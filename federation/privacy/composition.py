@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from federation.errors import InputError
 from federation.guarantee import Guarantee
-from federation.privacy import discrete_gaussian, gaussian
+from federation.privacy import concentrated, discrete_gaussian, gaussian
 
 
 def compose(guarantees: Sequence[Guarantee], delta: float) -> tuple[float, float]:
@@ -41,7 +41,7 @@ def _sum(guarantees: Sequence[Guarantee]) -> tuple[float, float]:
 
 
 def _compose_gaussian(guarantees: Sequence[Guarantee], target: float) -> tuple[float, float]:
-    """(epsilon, delta) of Gaussian releases; discrete ones pay the slack of `delta_bound`."""
+    """(epsilon, delta) of Gaussian releases; discrete ones pay the slack of `delta_bound`, or that of zCDP if smaller."""
     summed = _sum(guarantees)
     if target <= 0:
         return summed
@@ -50,7 +50,8 @@ def _compose_gaussian(guarantees: Sequence[Guarantee], target: float) -> tuple[f
     if discrete:
         dimension = sum(int(p["dimension"]) for p in discrete)
         sigma = min(int(p["grid_scale"]) for p in discrete)
-        exact = discrete_gaussian.epsilon_bound(target, mu, dimension, sigma)
+        bound = discrete_gaussian.epsilon_bound(target, mu, dimension, sigma)
+        exact = min(bound, concentrated.epsilon(target, mu**2 / 2))
     else:
         exact = gaussian.epsilon(target, mu)
     return summed if summed[1] <= target and summed[0] < exact else (exact, target)

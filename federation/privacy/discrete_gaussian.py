@@ -7,6 +7,7 @@ coordinates the comparison with the rounded continuous Gaussian proved in `delta
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -17,20 +18,23 @@ from federation.randomness import NoiseBits
 
 MAX_SIGMA = 2**40
 _MAX_SUM_SIGMA = 2**20  # the exact sum of one coordinate runs over 80 sigma terms
+_MAX_EPSILON = 1e6  # promises nothing
 _TAIL_SHARE = 1e-10  # part of delta that the ball of the proof may leave outside
 
 
-def sample(bits: NoiseBits, sigma: int, size: int) -> np.ndarray:
+def sample(bits: NoiseBits, sigma: int | Fraction, size: int) -> np.ndarray:
     """`size` independent exact draws with P[k] ∝ exp(-k²/(2 sigma²)); shape (size,), int64.
 
-    A discrete Laplace y of scale sigma is kept with probability exp(-(|y| - sigma)²/(2 sigma²)).
-    Raises `InputError` unless `sigma` is an integer from 1 to 2^40.
+    A discrete Laplace y of scale sigma = n/d is kept with probability exp(-(|y| - sigma)²/(2 sigma²)), that is
+    exp(-(d |y| - n)²/(2 n²)). Raises `InputError` unless `sigma` is an integer from 1 to 2^40, or a `Fraction`
+    of two such integers.
     """
-    _check_sigma(sigma)
+    check_sigma(sigma)
+    n, d = sigma.numerator, sigma.denominator
 
     def draw(count: int) -> np.ndarray:
         proposal = discrete_laplace.propose(bits, sigma, count)
-        return proposal[below_exp_square(np.abs(proposal) - sigma, 2 * sigma**2, bits)]
+        return proposal[below_exp_square(np.abs(proposal) * d - n, 2 * n**2, bits)]
 
     return collect(draw, size, 0.7)
 
@@ -41,7 +45,7 @@ def delta_one_coordinate(epsilon: float, sensitivity: int, sigma: int) -> float:
     delta = P[K > epsilon sigma²/s - s/2] - e^epsilon P[K > epsilon sigma²/s + s/2]. Raises `InputError` for
     sigma > 2^20.
     """
-    _check_sigma(sigma)
+    check_sigma(sigma)
     if sigma > _MAX_SUM_SIGMA:
         raise InputError(f"sigma must be at most 2^20 for the exact sum, got {sigma}; use delta_bound")
     reach = 40 * sigma + sensitivity
@@ -76,7 +80,7 @@ def delta_bound(epsilon: float, mu: float, dimension: int, sigma: int) -> float:
     The same holds for several vectors of sensitivities mu_i and scales sigma_i, adaptively chosen, with
     mu = sqrt(sum mu_i²), D the sum of dimensions and sigma the smallest scale: 1.-4. bound their joint law.
     """
-    _check_sigma(sigma)
+    check_sigma(sigma)
     radius = math.sqrt(max(0.0, 2 * (epsilon - float(gaussian.log_delta(epsilon, mu)) - math.log(_TAIL_SHARE))))
     reach = math.sqrt(dimension) * (1 + 0.5 / sigma) + radius
     a = dimension / (24 * sigma**2)
@@ -86,12 +90,17 @@ def delta_bound(epsilon: float, mu: float, dimension: int, sigma: int) -> float:
 
 
 def epsilon_bound(delta: float, mu: float, dimension: int, sigma: int) -> float:
-    """An epsilon for which `delta_bound` is at most `delta`, within 1e-9 of the smallest."""
+    """An epsilon for which `delta_bound` is at most `delta`, within 1e-9 of the smallest; infinite if there is none.
+
+    There is one unless the grid is as coarse as a few sigma.
+    """
     epsilon = gaussian.epsilon(delta, mu)
     step = 1e-10 * max(epsilon, 1e-10)
     low = epsilon
     while delta_bound(epsilon, mu, dimension, sigma) > delta:
         low, epsilon, step = epsilon, epsilon + step, 2 * step
+        if epsilon > _MAX_EPSILON:
+            return math.inf
     while epsilon - low > 1e-10 * epsilon:
         middle = (low + epsilon) / 2
         if delta_bound(middle, mu, dimension, sigma) > delta:
@@ -107,7 +116,7 @@ def calibrate(sensitivity: float, dimension: int, epsilon: float, delta: float) 
     Raises `InputError` when sigma would leave 1..2^40: choose a coarser or finer grid.
     """
     low = math.floor(sensitivity / gaussian.mu(epsilon, delta))
-    _check_sigma(max(low, 1))
+    check_sigma(max(low, 1))
 
     def enough(sigma: int) -> bool:
         return delta_bound(epsilon, sensitivity / sigma, dimension, sigma) <= delta
@@ -119,10 +128,15 @@ def calibrate(sensitivity: float, dimension: int, epsilon: float, delta: float) 
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    _check_sigma(high)
+    check_sigma(high)
     return high
 
 
-def _check_sigma(sigma: int) -> None:
-    if not isinstance(sigma, int) or not 1 <= sigma <= MAX_SIGMA:
-        raise InputError(f"sigma must be an integer from 1 to 2^40 grid units, got {sigma!r}; choose another step")
+def check_sigma(sigma: int | Fraction) -> None:
+    """Raises `InputError` for a sigma at which the sampler would not be exact and fast."""
+    parts = (sigma.numerator, sigma.denominator) if isinstance(sigma, int | Fraction) else (0, 0)
+    if not all(1 <= part <= MAX_SIGMA for part in parts):
+        raise InputError(
+            f"sigma must be an integer from 1 to 2^40 grid units, or a Fraction of two such, got {sigma!r}; "
+            "choose another step"
+        )

@@ -17,9 +17,10 @@ from federation.privacy.lazy_uniform import collect, floor_exponential
 from federation.randomness import NoiseBits
 
 MAX_SCALE = 2**40  # beyond, too many draws need interval arithmetic, and sums could leave the exact doubles
+_MAX_SINH = 700.0  # its sinh is the largest that a double holds
 
 
-def propose(bits: NoiseBits, scale: int, count: int) -> np.ndarray:
+def propose(bits: NoiseBits, scale: int | Fraction, count: int) -> np.ndarray:
     """Between 0 and `count` independent draws: sign times geometric, without the negative zeros."""
     words = bits.words(count)
     magnitude = floor_exponential(words, scale, bits)
@@ -27,38 +28,39 @@ def propose(bits: NoiseBits, scale: int, count: int) -> np.ndarray:
     return np.where(negative, -magnitude, magnitude)[(magnitude != 0) | ~negative]
 
 
-def sample(bits: NoiseBits, scale: int, size: int) -> np.ndarray:
+def sample(bits: NoiseBits, scale: int | Fraction, size: int) -> np.ndarray:
     """`size` independent exact draws with P[k] ∝ exp(-|k|/scale); shape (size,), int64.
 
-    Raises `InputError` unless `scale` is an integer from 1 to 2^40.
+    Raises `InputError` unless `scale` is an integer from 1 to 2^40, or a `Fraction` of two such integers.
     """
-    _check_scale(scale)
+    check_scale(scale)
     return collect(lambda count: propose(bits, scale, count), size, 1 + 0.5 * math.expm1(-1 / scale))
 
 
-def epsilon(sensitivity: int, scale: int) -> float:
+def epsilon(sensitivity: int, scale: int | Fraction) -> float:
     """The pure epsilon s/t of an integer sensitivity s."""
-    _check_scale(scale)
-    return sensitivity / scale
+    check_scale(scale)
+    return float(sensitivity / scale)
 
 
-def delta(epsilon: float, sensitivity: int, scale: int) -> float:
+def delta(epsilon: float, sensitivity: int, scale: int | Fraction) -> float:
     """The exact delta at `epsilon` >= 0 of one value that moves by `sensitivity` = s.
 
     The loss is (s - 2k)/t for 0 <= k <= s and s/t below, so with m the largest k whose loss exceeds epsilon,
     delta = P[K <= m] - e^epsilon P[K <= m - s].
     """
-    _check_scale(scale)
-    if epsilon * scale >= sensitivity:
+    check_scale(scale)
+    t = float(scale)
+    if epsilon * t >= sensitivity:
         return 0.0
-    q = math.exp(-1 / scale)
-    m = math.ceil((sensitivity - epsilon * scale) / 2) - 1
-    return 1 - (q ** (m + 1) + math.exp(epsilon - (sensitivity - m) / scale)) / (1 + q)
+    q = math.exp(-1 / t)
+    m = math.ceil((sensitivity - epsilon * t) / 2) - 1
+    return 1 - (q ** (m + 1) + math.exp(epsilon - (sensitivity - m) / t)) / (1 + q)
 
 
-def mean_magnitude(scale: int) -> float:
+def mean_magnitude(scale: int | Fraction) -> float:
     """E|K| = 2q/(1 - q²) = 1/sinh(1/t)."""
-    return 1 / math.sinh(1 / scale)
+    return 1 / math.sinh(min(1 / scale, _MAX_SINH))
 
 
 def calibrate(sensitivity: int, epsilon: float) -> int:
@@ -66,6 +68,11 @@ def calibrate(sensitivity: int, epsilon: float) -> int:
     return math.ceil(Fraction(sensitivity) / Fraction(epsilon))
 
 
-def _check_scale(scale: int) -> None:
-    if not isinstance(scale, int) or not 1 <= scale <= MAX_SCALE:
-        raise InputError(f"scale must be an integer from 1 to 2^40 grid units, got {scale!r}; choose another step")
+def check_scale(scale: int | Fraction) -> None:
+    """Raises `InputError` for a scale at which the sampler would not be exact and fast."""
+    parts = (scale.numerator, scale.denominator) if isinstance(scale, int | Fraction) else (0, 0)
+    if not all(1 <= part <= MAX_SCALE for part in parts):
+        raise InputError(
+            f"scale must be an integer from 1 to 2^40 grid units, or a Fraction of two such, got {scale!r}; "
+            "choose another step"
+        )

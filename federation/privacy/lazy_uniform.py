@@ -10,6 +10,7 @@ formula.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -23,13 +24,13 @@ _RELATIVE_ERROR = 2.0**-46  # covers log and exp with relative errors up to 2^-4
 _BLOCK = 2**16  # proposals at a time: the work arrays stay in the processor's cache
 
 
-def collect(draw: Callable[[int], np.ndarray], size: int, acceptance: float) -> np.ndarray:
+def collect(draw: Callable[[int], np.ndarray], size: int, acceptance: float, shape: tuple[int, ...] = ()) -> np.ndarray:
     """The first `size` values of the independent sequence that `draw(n)` continues by at most n values.
 
-    `acceptance` is roughly the share of the n that survive rejection; it affects speed only. Shape (size,),
-    int64.
+    `acceptance` is roughly the share of the n that survive rejection; it affects speed only. Each value has
+    the given `shape`. Shape (size, *shape), int64.
     """
-    values = np.empty(size, dtype=np.int64)
+    values = np.empty((size, *shape), dtype=np.int64)
     filled = 0
     while filled < size:
         count = min(int(1.05 * (size - filled) / acceptance) + 16, _BLOCK)
@@ -39,16 +40,17 @@ def collect(draw: Callable[[int], np.ndarray], size: int, acceptance: float) -> 
     return values
 
 
-def floor_exponential(words: np.ndarray, scale: int, bits: NoiseBits) -> np.ndarray:
+def floor_exponential(words: np.ndarray, scale: int | Fraction, bits: NoiseBits) -> np.ndarray:
     """floor(-scale ln U), U uniform with the high bits of `words` as its first 63; shape of `words`, int64.
 
     -scale ln U is exponential with mean `scale`, so the result is geometric: P[k] ∝ exp(-k/scale), k = 0, 1,
     ... `bits` supplies further bits where the first 63 leave the integer open.
     """
+    mean = float(scale)
     prefix = (words >> np.uint64(1)).view(np.int64)
     log = np.log(np.maximum(prefix, 1) * 2.0**-_PREFIX_BITS)
-    centre = log * -float(scale)
-    error = (1.0 - log) * (_RELATIVE_ERROR * scale)
+    centre = log * -mean
+    error = (1.0 - log) * (_RELATIVE_ERROR * mean)
     low = np.floor(np.maximum(centre - error, 0.0))
     open_ = (low != np.floor(centre + error)) | (prefix < _COARSE)
     values = low.astype(np.int64)
@@ -59,15 +61,25 @@ def floor_exponential(words: np.ndarray, scale: int, bits: NoiseBits) -> np.ndar
 
 def below_exp_square(distance: np.ndarray, denominator: int, bits: NoiseBits) -> np.ndarray:
     """Whether a fresh uniform U < exp(-distance²/denominator), for integers; shape of `distance`, bool."""
-    words = bits.words(len(distance))
     exponent = np.square(distance.astype(np.float64)) / float(denominator)
+    return _coins(exponent, lambda i: Fraction(int(distance[i]) ** 2, denominator), bits)
+
+
+def below_exp(distance: np.ndarray, scale: int | Fraction, bits: NoiseBits) -> np.ndarray:
+    """Whether a fresh uniform U < exp(-distance/scale), for integers >= 0; shape of `distance`, bool."""
+    exponent = distance.astype(np.float64) / float(scale)
+    return _coins(exponent, lambda i: int(distance[i]) / Fraction(scale), bits)
+
+
+def _coins(exponent: np.ndarray, exact: Callable[[int], Fraction], bits: NoiseBits) -> np.ndarray:
+    """Whether fresh uniforms lie below exp(-exponent), where `exact(i)` is the i-th exponent without rounding."""
+    words = bits.words(len(exponent))
     probability = np.exp(-exponent)
     gap = words * 2.0**-64 - probability
     error = probability * (1.0 + exponent) * _RELATIVE_ERROR + 2.0**-52
     answers = gap < 0
     for i in np.flatnonzero(np.abs(gap) <= error):
-        square = int(distance[i]) ** 2
-        answers[i] = _settle(int(words[i]), 64, bits, partial(_below_exp, numerator=square, denominator=denominator))
+        answers[i] = _settle(int(words[i]), 64, bits, partial(_below_exp, exponent=exact(int(i))))
     return answers
 
 
@@ -85,21 +97,27 @@ def _settle(prefix: int, length: int, bits: NoiseBits, decide: Callable[[tuple, 
             return answer
 
 
-def _floor_log(interval: tuple, precision: int, scale: int) -> int | None:
+def _floor_log(interval: tuple, precision: int, scale: int | Fraction) -> int | None:
     """floor(-scale ln U) when it is the same all over the interval."""
-    from mpmath.libmp import from_int, mpi_log, mpi_mul, to_int
+    from mpmath.libmp import mpi_log, mpi_mul, to_int
 
-    negative_scale = from_int(-scale)
-    low, high = mpi_mul(mpi_log(interval, precision), (negative_scale, negative_scale), precision)
+    low, high = mpi_mul(mpi_log(interval, precision), _enclosure(-scale, precision), precision)
     return to_int(low) if to_int(low) == to_int(high) else None
 
 
-def _below_exp(interval: tuple, precision: int, numerator: int, denominator: int) -> bool | None:
-    """Whether U < exp(-numerator/denominator) when that is the same all over the interval."""
-    from mpmath.libmp import from_int, mpf_ge, mpf_le, mpi_div, mpi_exp
+def _below_exp(interval: tuple, precision: int, exponent: Fraction) -> bool | None:
+    """Whether U < exp(-exponent) when that is the same all over the interval."""
+    from mpmath.libmp import mpf_ge, mpf_le, mpi_exp
 
-    top, bottom = from_int(-numerator), from_int(denominator)
-    low, high = mpi_exp(mpi_div((top, top), (bottom, bottom), precision), precision)
+    low, high = mpi_exp(_enclosure(-exponent, precision), precision)
     if mpf_le(interval[1], low):
         return True
     return False if mpf_ge(interval[0], high) else None
+
+
+def _enclosure(value: int | Fraction, precision: int) -> tuple:
+    """An interval of the given precision around a rational number."""
+    from mpmath.libmp import from_int, mpi_div
+
+    top, bottom = from_int(value.numerator), from_int(value.denominator)
+    return mpi_div((top, top), (bottom, bottom), precision)

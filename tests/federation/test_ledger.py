@@ -35,7 +35,28 @@ def test_totals_add_up_per_unit():
     for guarantee in (pure(1.0), pure(2.0), pure(0.5, Unit.LABEL)):
         ledger.charge("v", guarantee)
     totals = {total["unit"]: (total["epsilon"], total["releases"]) for total in ledger.totals(1e-6)}
-    assert totals == {"party": (3.0, 2), "label": (0.5, 1)}
+    assert totals == {"party": (3.0, 2), "label": (3.5, 3)}  # who may change a party may change a label of its
+
+
+def test_releases_made_of_the_same_noisy_answers_are_paid_for_once():
+    ledger = Ledger()
+    for source in ("counts", "counts", None, None):
+        ledger.charge("v", pure(1.0, Unit.LABEL), source=source)
+    [total] = ledger.totals(1e-6)
+    assert (total["epsilon"], total["releases"], total["others"]) == (3.0, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "covered"),
+    [
+        (Unit.LABEL, {Unit.LABEL}),
+        (Unit.PERSON, {Unit.PERSON, Unit.LABEL}),
+        (Unit.ROW, {Unit.ROW, Unit.LABEL}),
+        (Unit.PARTY, {Unit.PARTY, Unit.ROW, Unit.LABEL}),
+    ],
+)
+def test_units_cover_their_parts_and_nothing_else(unit, covered):
+    assert {other for other in Unit if unit.covers(other)} == covered
 
 
 def test_what_protects_more_than_a_unit_counts_for_the_unit_too():

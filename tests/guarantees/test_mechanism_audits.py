@@ -32,9 +32,11 @@ def test_every_broken_twin_is_refuted(verdict: Verdict) -> None:
 
 def test_the_catalogue_covers_every_mechanism_and_mistake() -> None:
     families = {name.removesuffix("_1d").removesuffix("_2d").removesuffix("_3d") for name in MECHANISMS}
-    assert families == {"discrete_laplace", "l2_gamma", "discrete_gaussian"}
+    assert families == {"discrete_laplace", "l2_gamma", "discrete_gaussian", "lattice_laplace", "count_gaussian"}
     mistakes = {twin.mistake for twin in MECHANISMS["l2_gamma_3d"].twins}
     assert {"half the noise", "radius Gamma(1)", "radius Gamma(2)", "coarse rounding not charged"} <= mistakes
+    for name in ("lattice_laplace", "count_gaussian"):
+        assert "sensitivity of one class only" in {twin.mistake for twin in MECHANISMS[name].twins}
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -34,11 +36,22 @@ def goodness_of_fit(draws: np.ndarray, sigma: float) -> float:
     return float(stats.chisquare(np.append(observed, len(draws) - observed.sum()), expected).pvalue)
 
 
-@pytest.mark.parametrize("sigma", [1, 2, 7, 60])
-def test_draws_follow_the_law_and_a_sigma_off_by_two_percent_is_rejected(sigma: int) -> None:
+@pytest.mark.parametrize("sigma", [1, 2, 7, 60, Fraction(2, 5), Fraction(22, 7), Fraction(520180, 2**16)])
+def test_draws_follow_the_law_and_a_sigma_off_by_two_percent_is_rejected(sigma: int | Fraction) -> None:
     draws = discrete_gaussian.sample(NoiseBits(5, f"gaussian{sigma}"), sigma, 1_000_000)
-    assert goodness_of_fit(draws, sigma) > 1e-3
-    assert goodness_of_fit(draws, 1.02 * sigma) < 1e-6
+    assert goodness_of_fit(draws, float(sigma)) > 1e-3
+    assert goodness_of_fit(draws, 1.02 * float(sigma)) < 1e-6
+
+
+def test_draws_of_a_seed_never_change() -> None:
+    bits = NoiseBits(1, "golden")
+    draws = np.concatenate([discrete_gaussian.sample(bits, sigma, 1000) for sigma in (1, 50, 2**40)])
+    assert hashlib.sha256(draws.astype("<i8").tobytes()).hexdigest()[:16] == "4d9d8e075ed79414"
+
+
+def test_a_fraction_that_is_an_integer_is_the_integer() -> None:
+    draws = [discrete_gaussian.sample(NoiseBits(1, "x"), sigma, 1000) for sigma in (9, Fraction(9))]
+    assert np.array_equal(*draws)
 
 
 @pytest.mark.parametrize("sigma", [2**16, 2**17 - 1, 2**26])
@@ -134,8 +147,8 @@ def test_calibration_is_the_smallest_sigma(
     assert discrete_gaussian.delta_bound(bound, sensitivity / sigma, dimension, sigma) <= delta
 
 
-@pytest.mark.parametrize("sigma", [0, -3, 2**40 + 1, 2.0])
-def test_impossible_sigmas_are_refused(sigma: int) -> None:
+@pytest.mark.parametrize("sigma", [0, -3, 2**40 + 1, 2.0, Fraction(-3, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
+def test_impossible_sigmas_are_refused(sigma: int | Fraction) -> None:
     with pytest.raises(InputError, match="sigma must be an integer"):
         discrete_gaussian.sample(NoiseBits(1, "x"), sigma, 1)
 

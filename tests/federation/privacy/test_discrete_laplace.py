@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from fractions import Fraction
 
@@ -32,11 +33,22 @@ def goodness_of_fit(draws: np.ndarray, scale: float) -> float:
     return float(stats.chisquare(np.append(observed, len(draws) - observed.sum()), expected).pvalue)
 
 
-@pytest.mark.parametrize("scale", [1, 2, 5, 50])
-def test_draws_follow_the_law_and_a_scale_off_by_two_percent_is_rejected(scale: int) -> None:
+@pytest.mark.parametrize("scale", [1, 2, 5, 50, Fraction(2, 5), Fraction(22, 7), Fraction(593155, 2**16)])
+def test_draws_follow_the_law_and_a_scale_off_by_two_percent_is_rejected(scale: int | Fraction) -> None:
     draws = discrete_laplace.sample(NoiseBits(1, f"laplace{scale}"), scale, DRAWS)
-    assert goodness_of_fit(draws, scale) > 1e-3
-    assert goodness_of_fit(draws, 1.02 * scale) < 1e-6
+    assert goodness_of_fit(draws, float(scale)) > 1e-3
+    assert goodness_of_fit(draws, 1.02 * float(scale)) < 1e-6
+
+
+def test_draws_of_a_seed_never_change() -> None:
+    bits = NoiseBits(1, "golden")
+    draws = np.concatenate([discrete_laplace.sample(bits, scale, 1000) for scale in (1, 50, 2**40)])
+    assert hashlib.sha256(draws.astype("<i8").tobytes()).hexdigest()[:16] == "ae2e80286d91e38e"
+
+
+def test_a_fraction_that_is_an_integer_is_the_integer() -> None:
+    draws = [discrete_laplace.sample(NoiseBits(1, "x"), scale, 1000) for scale in (9, Fraction(9))]
+    assert np.array_equal(*draws)
 
 
 @pytest.mark.parametrize("scale", [2**16, 2**26])
@@ -53,13 +65,13 @@ def test_draws_depend_on_the_key_only() -> None:
     assert not np.array_equal(same[0], other)
 
 
-def brute_force_delta(epsilon: float, sensitivity: int, scale: int) -> float:
+def brute_force_delta(epsilon: float, sensitivity: int, scale: float) -> float:
     """sum of (P(k) - e^epsilon Q(k))+ over k, in 50 digits."""
     with mpmath.workdps(50):
         q = mpmath.exp(-mpmath.mpf(1) / scale)
         weight = (1 - q) / (1 + q)
         factor = mpmath.exp(mpmath.mpf(epsilon))
-        reach = range(-60 * scale - sensitivity, 60 * scale + sensitivity)
+        reach = range(-60 * math.ceil(scale) - sensitivity, 60 * math.ceil(scale) + sensitivity)
         gaps = (weight * (q ** abs(k) - factor * q ** abs(k - sensitivity)) for k in reach)
         return float(mpmath.fsum(gap for gap in gaps if gap > 0))
 
@@ -95,7 +107,22 @@ def test_epsilon_is_the_largest_log_ratio_of_the_law() -> None:
     assert discrete_laplace.epsilon(4, 6) == pytest.approx(ratio.max(), rel=1e-12)
 
 
-@pytest.mark.parametrize("scale", [0, -1, 2**40 + 1, 1.5])
-def test_impossible_scales_are_refused(scale: int) -> None:
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.1])
+def test_accounting_takes_rational_scales(scale: Fraction, epsilon: float) -> None:
+    expected = brute_force_delta(epsilon, 3, mpmath.mpf(scale.numerator) / scale.denominator)
+    assert discrete_laplace.delta(epsilon, 3, scale) == pytest.approx(expected, abs=1e-12)
+    k = np.arange(-300, 301)
+    law = np.exp(-np.abs(k) / float(scale))
+    assert discrete_laplace.mean_magnitude(scale) == pytest.approx(np.abs(k) @ law / law.sum(), rel=1e-12)
+    assert discrete_laplace.epsilon(3, scale) == float(3 / scale)
+
+
+def test_the_mean_magnitude_of_hardly_any_noise_is_hardly_anything() -> None:
+    assert 0 <= discrete_laplace.mean_magnitude(Fraction(1, 2**40)) < 1e-300
+
+
+@pytest.mark.parametrize("scale", [0, -1, 2**40 + 1, 1.5, Fraction(-1, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
+def test_impossible_scales_are_refused(scale: int | Fraction) -> None:
     with pytest.raises(InputError, match="scale must be an integer"):
         discrete_laplace.sample(NoiseBits(1, "x"), scale, 1)

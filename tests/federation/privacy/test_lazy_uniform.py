@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.privacy.lazy_uniform import below_exp_square, collect, floor_exponential
+from federation.privacy.lazy_uniform import below_exp, below_exp_square, collect, floor_exponential
 from federation.randomness import NoiseBits
 
 
@@ -32,8 +34,11 @@ def real_number(words: list[int], first_bits: int) -> mpmath.mpf:
     return mpmath.mpf(value) / mpmath.mpf(2) ** length
 
 
-@pytest.mark.parametrize("scale", [1, 7, 2**16, 2**26, 2**40])
-def test_floor_exponential_equals_high_precision_arithmetic(scale: int) -> None:
+SCALES = [1, 7, 2**16, 2**26, 2**40, Fraction(1, 7), Fraction(22, 7), Fraction(2**40, 3), Fraction(3, 2**40)]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_floor_exponential_equals_high_precision_arithmetic(scale: int | Fraction) -> None:
     words = NoiseBits(3, "test").words(3000)
     tail = [int(w) for w in NoiseBits(4, "test").words(3000)]
     source = Script(tail)
@@ -41,14 +46,15 @@ def test_floor_exponential_equals_high_precision_arithmetic(scale: int) -> None:
     # Consumed words belong to the open elements in order; replaying them reproduces each real number.
     unused = list(tail)
     with mpmath.workprec(400):
+        mean = mpmath.mpf(scale.numerator) / scale.denominator
         for word, value in zip(words, values, strict=True):
             prefix = int(word) >> 1
-            low = mpmath.floor(-scale * mpmath.log(mpmath.mpf(prefix + 1) / 2**63))
-            high = mpmath.floor(-scale * mpmath.log(mpmath.mpf(prefix) / 2**63))
+            low = mpmath.floor(-mean * mpmath.log(mpmath.mpf(prefix + 1) / 2**63))
+            high = mpmath.floor(-mean * mpmath.log(mpmath.mpf(prefix) / 2**63))
             assert low <= value <= high
             if low != high:
                 u = real_number([prefix, unused.pop(0)], 63)
-                assert value == mpmath.floor(-scale * mpmath.log(u))
+                assert value == mpmath.floor(-mean * mpmath.log(u))
     assert source.taken < 200
 
 
@@ -60,6 +66,18 @@ def test_an_element_on_the_boundary_is_settled_by_further_bits(further: int) -> 
     value = floor_exponential(np.array([boundary << 1], dtype=np.uint64), 1, source)
     assert source.taken == 1
     # The boundary e^-1 lies inside the prefix's cell: low further bits decide on 1, high ones on 0.
+    assert value[0] == (1 if further == 0 else 0)
+
+
+@pytest.mark.parametrize("further", [0, 2**64 - 1])
+@pytest.mark.parametrize("scale", [Fraction(7, 3), Fraction(1, 7), Fraction(593155, 2**16)])
+def test_a_rational_boundary_is_settled_by_further_bits(scale: Fraction, further: int) -> None:
+    with mpmath.workprec(300):
+        edge = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
+        boundary = int(mpmath.floor(edge * mpmath.mpf(2) ** 63))
+    source = Script([further])
+    value = floor_exponential(np.array([boundary << 1], dtype=np.uint64), scale, source)
+    assert source.taken == 1
     assert value[0] == (1 if further == 0 else 0)
 
 
@@ -94,6 +112,22 @@ def test_coins_equal_high_precision_arithmetic(distance: int, denominator: int, 
         assert bool(answer[0]) == bool(real_number([word, further, further], 64) < p)
 
 
+@given(st.integers(0, 10**6), st.integers(1, 2**40), st.integers(1, 2**40), st.integers(0, 2**64 - 1), st.booleans())
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_coins_of_a_rational_scale_equal_high_precision_arithmetic(
+    distance: int, numerator: int, denominator: int, word: int, near: bool
+) -> None:
+    further = 2**63 + 12345
+    with mpmath.workprec(400):
+        p = mpmath.exp(-mpmath.mpf(distance) * denominator / numerator)
+        if near:  # the word whose cell holds the boundary
+            word = min(int(mpmath.floor(p * mpmath.mpf(2) ** 64)), 2**64 - 1)
+        source = Script([word, further, further])
+        answer = below_exp(np.array([distance]), Fraction(numerator, denominator), source)
+        assert bool(answer[0]) == bool(real_number([word, further, further], 64) < p)
+        assert source.taken > 1 or not near
+
+
 def test_collect_returns_the_first_values_of_the_sequence() -> None:
     sequence = iter(range(10**6))
 
@@ -103,3 +137,14 @@ def test_collect_returns_the_first_values_of_the_sequence() -> None:
 
     assert np.array_equal(collect(every_third, 1000, 0.5), 3 * np.arange(1000))
     assert collect(every_third, 0, 0.5).shape == (0,)
+
+
+def test_collected_values_may_be_rows() -> None:
+    sequence = iter(range(10**6))
+
+    def odd_rows(count: int) -> np.ndarray:
+        fresh = np.array([next(sequence) for _ in range(count)])
+        return np.column_stack([fresh, -fresh])[fresh % 2 == 1]
+
+    odd = 2 * np.arange(300) + 1
+    assert np.array_equal(collect(odd_rows, 300, 0.5, (2,)), np.column_stack([odd, -odd]))

@@ -119,7 +119,9 @@ def test_an_unknown_target_names_mechanisms_and_scenarios(name: str, nearest: st
     with pytest.raises(InputError, match=f"no mechanism, scenario file or library scenario '{name}'") as refused:
         CliRunner().invoke(app, ["audit", name], catch_exceptions=False)
     text = str(refused.value)
-    assert "mechanisms: discrete_laplace, l2_gamma, discrete_gaussian; library: har-published, " in text
+    assert (
+        "mechanisms: discrete_laplace, l2_gamma, discrete_gaussian, lattice_laplace, count_gaussian; library: " in text
+    )
     assert ("did you mean" in text) == bool(nearest)
     assert not nearest or text.endswith(f"; did you mean '{nearest}'?")
 

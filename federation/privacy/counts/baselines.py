@@ -1,0 +1,101 @@
+"""What the literature uses for label counts: loosely calibrated noise and a Dirichlet around noisy counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from federation.guarantee import Adjacency, Assumption, Guarantee, Unit
+from federation.privacy.counts import independent_laplace
+from federation.privacy.counts.additive import equal_counts, exchangeable
+from federation.privacy.counts.dirichlet_sampler import log_gamma
+from federation.privacy.counts.discrete_gaussian import CountGaussian, exact_delta
+from federation.privacy.counts.grid import smallest_scale
+from federation.privacy.counts.independent_laplace import IndependentLaplace
+from federation.randomness import NoiseBits
+
+_TINY = 1e-3  # in records: what a noisy count that is not positive is replaced by
+_VARIANCE_ENTRIES = 100_000  # draws times classes of the covariance
+
+
+def published_laplace(classes: int, epsilon: float) -> IndependentLaplace:
+    """Discrete Laplace noise of scale 2/epsilon on every count: pure, by an L1 sensitivity of 2 (Dwork et al. 2006)."""
+    return independent_laplace.calibrate(classes, epsilon, 0.0)
+
+
+def published_gaussian(classes: int, epsilon: float, delta: float) -> CountGaussian:
+    """Noise of the classic sigma = sqrt(2 ln(1.25/delta)) sqrt(2)/epsilon (Dwork, Roth 2014, Theorem A.1).
+
+    It claims what this sigma really gives: the exact delta at `epsilon`, far below the given one for small
+    epsilon, and above it where the theorem does not hold (epsilon > 1).
+    """
+    wanted = math.sqrt(2 * math.log(1.25 / delta)) * math.sqrt(2) / epsilon
+    sigma = smallest_scale(lambda scale: scale >= wanted, wanted)
+    return CountGaussian(classes, epsilon, exact_delta(epsilon, float(sigma)), sigma)
+
+
+@dataclass(frozen=True)
+class LaplacePrior:
+    """A draw from the Dirichlet law whose parameters are counts with Laplace noise 2/epsilon, kept positive.
+
+    The draw is post-processing of the noisy counts, so it is as private as they are: `noise` says how much.
+    """
+
+    noise: IndependentLaplace
+
+    name: ClassVar[str] = "laplace_prior"
+
+    @property
+    def classes(self) -> int:
+        """C."""
+        return self.noise.classes
+
+    @property
+    def epsilon(self) -> float:
+        """What one release claims."""
+        return self.noise.epsilon
+
+    @property
+    def delta(self) -> float:
+        """0: the release is pure."""
+        return self.noise.delta
+
+    @property
+    def parameters(self) -> dict[str, float | int | str]:
+        """Public numbers."""
+        return self.noise.parameters | {"least": _TINY}
+
+    def release(self, counts: np.ndarray, bits: NoiseBits, draws: int = 1) -> np.ndarray:
+        """Size times Dirichlet draws, shape (draws, C) float64, every entry >= 0.
+
+        Raises `InputError` for counts that are no counts of the classes.
+        """
+        noisy = np.maximum(self.noise.noisy(counts, bits, draws), _TINY)
+        log = log_gamma(bits, noisy.ravel(), 1).reshape(noisy.shape)
+        shares = np.exp(log - log.max(axis=1, keepdims=True))
+        return int(np.sum(counts)) * shares / shares.sum(axis=1, keepdims=True)
+
+    def delta_at(self, epsilon: float) -> float:
+        """The exact delta of the noisy counts at another epsilon >= 0; the draw can only lower it."""
+        return self.noise.delta_at(epsilon)
+
+    def covariance(self, size: int) -> np.ndarray:
+        """Covariance (C, C) of the released counts at equal ones, from seeded draws: within about 1 %."""
+        counts = equal_counts(self.classes, size)
+        released = self.release(
+            counts, NoiseBits(1, "variance of laplace_prior"), max(100, _VARIANCE_ENTRIES // self.classes)
+        )
+        return exchangeable(float(released.var(axis=0).mean()), self.classes)
+
+    def guarantee(
+        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
+    ) -> Guarantee:
+        """What one release promises; `further` assumptions (why bags are disjoint) come before its own.
+
+        Raises `InputError` unless labels are replaced: the size of a bag is public.
+        """
+        promised = self.noise.guarantee(unit, adjacency, further)
+        return replace(promised, mechanism=self.name, parameters=self.parameters)

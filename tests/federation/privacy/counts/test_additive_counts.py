@@ -1,0 +1,100 @@
+"""What all additive count mechanisms share: checks of the counts, centring, guarantees."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.errors import InputError
+from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.privacy.counts.additive import AdditiveCounts, checked_counts, equal_counts, exchangeable
+from federation.privacy.counts.calibration import calibrate
+from federation.randomness import NoiseBits
+
+KINDS = ["gaussian", "laplace", "pure", "independent_laplace"]
+
+
+def mechanism(kind: str) -> AdditiveCounts:
+    made = calibrate(kind, classes=3, epsilon=0.5, delta=1e-3)
+    assert isinstance(made, AdditiveCounts)
+    return made
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [[1, 2], [[1, 2, 3]], [1, 2, -1], [1, 2, 0.5], [1, 2, np.nan], [1, 2, np.inf], [1, 2, 2.0**53], ["1", "2", "3"]],
+)
+def test_what_are_no_counts_is_refused(counts: list) -> None:
+    with pytest.raises(InputError, match=r"counts must (have shape \(3,\)|be whole numbers)"):
+        checked_counts(np.array(counts), 3)
+
+
+def test_an_empty_bag_is_refused() -> None:
+    with pytest.raises(InputError, match="a bag without records"):
+        mechanism("pure").release(np.zeros(3), NoiseBits(1, "x"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_releases_sum_to_the_size_whatever_the_counts_are(kind: str) -> None:
+    for counts in ([0, 0, 1], [5, 0, 95], np.array([2.0, 1.0, 0.0]), np.array([1, 2, 3], dtype=np.uint8)):
+        released = mechanism(kind).release(np.asarray(counts), NoiseBits(1, "sum"), 50)
+        assert released.shape == (50, 3)
+        assert released.dtype == np.float64
+        np.testing.assert_allclose(released.sum(axis=1), np.sum(counts), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_noise_does_not_depend_on_the_counts(kind: str) -> None:
+    first, second = (
+        mechanism(kind).release(np.array(counts), NoiseBits(2, "same"), 20) - counts
+        for counts in ([1, 2, 3], [1000, 0, 7])
+    )
+    np.testing.assert_allclose(first, second, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_guarantees_say_who_is_protected_and_survive_json(kind: str) -> None:
+    further = Assumption("bags are disjoint", Check.CHECKED)
+    made = mechanism(kind)
+    promised = made.guarantee(further=(further,))
+    assert (promised.unit, promised.adjacency) == (Unit.LABEL, Adjacency.REPLACE)
+    assert (promised.epsilon, promised.delta) == (made.epsilon, made.delta)
+    assert promised.mechanism == made.name
+    assert promised.assumptions[0] == further
+    assert len(promised.assumptions) == 5
+    assert Guarantee.from_dict(json.loads(json.dumps(promised.to_dict()))) == promised
+    assert made.guarantee(Unit.PERSON).unit is Unit.PERSON
+    with pytest.raises(InputError, match="adjacency must be replace"):
+        made.guarantee(adjacency=Adjacency.ADD_REMOVE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mechanisms_are_frozen_public_numbers(kind: str) -> None:
+    made = mechanism(kind)
+    assert {field.name for field in dataclasses.fields(made)} == {"classes", "epsilon", "delta", "scale"}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.scale = Fraction(1)  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert json.loads(json.dumps(made.parameters)) == made.parameters
+    assert Fraction(made.parameters["scale"]) == made.scale
+
+
+@given(st.integers(1, 50), st.integers(0, 10**9))
+@settings(derandomize=True, deadline=None)
+def test_equal_counts_are_as_equal_as_whole_numbers_can_be(classes: int, size: int) -> None:
+    counts = equal_counts(classes, size)
+    assert counts.sum() == size
+    assert counts.max() - counts.min() <= 1
+
+
+def test_exchangeable_covariances_have_no_variance_of_the_sum() -> None:
+    covariance = exchangeable(3.0, 4)
+    np.testing.assert_allclose(covariance.sum(axis=0), 0, atol=1e-12)
+    np.testing.assert_array_equal(np.diag(covariance), 3.0)

@@ -1,0 +1,175 @@
+"""Discrete Gaussian counts: delta against enumeration and high precision, and the law of a release."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from federation.guarantee import Guarantee
+from federation.privacy.composition import compose
+from federation.privacy.counts import discrete_gaussian
+from federation.privacy.counts.discrete_gaussian import CountGaussian, calibrate, exact_delta
+from federation.randomness import NoiseBits
+
+EPSILONS = [0.0, 0.05, 0.4, 1.0, 3.0]
+
+
+def enumerated(epsilon: float, sigma: float) -> float:
+    """sum of (P - e^epsilon Q)+ over the noisy counts of the two classes that differ, in 30 digits."""
+    with mpmath.workdps(30):
+        reach = math.ceil(12 * sigma) + 3
+        s2, factor = 2 * mpmath.mpf(sigma) ** 2, mpmath.exp(mpmath.mpf(epsilon))
+        law = {k: mpmath.exp(-mpmath.mpf(k * k) / s2) for k in range(-reach - 1, reach + 2)}
+        total = mpmath.fsum(law.values())
+        pairs = itertools.product(range(-reach, reach + 1), repeat=2)
+        gaps = (law[i] * law[j] - factor * law[i - 1] * law[j + 1] for i, j in pairs)
+        return float(mpmath.fsum(gap for gap in gaps if gap > 0) / total**2)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 0.75, 1.5, 3.25])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_delta_equals_enumeration_of_the_pair(epsilon: float, sigma: float) -> None:
+    assert exact_delta(epsilon, sigma) == pytest.approx(enumerated(epsilon, sigma), rel=1e-10, abs=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.7])
+def test_nothing_is_lost_or_gained_by_centring(epsilon: float) -> None:
+    """The outputs of three classes as released, that is up to a common shift, enumerated without the statistic w."""
+    sigma, reach = 1.5, 16
+    k = np.arange(-reach, reach + 1)
+    mass = np.exp(-0.5 * (k / sigma) ** 2)
+    mass /= mass.sum()
+
+    def law(counts: tuple[int, ...]) -> np.ndarray:
+        """Over the two differences that a centred triple determines."""
+        noisy = np.stack(np.meshgrid(*(k + count for count in counts), indexing="ij")).reshape(3, -1)
+        weight = np.einsum("i,j,k->ijk", mass, mass, mass).ravel()
+        size = 4 * reach + 21
+        index = (noisy[0] - noisy[2] + size // 2) * size + noisy[1] - noisy[2] + size // 2
+        return np.bincount(index, weight, size**2)
+
+    gap = law((4, 4, 4)) - math.exp(epsilon) * law((5, 3, 4))
+    assert exact_delta(epsilon, sigma) == pytest.approx(gap[gap > 0].sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [100.25, 317.0, 2048.5])
+@pytest.mark.parametrize("mu_epsilon", [0.0, 0.5, 2.0, 6.0])
+def test_the_corrected_integral_equals_the_sum(sigma: float, mu_epsilon: float) -> None:
+    epsilon = mu_epsilon * math.sqrt(2) / sigma
+    last = math.ceil(1 - epsilon * sigma**2) - 1
+    w = np.arange(last - int(30 * sigma), last + 1)
+    # theta is constant here to 4 e^{-pi² sigma²}, so the law of w is a discrete Gaussian of variance 2 sigma².
+    terms = np.exp(-np.square(w / (2 * sigma))) * -np.expm1(epsilon - (1 - w) / sigma**2)
+    expected = math.fsum(terms) / (2 * sigma * math.sqrt(math.pi))
+    # The continuous delta in it has a stated relative error of 1e-9.
+    assert exact_delta(epsilon, sigma) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("sigma", "epsilon"), [(1e6, 1e-6), (3e7, 2e-7), (1e9, 1e-9)])
+def test_huge_sigmas_have_the_continuous_limit(sigma: float, epsilon: float) -> None:
+    with mpmath.workdps(40):
+        mu = mpmath.sqrt(2) / sigma
+        upper, lower = mpmath.ncdf(mu / 2 - epsilon / mu), mpmath.ncdf(-mu / 2 - epsilon / mu)
+        expected = upper - mpmath.exp(epsilon) * lower
+    assert exact_delta(epsilon, sigma) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_the_correction_is_what_makes_it_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    epsilon, sigma = 0.4, 5.5
+    direct = exact_delta(epsilon, sigma)
+    continuous = float(discrete_gaussian.gaussian.delta(epsilon, math.sqrt(2) / sigma))
+    monkeypatch.setattr(discrete_gaussian, "_MAX_SUM_SIGMA", 1.0)
+    assert exact_delta(epsilon, sigma) == pytest.approx(direct, rel=1e-6)
+    assert abs(continuous / direct - 1) > 1e-3
+
+
+@given(st.floats(-4, 2), st.floats(-28, -0.1), st.integers(2, 20))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_calibration_keeps_its_claim_and_the_next_smaller_scale_does_not(
+    log_epsilon: float, log_delta: float, classes: int
+) -> None:
+    epsilon, delta = math.exp(log_epsilon), math.exp(log_delta)
+    mechanism = calibrate(classes, epsilon, delta)
+    assert mechanism.delta_at(epsilon) <= delta
+    exponent = max(0, 19 - math.floor(math.log2(float(mechanism.scale))))
+    smaller = mechanism.scale * (1 - Fraction(1, 2**17)) - Fraction(1, 2**exponent)
+    assert smaller <= 0 or exact_delta(epsilon, float(smaller)) > delta * (1 - 1e-8)
+
+
+def test_the_scales_of_the_literature() -> None:
+    assert float(calibrate(5, 0.05, 0.05).scale) == pytest.approx(7.937, abs=5e-4)
+    # One coordinate of sensitivity sqrt 2 would need 7.9385: close, and not the same.
+    assert float(calibrate(5, 0.05, 0.05).scale) < 7.938
+
+
+@pytest.mark.parametrize("scale", [Fraction(2, 3), Fraction(5, 2), Fraction(31, 4)])
+def test_a_release_has_the_law_that_is_accounted_for(scale: Fraction) -> None:
+    mechanism = CountGaussian(4, 1.0, 0.1, scale)
+    counts = np.array([3, 0, 20, 7])
+    released = mechanism.release(counts, NoiseBits(1, "law"), 200_000)
+    assert np.abs(released.sum(axis=1) - 30).max() < 1e-9
+    w = np.rint(released[:, 0] - released[:, 1] - 3).astype(int)
+    law = np.array([delta_law(k, float(scale)) for k in range(-200, 201)])
+    reach = np.abs(np.arange(-200, 201)[law * len(w) >= 20]).max()
+    expected = law[200 - reach : 201 + reach] * len(w)
+    observed = np.bincount(w[np.abs(w) <= reach] + reach, minlength=2 * reach + 1)
+    rest = [len(w) - observed.sum()], [len(w) - expected.sum()]
+    assert stats.chisquare(np.append(observed, rest[0]), np.append(expected, rest[1])).pvalue > 1e-3
+    np.testing.assert_allclose(np.cov(released.T), mechanism.covariance(30), atol=0.03 * mechanism.variance())
+    l1 = np.abs(released - counts).sum(axis=1)
+    assert mechanism.expected_l1() == pytest.approx(l1.mean(), abs=4 * l1.std() / len(l1) ** 0.5)
+
+
+def delta_law(w: int, sigma: float) -> float:
+    """P[z_i - z_j = w] by convolution."""
+    k = np.arange(-400, 401)
+    mass = np.exp(-0.5 * (k / sigma) ** 2)
+    return float(mass @ np.exp(-0.5 * ((k + w) / sigma) ** 2) / mass.sum() ** 2)
+
+
+@pytest.mark.parametrize(("classes", "sigma"), [(2, 0.4), (3, 1.0), (4, 2.9), (3, 7.99), (3, 8.0), (2, 40.0)])
+def test_the_expected_l1_equals_a_plain_convolution(classes: int, sigma: float) -> None:
+    reach = math.ceil(9 * sigma)
+    k = np.arange(-reach, reach + 1)
+    mass = np.exp(-0.5 * (k / sigma) ** 2)
+    mass /= mass.sum()
+    others = np.ones(1)
+    for _ in range(classes - 1):
+        others = np.convolve(others, mass)
+    total = np.arange(len(others)) - len(others) // 2
+    expected = np.abs((classes - 1) * k[:, None] - total) @ others @ mass
+    mechanism = CountGaussian(classes, 1.0, 0.1, Fraction(sigma))
+    assert mechanism.expected_l1() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [Fraction(99), Fraction(101), Fraction(10**6)])
+def test_wide_noise_has_the_continuous_variance(scale: Fraction) -> None:
+    assert CountGaussian(4, 1.0, 0.1, scale).variance() == pytest.approx(0.75 * float(scale) ** 2, rel=1e-12)
+
+
+def test_the_escape_bound_is_one() -> None:
+    mechanism = CountGaussian(3, 1.0, 0.1, Fraction(5, 2))
+    released = mechanism.release(np.array([5, 5, 5]), NoiseBits(1, "escape"), 200_000)
+    for count in (2.0, 5.0):
+        assert (released[:, 0] - 5 < -count).mean() < mechanism.escape(count) < 1
+
+
+def test_the_guarantee_composes() -> None:
+    mechanism = calibrate(5, 0.5, 1e-6)
+    promised = mechanism.guarantee()
+    assert Guarantee.from_dict(promised.to_dict()) == promised
+    assert promised.gaussian_mu == pytest.approx(math.sqrt(2) / float(mechanism.scale))
+    epsilon, delta = compose([promised] * 16, 1e-5)
+    assert epsilon < 16 * 0.5 * 0.5
+    assert delta <= 1e-5
+    # Sixteen releases are one of the pair's Gaussian with a fourfold mu: no less than its epsilon.
+    assert epsilon > float(discrete_gaussian.gaussian.epsilon(1e-5, 4 * promised.gaussian_mu))
+    assert CountGaussian(5, 9.0, 0.1, Fraction(1, 2)).guarantee().gaussian_mu is None

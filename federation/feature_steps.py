@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from federation.errors import InputError
+from federation.randomness import generator
 
 
 class Step(Protocol):
@@ -168,6 +169,61 @@ class ClipNorm:
         outside = np.linalg.norm(scaled, axis=1) > 1.0
         scaled[outside] = UnitNorm().apply(scaled[outside])
         return scaled
+
+
+@dataclass(frozen=True, eq=False)
+class Fourier:
+    """[cos(x'F), sin(x'F)] / sqrt(D/2) for frequencies F (d, D/2): D features, each row of norm 1 up to rounding."""
+
+    kind: ClassVar[str] = "fourier"
+    frequencies: np.ndarray
+
+    def __post_init__(self) -> None:
+        # One memory order: see Affine.
+        object.__setattr__(self, "frequencies", np.ascontiguousarray(self.frequencies, dtype=np.float64))
+        _require(self.frequencies.ndim == 2 and self.frequencies.size > 0, self.kind, "frequencies (d, D/2)")
+        _require(bool(np.isfinite(self.frequencies).all()), self.kind, "finite numbers")
+
+    @classmethod
+    def draw(cls, columns: int, gamma: float, features: int, seed: int) -> Fourier:
+        """D = `features` random features of exp(-gamma |x - y|^2): frequencies N(0, 2 gamma I) from a public seed.
+
+        One seed gives the same draws up to scale for every gamma. Raises `InputError` unless gamma is positive and
+        finite, D is even, and there are a seed and columns.
+        """
+        if not 0 < gamma < np.inf:
+            raise InputError(f"gamma must be positive and finite, got {gamma}")
+        if features < 2 or features % 2:
+            raise InputError(f"features must be an even number from 2, a cosine and a sine each, got {features}")
+        if columns < 1 or seed is None:
+            raise InputError(f"random features need columns and a public seed, got {columns} columns, seed {seed}")
+        drawn = generator(seed, "fourier frequencies").normal(size=(features // 2, columns))
+        return cls(np.sqrt(2 * gamma) * drawn.T)
+
+    def width(self, columns: int) -> int:
+        _require(len(self.frequencies) == columns, self.kind, f"{columns} columns")
+        return 2 * self.frequencies.shape[1]
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        return np.hstack(waves(np.matmul(rows[:, None, :], self.frequencies)[:, 0, :]))
+
+
+def waves(phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """cos z / sqrt(K) and sin z / sqrt(K) of phases z (n, K), which are overwritten.
+
+    By t = tan(z/2), which costs a tenth of the two: cos z = 2/(1 + t^2) - 1 and sin z = 2t/(1 + t^2). Their squares add
+    up to 1 whatever the error of t, and no t is so large that its square overflows. Each number errs by less than
+    1e-15 / sqrt(K) and depends on its phase alone.
+    """
+    scale = 1.0 / np.sqrt(phases.shape[1])
+    phases *= 0.5
+    tangents = np.tan(phases, out=phases)
+    cosines = np.multiply(tangents, tangents)
+    cosines += 1.0
+    np.divide(2 * scale, cosines, out=cosines)
+    sines = np.multiply(tangents, cosines, out=tangents)
+    cosines -= scale
+    return cosines, sines
 
 
 def _require(holds: bool, kind: str, expected: str) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from federation.errors import InputError, nearest_name
-from federation.feature_steps import Affine, Append, ClipNorm, OneHot, Step, UnitNorm, finite_rows
+from federation.feature_steps import Affine, Append, ClipNorm, Fourier, OneHot, Step, UnitNorm, finite_rows
+from federation.numerics.kernels.bandwidth import median_squared_distance
 
 # Columns whose largest range is beyond this many lower-quartile ranges do not share a unit. Data sets in one
 # unit (pixels, HAR, iris) stay below 5, those in many (KDD-99, cardiotocography, wine) are above 75.
@@ -24,10 +25,12 @@ MIXED_UNITS_RATIO = 30.0
 _NEGLIGIBLE_VARIANCE = 1e-10
 # A text column with more values is a key or free text, not a category.
 _LARGEST_VOCABULARY = 1000
+# Public, as everything in a map; any number does.
+_FOURIER_SEED = 0
 # Rows transformed at a time, so that what lies between two steps stays in cache.
 _TILE = 1024
 
-_STEPS: dict[str, type[Any]] = {step.kind: step for step in (OneHot, Affine, Append, UnitNorm, ClipNorm)}
+_STEPS: dict[str, type[Any]] = {step.kind: step for step in (OneHot, Affine, Append, UnitNorm, ClipNorm, Fourier)}
 
 
 def text_code(text: str) -> float:
@@ -88,6 +91,7 @@ class FeatureMap:
         - append: append one column of `value`.
         - unit_norm: divide each row by its Euclidean norm; zero rows stay zero.
         - clip_norm: divide by `largest`; then divide each row whose Euclidean norm is above 1 by that norm.
+        - fourier: [cos z, sin z] / sqrt(K) for z = x @ frequencies, K the number of columns of z.
         """
         arrays: dict[str, np.ndarray] = {}
         steps = []
@@ -122,6 +126,15 @@ def _field_names(kind: type[Any]) -> list[str]:
     return [field.name for field in fields(kind)]
 
 
+def with_fourier(feature_map: FeatureMap, gamma: float, features: int, seed: int) -> FeatureMap:
+    """The map followed by `features` random features of the kernel exp(-gamma |x - y|^2) on what it gives.
+
+    Raises `InputError` as `federation.feature_steps.Fourier.draw`.
+    """
+    step = Fourier.draw(feature_map.dimension, gamma, features, seed)
+    return FeatureMap(feature_map.columns, (*feature_map.steps, step))
+
+
 def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_columns: Sequence[int] = ()) -> FeatureMap:
     """The map that `stages` describe, fitted on public rows (N, d), which must be no party's private rows.
 
@@ -135,6 +148,8 @@ def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_column
       Both keep fewer when the rank is smaller, and turn each direction so that its largest entry is positive.
     - "constant": a column of ones. "unit_norm": rows of norm 1 (zero rows stay zero).
     - "max_norm": divided by the largest norm among `rows`, then clipped to norm 1.
+    - {"fourier": D}: D random features (an even number) of the kernel exp(-gamma |x - y|^2) with gamma = 1 / median
+      |x - y|^2 over public rows, drawn with a public seed; rows of norm 1.
 
     Raises `InputError` for unknown stages, no rows, rows that are not finite, numbers whose squares overflow,
     and rows that cannot be fitted.
@@ -185,9 +200,13 @@ def _stage(stage: str | Mapping[str, int]) -> Callable[[np.ndarray], Step | None
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise InputError(f"features: {name} needs a whole number of dimensions from 1, got {value!r}")
         return lambda rows: _project(rows, value, whiten=name == "whiten")
+    if name == "fourier":
+        if not isinstance(value, int) or isinstance(value, bool) or value < 2 or value % 2:
+            raise InputError(f"features: fourier needs an even number of features from 2, got {value!r}")
+        return lambda rows: Fourier.draw(rows.shape[1], 1.0 / median_squared_distance(rows), value, _FOURIER_SEED)
     raise InputError(
-        f"features: {stage!r} is not a stage; allowed: {', '.join(simple)}, {{pca: k}}, {{whiten: k}}"
-        + nearest_name(str(name), [*simple, "pca", "whiten"])
+        f"features: {stage!r} is not a stage; allowed: {', '.join(simple)}, {{pca: k}}, {{whiten: k}}, "
+        "{fourier: D}" + nearest_name(str(name), [*simple, "pca", "whiten", "fourier"])
     )
 
 

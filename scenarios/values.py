@@ -18,7 +18,7 @@ from pydantic_core import CoreSchema, core_schema
 from scenarios.problems import MANY, ONE, rule
 
 _BARE_STAGES = ("scale", "standardise", "constant", "unit_norm", "max_norm")
-_SIZED_STAGES = ("pca", "whiten")
+_SIZED_STAGES = ("pca", "whiten", "fourier")
 AUTO = {"whiten": "auto"}
 
 
@@ -97,6 +97,8 @@ def _stage(value: Any) -> str | dict[str, Any]:
         if value == AUTO:
             return value
         if name in _SIZED_STAGES and isinstance(size, int) and not isinstance(size, bool) and size >= 1:
+            if name == "fourier" and size % 2:
+                raise rule("must have an even number of features, {fourier: EVEN}: a cosine and a sine each")
             return value
     sized = ", ".join(f"{{{name}: DIMENSIONS}}" for name in _SIZED_STAGES)
     raise rule(f"must be one of {', '.join(_BARE_STAGES)}, {sized}, {{whiten: auto}}")
@@ -121,11 +123,15 @@ _SHARE_SCHEMA: list[dict[str, Any]] = [
     {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
 ]
 _SIZE_SCHEMA = {"type": "integer", "minimum": 1}
+_EVEN_SCHEMA = {"type": "integer", "minimum": 2, "multipleOf": 2}
 _STAGE_SCHEMA: list[dict[str, Any]] = [
     {"enum": list(_BARE_STAGES)},
     *(
         {"type": "object", "properties": {name: size}, "required": [name], "additionalProperties": False}
-        for name, size in (*((name, _SIZE_SCHEMA) for name in _SIZED_STAGES), ("whiten", {"const": AUTO["whiten"]}))
+        for name, size in (
+            *((name, _EVEN_SCHEMA if name == "fourier" else _SIZE_SCHEMA) for name in _SIZED_STAGES),
+            ("whiten", {"const": AUTO["whiten"]}),
+        )
     ),
 ]
 

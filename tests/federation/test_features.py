@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from federation.errors import InputError
-from federation.features import FeatureMap, fit, mixed_units, text_code
+from federation.feature_steps import Fourier, waves
+from federation.features import FeatureMap, fit, mixed_units, text_code, with_fourier
 
 _RNG = np.random.default_rng(0)
 TALL = _RNG.normal(size=(80, 6)) @ _RNG.normal(size=(6, 6)) + 3.0
@@ -28,6 +32,7 @@ STAGES = [
     "constant",
     "unit_norm",
     "max_norm",
+    {"fourier": 6},
 ]
 
 
@@ -51,6 +56,9 @@ def by_recipe(description: str, arrays: dict[str, np.ndarray], rows: np.ndarray)
             x = centred * field["factor"] if field["factor"].ndim == 1 else centred @ field["factor"]
         elif step["kind"] == "append":
             x = np.hstack([x, np.full((len(x), 1), field["value"])])
+        elif step["kind"] == "fourier":
+            z = x @ field["frequencies"]
+            x = np.hstack([np.cos(z), np.sin(z)]) / np.sqrt(z.shape[1])
         else:
             x = x / field["largest"] if step["kind"] == "clip_norm" else x
             norms = np.linalg.norm(x, axis=1, keepdims=True)
@@ -119,6 +127,62 @@ def test_max_norm_divides_by_the_largest_public_norm_and_clips():
     np.testing.assert_allclose(out, [[0.6, 0], [0, 1], [0, 0], [np.sqrt(0.5), np.sqrt(0.5)]], atol=1e-15)
 
 
+def test_waves_approximate_the_gaussian_kernel_at_the_median_distance_of_the_public_rows():
+    features = fit(["standardise", {"fourier": 4096}], TALL)
+    out = features.transform(TALL)
+    squares = pdist(fit(["standardise"], TALL).transform(TALL), "sqeuclidean")
+    expected = squareform(np.exp(-squares / np.median(squares))) + np.eye(len(TALL))
+    np.testing.assert_allclose(out @ out.T, expected, atol=5 / np.sqrt(4096))
+    np.testing.assert_allclose([math.fsum(row * row) for row in out], 1, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(fit(["standardise", {"fourier": 4096}], TALL).transform(TALL), out)
+
+
+def test_waves_can_follow_a_fitted_map():
+    before = fit(["standardise"], TALL)
+    after = with_fourier(before, 0.5, 64, 3)
+    assert repr(after) == "FeatureMap(6 -> 64: affine, fourier)"
+    step = Fourier.draw(6, 0.5, 64, 3)
+    np.testing.assert_array_equal(after.transform(TALL), step.apply(before.transform(TALL)))
+    phases = before.transform(TALL) @ step.frequencies
+    direct = np.hstack([np.cos(phases), np.sin(phases)]) / np.sqrt(32)
+    np.testing.assert_allclose(after.transform(TALL), direct, atol=1e-15)
+    assert not np.array_equal(with_fourier(before, 0.5, 64, 4).transform(TALL), after.transform(TALL))
+    with pytest.raises(InputError, match="gamma must be positive"):
+        with_fourier(before, 0.0, 64, 3)
+    with pytest.raises(InputError, match="features must be an even number"):
+        with_fourier(before, 1.0, 65, 3)
+
+
+@settings(derandomize=True, deadline=None)
+@given(arrays(np.float64, (3, 2), elements=st.floats(-1e12, 1e12)))
+def test_waves_are_cosines_and_sines_of_norm_one(phases):
+    out = np.hstack(waves(phases.copy()))
+    direct = np.hstack([np.cos(phases), np.sin(phases)]) / np.sqrt(2)
+    np.testing.assert_allclose(out, direct, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(np.einsum("nd,nd->n", out, out), 1, rtol=0, atol=1e-15)
+
+
+def test_waves_of_a_row_do_not_depend_on_its_company():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(150, 37))
+    rows[::7] *= 1e9  # phases that are reduced in another way
+    for features in (2, 30, 512):
+        step = Fourier.draw(37, 0.1, features, 0)
+        out = step.apply(rows)
+        for size in (1, 2, 7, 33):
+            chosen = rng.choice(len(rows), size, replace=False)
+            np.testing.assert_array_equal(step.apply(np.ascontiguousarray(rows[chosen])), out[chosen])
+
+
+@pytest.mark.parametrize(
+    "frequencies", [np.ones(3), np.empty((2, 0)), np.empty((0, 2)), np.full((2, 2), np.nan), np.ones((3, 2))]
+)
+def test_damaged_frequencies_are_refused(frequencies):
+    record = {"columns": 2, "steps": [{"kind": "fourier", "frequencies": "f"}]}
+    with pytest.raises(InputError, match="fourier step"):
+        FeatureMap.from_arrays(json.dumps(record), {"f": frequencies})
+
+
 @pytest.mark.parametrize("size", [5e-324, 1e-300, 1.0, 1e300])
 def test_unit_norm_survives_extreme_sizes_and_keeps_zero_rows(size):
     out = fit(["unit_norm"], TALL).transform(np.vstack([np.full((1, 6), size), np.zeros((1, 6))]))
@@ -145,8 +209,13 @@ def test_text_codes_are_exact_and_fixed():
 
 @pytest.mark.parametrize(
     "stages",
-    [[], [{"whiten": 10}, "unit_norm"], ["standardise", {"pca": 3}, "constant", "max_norm"]],
-    ids=["none", "whitened", "clipped"],
+    [
+        [],
+        [{"whiten": 10}, "unit_norm"],
+        ["standardise", {"pca": 3}, "constant", "max_norm"],
+        ["scale", {"fourier": 32}],
+    ],
+    ids=["none", "whitened", "clipped", "waves"],
 )
 def test_arrays_round_trip_exactly_and_follow_the_documented_recipe(stages):
     rows = np.hstack([TALL, np.array([[text_code(t)] for t in "abcd" * 20])])
@@ -165,7 +234,7 @@ def test_memory_order_changes_no_bit():
     by_row = FeatureMap.from_arrays(description, {n: np.ascontiguousarray(a) for n, a in arrays.items()})
     by_column = FeatureMap.from_arrays(description, {n: np.asfortranarray(a) for n, a in arrays.items()})
     np.testing.assert_array_equal(by_row.transform(rows), by_column.transform(rows))
-    for features in (by_row, fit(["unit_norm"], rows), fit(["max_norm"], rows)):
+    for features in (by_row, fit(["unit_norm"], rows), fit(["max_norm"], rows), fit([{"fourier": 64}], rows)):
         np.testing.assert_array_equal(features.transform(np.asfortranarray(rows)), features.transform(rows))
 
 
@@ -249,6 +318,11 @@ def test_damaged_vocabularies_are_refused(columns, codes, starts):
         ([{"whiten": True}], "got True"),
         ([{"whiten": 2.5}], "got 2.5"),
         ([{"pca": 1, "whiten": 2}], "is not a stage"),
+        ([{"fourier": 7}], "fourier needs an even number of features from 2, got 7"),
+        ([{"fourier": 0}], "got 0"),
+        ([{"fourier": True}], "got True"),
+        (["fourier"], "got None"),
+        ([{"furrier": 8}], r"\{whiten: k\}, \{fourier: D\}; did you mean 'fourier'"),
         ([3], "is not a stage"),
         ([{"scale": 3}], "is not a stage"),
     ],

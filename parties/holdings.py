@@ -17,20 +17,37 @@ from federation.reference import Reference
 class Holdings:
     """What one party holds: raw rows (n, columns) and class codes (n,). Shown by shape only.
 
+    `bags` (n,) says which of the party's bags 0, 1, ... a row is in; None means that all are in bag 0. `persons` (n,)
+    says whose row it is; None means that every row is another person's.
+
     Raises `InputError` when it is empty, lengths differ or a value is not finite.
     """
 
     party: int
     rows: np.ndarray
     labels: np.ndarray
+    bags: np.ndarray | None = None
+    persons: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if len(self.rows) == 0:
             raise InputError(f"party {self.party} holds no rows; give every party at least one")
         if len(self.labels) != len(self.rows):
             raise InputError(f"party {self.party} holds {len(self.rows)} rows but {len(self.labels)} labels")
+        for name, codes in (("bags", self.bags), ("persons", self.persons)):
+            if codes is not None and len(codes) != len(self.rows):
+                raise InputError(f"party {self.party} holds {len(self.rows)} rows but {len(codes)} {name}")
         if not np.isfinite(self.rows).all():
             raise InputError(f"party {self.party} holds NaN or infinite features; impute or drop those rows")
+
+    def class_codes(self, party: int, classes: int) -> np.ndarray:
+        """The labels as int64 (n,). Raises `InputError` unless they are `party`'s and codes in 0..classes-1."""
+        labels = np.asarray(self.labels)
+        if self.party != party:
+            raise InputError(f"asked for party {party}, the provider gave the rows of party {self.party}")
+        if labels.ndim != 1 or labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= classes:
+            raise InputError(f"labels must be one class code in 0..{classes - 1} per row; check the provider's labels")
+        return labels.astype(np.int64)
 
     def __repr__(self) -> str:
         return f"Holdings(party={self.party}, rows={self.rows.shape})"
@@ -66,26 +83,35 @@ def _provider(reference: str) -> Provider:
 
 @dataclass(frozen=True)
 class Cohort:
-    """The parties first..first+count-1 behind one node. `seed` is set in a simulation only."""
+    """The parties first..first+count-1 behind one node. `seed` is set in a simulation only.
+
+    In a deployment `allowance` says what a party may spend (`parties.allowance.Allowance`, as JSON), and
+    `public_features` that its rows may leave it without their labels.
+    """
 
     reference: str
     first: int
     count: int
     seed: int | None
+    allowance: str | None = None
+    public_features: bool = False
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Cohort:
-        """From a Flower node configuration: `holdings` (a reference as JSON), `first-party`, `parties`, `seed`.
+        """From a Flower node configuration: `holdings` (a reference as JSON), `first-party`, `parties`; in a
+        simulation `seed`, in a deployment `allowance` and `public-features`.
 
         Raises `InputError` when a key is missing.
         """
         try:
-            seed = config.get("seed")
+            seed, allowance = config.get("seed"), config.get("allowance")
             return cls(
                 str(config["holdings"]),
                 int(config["first-party"]),
                 int(config["parties"]),
                 None if seed is None else int(seed),
+                None if allowance is None else str(allowance),
+                bool(config.get("public-features", False)),
             )
         except KeyError as error:
             raise InputError(f"the node's configuration lacks {error}") from error

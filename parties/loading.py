@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from federation.errors import InputError
 from federation.messages import Training
 from parties.holdings import Cohort, Holdings
 from parties.isolation import Failure, isolated, jointly
@@ -75,9 +74,5 @@ def load(cohort: Cohort, training: Training) -> tuple[Loaded, dict[int, str]]:
 
 def _checked(cohort: Cohort, party: int, classes: int) -> Holdings:
     holdings = cohort.provider.holdings(party)
-    labels = np.asarray(holdings.labels)
-    if holdings.party != party:
-        raise InputError(f"asked for party {party}, the provider gave the rows of party {holdings.party}")
-    if labels.ndim != 1 or labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= classes:
-        raise InputError(f"labels must be one class code in 0..{classes - 1} per row; check the provider's labels")
+    holdings.class_codes(party, classes)
     return holdings

@@ -1,0 +1,90 @@
+"""Answers `embeddings`, `noisy_embeddings` and `rows`: what the bags of each party look like, without any label."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.bag_messages import EmbeddingsQuestion, NoisyEmbeddingsQuestion, RowsQuestion
+from federation.bag_releases import joint_guarantee, joint_mechanism
+from federation.errors import InputError
+from federation.features import FeatureMap
+from federation.messages import Submission
+from federation.numerics.kernels.embedding import mean_embedding
+from parties.bags import bags_of
+from parties.holdings import Cohort
+from parties.noising import noise_bits, require_deployable, require_public_features
+from parties.one_by_one import gathered
+
+
+def answer(cohort: Cohort, question: EmbeddingsQuestion) -> Submission:
+    """The mean of every bag behind the feature map (Iyer et al. 2016, Sec. 2); zeros for bags that are not there.
+
+    Raises `InputError` at a deployed node whose features are not declared public.
+    """
+    require_public_features(cohort)
+
+    def act(party: int) -> dict[str, np.ndarray]:
+        bags = bags_of(cohort, party, question.bags)
+        means = np.zeros(question.fields()["means"].shape)
+        for bag in np.flatnonzero(bags.sizes):
+            means[bag] = mean_embedding(question.feature_map, bags.rows_of(bag))
+        return {"sizes": bags.sizes, "means": means}
+
+    return gathered(cohort, question, act)
+
+
+def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> Submission:
+    """Label counts and mean embedding of every bag, private together; zeros for bags that are not there.
+
+    Raises `InputError` for a question that only a simulation may ask.
+    """
+    _require_short_rows(question.feature_map)
+    guarantee, mechanism = joint_guarantee(question), joint_mechanism(question)
+    require_deployable(cohort, question.noising, guarantee)
+    classes, weight = question.bags.classes, question.label_weight
+
+    def act(party: int) -> dict[str, np.ndarray]:
+        bags = bags_of(cohort, party, question.bags)
+        bits = noise_bits(cohort, party, question.noising, guarantee)
+        fields = question.fields()
+        counts, means = np.zeros(fields["counts"].shape), np.zeros(fields["means"].shape)
+        for bag in np.flatnonzero(bags.sizes):
+            size = bags.sizes[bag]
+            total = size * mean_embedding(question.feature_map, bags.rows_of(bag))
+            noisy = mechanism.release(np.concatenate([weight * bags.counts[bag], total]), bits, question.noising.draws)
+            counts[:, bag] = _summing_to(noisy[:, :classes] / weight, size)
+            means[:, bag] = noisy[:, classes:] / size
+        return {"sizes": bags.sizes, "counts": counts, "means": means}
+
+    return gathered(cohort, question, act, guarantee)
+
+
+def send_rows(cohort: Cohort, question: RowsQuestion) -> Submission:
+    """The rows of every bag behind the feature map, filled up with zeros.
+
+    Raises `InputError` at a deployed node whose features are not declared public.
+    """
+    require_public_features(cohort)
+
+    def act(party: int) -> dict[str, np.ndarray]:
+        bags = bags_of(cohort, party, question.bags)
+        rows = np.zeros(question.fields()["rows"].shape)
+        for bag in np.flatnonzero(bags.sizes):
+            held = question.feature_map.transform(bags.rows_of(bag))
+            if len(held) > question.largest:
+                raise InputError(f"a bag has {len(held)} rows, declared are at most {question.largest}")
+            rows[bag, : len(held)] = held
+        return {"sizes": bags.sizes, "rows": rows}
+
+    return gathered(cohort, question, act)
+
+
+def _summing_to(counts: np.ndarray, size: float) -> np.ndarray:
+    """Counts (draws, C) moved alike so that each row sums to the public size."""
+    return counts + (size - counts.sum(axis=1, keepdims=True)) / counts.shape[1]
+
+
+def _require_short_rows(feature_map: FeatureMap) -> None:
+    """Refuse a map that does not bound its rows' norms itself. Raises `InputError`."""
+    if not feature_map.steps or feature_map.steps[-1].kind != "fourier":
+        raise InputError("the noise of an embedding is for random Fourier features, whose rows have norm 1")

@@ -1,0 +1,39 @@
+"""What leaves a party under its own protection: whose bits its noise takes, and whether it may go at all."""
+
+from __future__ import annotations
+
+from federation.bag_messages import Noising
+from federation.errors import InputError
+from federation.guarantee import Guarantee, NoGuarantee
+from federation.randomness import NoiseBits
+from parties.allowance import Allowance
+from parties.holdings import Cohort
+
+
+def require_deployable(cohort: Cohort, noising: Noising, guarantee: Guarantee | NoGuarantee) -> None:
+    """Refuse what only a simulation may ask of a party. Raises `InputError`."""
+    if cohort.seed is not None:
+        return
+    if isinstance(guarantee, NoGuarantee):
+        raise InputError(f"this node answers under a guarantee only: {guarantee.reason}")
+    if noising.seeded or noising.draws != 1:
+        raise InputError("outside a simulation noise has no seed, and every answer is given once")
+    if cohort.allowance is None:
+        raise InputError("this node has no allowance; give its configuration one, so that it knows when to stop")
+
+
+def require_public_features(cohort: Cohort) -> None:
+    """Refuse to send features as they are unless the node's configuration allows it. Raises `InputError`."""
+    if cohort.seed is None and not cohort.public_features:
+        raise InputError("this node keeps its features; set public-features in its configuration if they are public")
+
+
+def noise_bits(cohort: Cohort, party: int, noising: Noising, guarantee: Guarantee | NoGuarantee) -> NoiseBits:
+    """The bits for one answer of `party`, which a deployed party first pays from its allowance.
+
+    In a simulation they are keyed by the seed unless the question asks for the operating system's. Raises
+    `BudgetExceededError` when the allowance is spent.
+    """
+    if cohort.seed is None and cohort.allowance is not None and isinstance(guarantee, Guarantee):
+        Allowance.from_json(cohort.allowance).spend(party, guarantee)
+    return NoiseBits(cohort.seed if noising.seeded else None, noising.purpose, party)

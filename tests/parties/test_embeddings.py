@@ -1,0 +1,109 @@
+import json
+
+import numpy as np
+import pytest
+
+from federation.bag_messages import Bags, EmbeddingsQuestion, NoisyEmbeddingsQuestion, Noising, RowsQuestion
+from federation.bag_releases import joint_mechanism
+from federation.errors import InputError
+from federation.feature_steps import UnitNorm
+from federation.features import FeatureMap, with_fourier
+from federation.guarantee import Unit
+from federation.messages import check_submission
+from federation.reference import Reference
+from parties.embeddings import answer, answer_noisily, send_rows
+from parties.holdings import Cohort
+
+BAGGED = Reference("bagged:Parties")
+UNIT = FeatureMap(3, (UnitNorm(),))
+WAVES = with_fourier(UNIT, 1.0, 16, seed=3)
+BAGS = Bags(3, 3)
+NOISING = Noising({"noise": "gaussian", "epsilon": 1.0, "delta": 1e-3}, 5, "a world", True)
+
+
+def cohort(**config):
+    return Cohort(BAGGED.to_json(), 0, 2, **{"seed": 5, **config})
+
+
+def held(party, bag, feature_map):
+    holdings = BAGGED.call().holdings(party)
+    return feature_map.transform(holdings.rows[holdings.bags == bag])
+
+
+def test_embeddings_are_the_means_of_the_features_of_each_bag():
+    asked = EmbeddingsQuestion(BAGS, WAVES)
+    found = answer(cohort(), asked)
+    check_submission(asked, found)
+    for party in (0, 1):
+        for bag in (0, 1):
+            expected = held(party, bag, WAVES).mean(axis=0)
+            np.testing.assert_allclose(found.arrays["means"][party, bag], expected, atol=1e-14)
+    assert not found.arrays["means"][:, 2].any()
+
+
+def test_rows_are_those_of_each_bag_behind_the_feature_map_filled_up_with_zeros():
+    asked = RowsQuestion(BAGS, UNIT, 70)
+    found = send_rows(cohort(), asked)
+    check_submission(asked, found)
+    np.testing.assert_array_equal(found.arrays["rows"][1, 0, :60], held(1, 0, UNIT))
+    assert not found.arrays["rows"][:, :, 60:].any()
+
+
+def test_a_bag_with_more_rows_than_declared_fails_at_its_party():
+    found = send_rows(cohort(), RowsQuestion(BAGS, UNIT, 59))
+    assert len(found.parties) == 0
+    assert "60 rows" in found.failures[0]
+
+
+def test_noisy_embeddings_have_the_noise_of_the_joint_mechanism():
+    noising = Noising(NOISING.mechanism, 4000, "a world", True)
+    asked = NoisyEmbeddingsQuestion(BAGS, WAVES, 1.5, noising)
+    found = answer_noisily(cohort(), asked)
+    check_submission(asked, found)
+    assert (found.guarantee.unit, found.guarantee.epsilon, found.guarantee.delta) == (Unit.ROW, 1.0, 1e-3)
+    sigma = joint_mechanism(asked).parameters["scale"]
+    means, counts = found.arrays["means"][0, :, 0], found.arrays["counts"][0, :, 0]
+    np.testing.assert_allclose(means.std(axis=0), sigma / 60, rtol=0.1)
+    np.testing.assert_allclose(means.mean(axis=0), held(0, 0, WAVES).mean(axis=0), atol=5 * sigma / 60 / 4000**0.5)
+    np.testing.assert_allclose(counts.sum(axis=1), 60)
+    np.testing.assert_allclose(counts.std(axis=0), sigma / 1.5 * (2 / 3) ** 0.5, rtol=0.1)
+
+
+def test_the_joint_sensitivity_is_what_one_replaced_row_can_move():
+    random = np.random.default_rng(0)
+    mechanism = joint_mechanism(NoisyEmbeddingsQuestion(BAGS, WAVES, 1.5, NOISING))
+    rows = WAVES.transform(random.normal(scale=9, size=(2000, 3)))
+    moved = np.linalg.norm(rows[:1000] - rows[1000:], axis=1)  # of the sum of rows; counts move by sqrt 2
+    reach = np.sqrt(2 * 1.5**2 + moved**2)
+    assert reach.max() <= mechanism.sensitivity
+    assert np.sqrt(2 * 1.5**2 + 4) == pytest.approx(mechanism.sensitivity, rel=1e-8)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.inf, np.nan])
+def test_a_weight_out_of_range_is_refused(weight):
+    with pytest.raises(InputError, match="label_weight"):
+        joint_mechanism(NoisyEmbeddingsQuestion(BAGS, WAVES, weight, NOISING))
+
+
+def test_row_privacy_needs_rows_of_bounded_norm_and_knows_no_persons():
+    with pytest.raises(InputError, match="Fourier"):
+        answer_noisily(cohort(), NoisyEmbeddingsQuestion(BAGS, FeatureMap(3, ()), 1.0, NOISING))
+    with pytest.raises(InputError, match="persons"):
+        answer_noisily(cohort(), NoisyEmbeddingsQuestion(Bags(3, 3, 2), WAVES, 1.0, NOISING))
+
+
+@pytest.mark.parametrize(
+    ("act", "question"), [(answer, EmbeddingsQuestion(BAGS, WAVES)), (send_rows, RowsQuestion(BAGS, UNIT, 60))]
+)
+def test_a_deployed_node_sends_features_only_when_they_are_declared_public(act, question):
+    with pytest.raises(InputError, match="public-features"):
+        act(cohort(seed=None), question)
+    assert len(act(cohort(seed=None, public_features=True), question).parties) == 2
+
+
+def test_a_deployed_node_pays_for_noisy_embeddings(tmp_path):
+    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1.0, "delta": 1e-3})
+    asked = NoisyEmbeddingsQuestion(BAGS, WAVES, 1.0, Noising(NOISING.mechanism, 1, "", False))
+    node = cohort(seed=None, allowance=allowance)
+    assert len(answer_noisily(node, asked).parties) == 2
+    assert len(answer_noisily(node, asked).parties) == 0

@@ -35,8 +35,7 @@ from parties.holdings import Cohort, Holdings
 from parties.loading import load
 from parties.training import trained
 from scenarios.schema import resolve
-from scenarios.simulation import split
-from scenarios.world import split_spec
+from scenarios.simulation import SplitSpec, split
 
 REGULARISATION = 1e-4
 WORKERS = 2  # that the automatic cohort size is chosen for
@@ -89,7 +88,7 @@ def world(
     """The first split of a library scenario, or rows drawn in its shape when its data is not in the folder `data`."""
     source = resolve(name).data.source
     if data is not None and (Path(data) / f"{source}.npz").exists():
-        spec = split_spec(resolve(name, [f"parties.count={parties}"]), 0, data)
+        spec = SplitSpec.of(resolve(name, [f"parties.count={parties}"]), 0, data)
         holdings, table = spec.reference("SimulatedParties"), spec.reference("public_rows").call()
         rows, text, classes, title = table.rows, table.text_columns, len(split(spec).table.classes), source
     else:

@@ -1,4 +1,7 @@
-"""Audits a scenario's variants end to end: votes in, released weights out, on their worst pair of neighbours."""
+"""Audits a scenario's variants end to end, on their worst pair of neighbours: votes in, released weights out.
+
+Of tasks whose noise parties add themselves: holdings in, answers out.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ from federation.privacy.additive import Noise, calibrate
 from federation.privacy.audit import AuditResult, audit
 from federation.randomness import NoiseBits
 from federation.registry import protocol
-from scenarios.protocol_options import BASELINES
+from scenarios.audit_bags import Setting, audit_bags
+from scenarios.metrics import CLASS_RATIO, CLASSIFICATION
+from scenarios.protocol_options import spending, task
 from scenarios.schema import resolve
 from scenarios.summary import broken, name_width
 from scenarios.sweep import Variant, variants
@@ -26,6 +31,7 @@ from scenarios.sweep import Variant, variants
 RUNS = 400_000
 RUNS_OF_A_SOLVER = {"erm": 4_000, "discrepancy": 20_000, "votes": 100_000}  # where releases need optimisations
 CONFIDENCE = 0.999
+NON_PRIVATE = "NON-PRIVATE"
 _EPSILON_IN_REACH = 1.0  # bounds fall short of a claim much larger than the logarithm of the runs allows
 
 
@@ -48,19 +54,37 @@ class VariantAudit:
 def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
     """Audit every private variant of a scenario and print the findings; returns the exit code, 1 if one is refuted.
 
-    The scenario's data is not read: its variants are audited on a small world of their own, at the epsilon nearest
-    to 1. Raises `InputError` for an unknown scenario and one without private variants.
+    The scenario's data is not read but for the number of undeclared classes: variants are audited on a small world of
+    their own, at the epsilon nearest to 1. Raises `InputError` for an unknown scenario, one of another task and one
+    without private variants.
     """
     scenario = resolve(target)
     epsilon = min(scenario.privacy.epsilon, key=lambda value: abs(np.log(value / _EPSILON_IN_REACH)))
-    private = [v for v in variants(scenario) if v.kind not in BASELINES and v.options["noise"] != "off"]
+    known, delta = task(protocol.kind for protocol in scenario.protocols), scenario.privacy.delta
+    if known not in (CLASSIFICATION, CLASS_RATIO):
+        raise InputError(
+            f"scenario '{scenario.name}' has the task {known}, whose variants cannot be audited end to end"
+        )
+    listed = variants(scenario)
+    private = [v for v in listed if spending(v.kind, v.options, epsilon, delta) is not None]
     if not private:
         raise InputError(f"scenario '{scenario.name}' releases nothing under a guarantee, so there is nothing to audit")
-    findings = [audit_variant(variant, epsilon, scenario.privacy.delta, runs) for variant in private]
-    if as_json:
-        print(json.dumps([_record(finding) for finding in findings], indent=2))
+    if known == CLASS_RATIO:
+        setting = Setting.of(scenario, epsilon)
+        audits = [audit_bags(variant, setting, runs=runs, confidence=CONFIDENCE) for variant in private]
+        findings = [VariantAudit(variant.name, *pair) for variant, pair in zip(private, audits, strict=True)]
+        world = setting.described
     else:
-        Console().print(_table(findings, scenario.privacy.epsilon))
+        findings = [audit_variant(variant, epsilon, delta, runs) for variant in private]
+        world = f"{PARTIES} parties and 2 classes, one party changes all it sends"
+    exposed = [variant.name for variant in listed if variant not in private]
+    if as_json:
+        records = [_record(finding) for finding in findings]
+        nothing = dict.fromkeys(records[0])
+        records += [{**nothing, "variant": name, "verdict": NON_PRIVATE} for name in exposed]
+        print(json.dumps(records, indent=2))
+    else:
+        Console().print(_table(findings, exposed, scenario.privacy.epsilon, world))
     return 0 if all(finding.result.passed for finding in findings) else 1
 
 
@@ -116,17 +140,17 @@ def _record(finding: VariantAudit) -> dict[str, object]:
     }
 
 
-def _table(findings: list[VariantAudit], epsilons: Sequence[float]) -> Table:
+def _table(findings: list[VariantAudit], exposed: list[str], epsilons: Sequence[float], world: str) -> Table:
     claimed = findings[0].result.claimed
     choice = f" alone, of {', '.join(f'{epsilon:g}' for epsilon in epsilons)}" if len(epsilons) > 1 else ""
     table = Table(
         Column("variant", no_wrap=True), "delta", "bound", "verdict", "half noise",
         title=f"Lower bounds at epsilon {claimed:g}{choice}, end to end, confidence {CONFIDENCE:g}",
-        caption=f"A small world of its own: {PARTIES} parties and 2 classes, one party changes all it sends. "
+        caption=f"A small world of its own: {world}. "
         f"{'Other epsilons and the' if choice else 'The'} scenario's own data are not audited. No power: the bound is "
         "below half the claim, which is loose for this pair or has a delta too small to test.",
     )  # fmt: skip
-    width = name_width(finding.variant for finding in findings)
+    width = name_width([*(finding.variant for finding in findings), *exposed])
     for finding in findings:
         result, twin = finding.result, finding.twin
         seen = "caught" if not twin.passed else "unseen"
@@ -137,4 +161,6 @@ def _table(findings: list[VariantAudit], epsilons: Sequence[float]) -> Table:
             finding.word,
             f"{twin.lower_bound:.3f} {seen}",
         )
+    for name in exposed:
+        table.add_row("\n".join(broken(name, width)), "", "", NON_PRIVATE, "")
     return table

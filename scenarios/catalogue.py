@@ -51,12 +51,12 @@ def load(
     label: str | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     classes: Sequence[str] | None = None,
-    group: str | None = None,
+    groups: Sequence[str] = (),
 ) -> Table:
     """The table of a catalogue name, or of one's own csv, npz or Parquet file (`scenarios.files.read_table`).
 
     Files are looked for in `data_dir`, else in the folder that FEDERATION_DATA names; one's own file also at
-    its path. `label` and `group` name columns of one's own file; `classes` declares the class names in order.
+    its path. `label` and `groups` name columns of one's own file; `classes` declares the class names in order.
     Raises `InputError` when a file is missing or damaged, or a name is unknown.
     """
     path = _path(source, data_dir)
@@ -64,7 +64,7 @@ def load(
     entry = _CATALOGUE.get(source)
     if entry is None:
         assert path is not None, "one's own data always lies in a file"
-        return _read_own(path, _stamp(path), label, group, declared)
+        return _read_own(path, _stamp(path), label, tuple(groups), declared)
     if label is not None:
         raise InputError(f"data.label is for one's own files; '{source}' has its labels: remove data.label")
     if isinstance(entry, Bundled):
@@ -111,10 +111,10 @@ def _read_own(
     path: Path,
     stamp: tuple[int, int],
     label: str | None,
-    group: str | None,
+    groups: tuple[str, ...],
     classes: tuple[str, ...] | None,
 ) -> Table:
-    return read_table(path, label, group, classes)
+    return read_table(path, label, groups, classes)
 
 
 @lru_cache(maxsize=4)
@@ -173,7 +173,7 @@ def _breast_cancer() -> Table:
 
 
 def _har(path: Path) -> Table:
-    table, archive = read_table(path, None, "subject"), Archive(path)
+    table, archive = read_table(path, None, ("subject",)), Archive(path)
     if table.official is None or not set(table.classes) <= set("123456"):
         raise InputError(f"{path} must hold {_HAR.holds}; got the classes {', '.join(table.classes)}")
     if "class_names" in archive:
@@ -212,6 +212,56 @@ def _kdd99(path: Path) -> Table:
     )
 
 
+def _adult(path: Path) -> Table:
+    archive = Archive(path)
+    [rows] = archive.tables("X")
+    columns = tuple(map(str, archive.vector("feature_names", rows.shape[1]).tolist()))
+    return Table("adult", columns, ("<=50K", ">50K"), _binary(archive, len(rows), _ADULT), (rows,))
+
+
+def _higgs(path: Path) -> Table:
+    archive = Archive(path)
+    [rows] = archive.tables("X")
+    columns = tuple(map(str, archive.vector("feature_names", rows.shape[1]).tolist()))
+    return Table("higgs", columns, ("background", "signal"), _binary(archive, len(rows), _HIGGS), (rows,))
+
+
+def _mnist(path: Path) -> Table:
+    table = read_table(path, None)
+    if table.official is None or table.classes != tuple("0123456789"):
+        raise InputError(f"{path} must hold {_MNIST.holds}; got the classes {', '.join(table.classes)}")
+    return replace(table, name="mnist")
+
+
+def _binary(archive: Archive, rows: int, entry: Filed) -> np.ndarray:
+    """The labels 0 and 1 of an archive, int64 (n,)."""
+    labels = archive.vector("y", rows)
+    if not np.isin(labels, (0, 1)).all():
+        raise InputError(f"{archive.path} must hold {entry.holds}")
+    return labels.astype(np.int64)
+
+
+_ADULT = Filed(
+    "census incomes, above $50K or not: 48842 rows, 108 columns, of which 6 numeric and 102 indicators",
+    _adult,
+    "adult.npz",
+    "X (48842, 108), feature_names (108,) and y (1 is above $50K)",
+    "'Adult' of the UCI Machine Learning Repository",
+)
+_HIGGS = Filed(
+    "particle collisions, Higgs signal or background, a sample: 25972 rows, 28 columns",
+    _higgs,
+    "higgs_sample.npz",
+    "X (25972, 28), feature_names (28,) and y (1 is signal)",
+    "'HIGGS' of the UCI Machine Learning Repository, of which any rows serve",
+)
+_MNIST = Filed(
+    "handwritten digits of 28 x 28 pixels, 10 classes: 60000 + 10000 rows, 784 columns",
+    _mnist,
+    "mnist.npz",
+    "X_train (60000, 784), X_test (10000, 784), y_train and y_test (0 to 9)",
+    "'The MNIST database of handwritten digits' (LeCun, Cortes and Burges)",
+)
 _HAR = Filed(
     "smartphone sensors, 6 activities of 30 people: 7352 + 2947 rows, 561 columns, groups: subject",
     _har,
@@ -233,6 +283,9 @@ _CATALOGUE: dict[str, Bundled | Filed] = {
     "digits": Bundled("handwritten digits of 8 x 8 pixels, 10 classes: 1797 rows, 64 columns", _digits),
     "breast_cancer": Bundled("tumours, malignant or benign: 569 rows, 30 columns", _breast_cancer),
     "gaussians": Bundled("three generated classes, at best .866 accurate: 600000 rows, 10 columns", gaussians),
+    "adult": _ADULT,
     "har": _HAR,
+    "higgs": _HIGGS,
     "kdd99": _KDD99,
+    "mnist": _MNIST,
 }

@@ -113,6 +113,9 @@ def predict(
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="Which release; default: the largest.")] = None,
     split: Annotated[int, typer.Option("--split", min=0, help="Which split.")] = 0,
     draw: Annotated[int, typer.Option("--draw", min=0, help="Which noise draw.")] = 0,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="Class ratios for each value of a column.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="CSV", help="Write here instead of standard output.")
     ] = None,
@@ -121,7 +124,7 @@ def predict(
     """Apply a released model to new rows."""
     from scenarios.commands.predict import predict_command
 
-    predict_command(directory, variant, file, epsilon, split, draw, out, as_json)
+    predict_command(directory, variant, file, epsilon, split, draw, by, out, as_json)
 
 
 def main() -> None:

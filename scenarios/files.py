@@ -21,20 +21,22 @@ _CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
 _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
 
 
-def read_table(path: Path, label: str | None, group: str | None = None, classes: Sequence[str] | None = None) -> Table:
+def read_table(
+    path: Path, label: str | None, groups: Sequence[str] = (), classes: Sequence[str] | None = None
+) -> Table:
     """The labelled rows of a CSV, npz or Parquet file.
 
-    CSV: `label` names the column of the class names; all other columns but `group` are features, as numbers
+    CSV: `label` names the column of the class names; all other columns but `groups` are features, as numbers
     or, when fewer than nine in ten of a column's cells are numbers, as texts. Parquet: the same, with numbers and
     texts by the types of the columns (`scenarios.parquet`). npz: X (n, d) and y (n,), or
-    X_train, X_test, y_train and y_test for an official split; `label` names another array than y, `group` an
-    array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present.
+    X_train, X_test, y_train and y_test for an official split; `label` names another array than y, each of `groups`
+    an array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present.
 
     Raises `InputError` for missing or unreadable values (naming file, line and column), unknown names, texts
     that are nearly all different, labels outside the declared `classes` and, unless these are declared, labels
     of one class or with more values than 20 and than a third of the rows.
     """
-    table = _from_npz(path, label, group) if _suffix(path) == ".npz" else _from_sheet(_sheet(path), label, group)
+    table = _from_npz(path, label, groups) if _suffix(path) == ".npz" else _from_sheet(_sheet(path), label, groups)
     if classes is not None:
         return table.with_classes(classes)
     if len(table.classes) > max(_CLASSES_OF_A_SMALL_FILE, len(table) * _SHARE_OF_CLASSES):
@@ -64,6 +66,17 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> n
     return _features(_sheet(path), columns, text)
 
 
+def read_group(path: Path, name: str) -> np.ndarray:
+    """The values (n,) of one column, which say where each row belongs: whole numbers if they all are, else texts.
+
+    npz: the array of that name. Raises `InputError` for a missing column and for missing values.
+    """
+    if _suffix(path) == ".npz":
+        archive = Archive(path)
+        return _joined(archive, name, ("",), archive.tables("X"))
+    return _as_integers(_complete(_sheet(path), name))
+
+
 def _suffix(path: Path) -> str:
     """The type of an existing file. Raises `InputError` for an unknown type and when there is no such file."""
     if path.suffix.lower() not in SUFFIXES:
@@ -79,20 +92,20 @@ def _sheet(path: Path) -> Sheet | ParquetSheet:
     return read_parquet(path) if path.suffix.lower() == ".parquet" else read_sheet(path)
 
 
-def _from_sheet(sheet: Sheet | ParquetSheet, label: str | None, group: str | None) -> Table:
+def _from_sheet(sheet: Sheet | ParquetSheet, label: str | None, groups: Sequence[str]) -> Table:
     path = sheet.path
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
     labels = _complete(sheet, label)
-    groups = {} if group is None else {group: _as_integers(_complete(sheet, group))}
-    columns = tuple(name for name in sheet.header if name not in (label, group))
+    grouped = {name: _as_integers(_complete(sheet, name)) for name in groups}
+    columns = tuple(name for name in sheet.header if name != label and name not in grouped)
     if not columns:
         raise InputError(f"{path} must have a column beside '{label}' that can be a feature")
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
     classes, codes = encode_labels(labels)
-    return Table(path.name, columns, classes, codes, (_features(sheet, columns, text),), text, groups)
+    return Table(path.name, columns, classes, codes, (_features(sheet, columns, text),), text, grouped)
 
 
 def _require_categories(sheet: Sheet | ParquetSheet, name: str) -> None:
@@ -134,7 +147,7 @@ def _as_integers(texts: np.ndarray) -> np.ndarray:
         return texts
 
 
-def _from_npz(path: Path, label: str | None, group: str | None) -> Table:
+def _from_npz(path: Path, label: str | None, groups: Sequence[str]) -> Table:
     archive = Archive(path)
     parts = ("",) if "X" in archive else ("_train", "_test")
     if f"X{parts[0]}" not in archive:
@@ -151,7 +164,7 @@ def _from_npz(path: Path, label: str | None, group: str | None) -> Table:
         classes,
         codes,
         (np.concatenate(blocks),) if len(blocks) > 1 else (blocks[0],),
-        groups={} if group is None else {group: _joined(archive, group, parts, blocks)},
+        groups={name: _joined(archive, name, parts, blocks) for name in groups},
         official=official_split(*map(len, blocks)) if len(blocks) > 1 else None,
     )
 

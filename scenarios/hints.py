@@ -1,10 +1,10 @@
-"""What a user should know before trusting a table of accuracies, from diagnostics that are public themselves."""
+"""What a user should know before trusting a table of results, from diagnostics that are public themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scenarios.results import Row
+from scenarios.results import NOBODY, Row
 
 SWAMPED = 1.0  # expected noise over the largest possible signal
 
@@ -12,9 +12,9 @@ SWAMPED = 1.0  # expected noise over the largest possible signal
 def hints(rows: Iterable[Row]) -> list[str]:
     """One line when noise exceeds all signal that the leading variant could have, at the epsilons where it does.
 
-    The leading variant is the default, or else the first that says how noisy it is.
+    The leading variant is the default, or else the first with a guarantee that says how noisy it is.
     """
-    known = [row for row in rows if row["metric"] == "noise_to_signal"]
+    known = [row for row in rows if row["metric"] == "noise_to_signal" and row["unit"] != NOBODY]
     leading = next((row["variant"] for row in sorted(known, key=lambda row: not row["default"])), None)
     ratios: dict[float, list[float]] = {}
     for row in known:

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+from threadpoolctl import threadpool_limits
 
 from aggregator.models import ReleasedModels
 from federation.errors import InputError, nearest_name
-from scenarios.files import read_rows
+from scenarios.files import read_group, read_rows
+from scenarios.metrics import CLASS_RATIO
 from scenarios.protocol_options import BASELINES
 from scenarios.results import read_results
 
+if TYPE_CHECKING:
+    from aggregator.ratio_models import ReleasedRatios
+    from aggregator.ratios.estimator import RatioEstimator
+
 DEFAULT = "default"
+LEVEL = 0.9  # of intervals
 _FILE_NAME = re.compile(r"split-(\d+)\.npz")
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """One class name per row, the release that gave them (`source` and its epsilon) and what that release promises."""
+class Used:
+    """The release that was applied, by its file and epsilon (infinite without one), and what it promises."""
 
-    classes: tuple[str, ...]
     source: Path
     epsilon: float
     epsilons: tuple[float, ...]
@@ -35,6 +46,32 @@ class Prediction:
         return bool(self.guarantee.get("non_private"))
 
 
+@dataclass(frozen=True)
+class Prediction:
+    """One class name per row."""
+
+    classes: tuple[str, ...]
+    used: Used
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The share of one class in one set of rows, and its `LEVEL` interval where the estimator has one."""
+
+    name: str
+    share: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class RatioPrediction:
+    """A ratio per class of each set of rows, by the set's name; the whole file is one set without a name."""
+
+    ratios: dict[str, list[Ratio]]
+    rows: int
+    used: Used
+
+
 def predict(
     directory: Path,
     variant: str,
@@ -43,29 +80,75 @@ def predict(
     epsilon: float | None = None,
     split: int = 0,
     draw: int = 0,
-) -> Prediction:
-    """The classes of the rows of `file` (`scenarios.files.read_rows`) by one released model of a run directory.
+    by: str | None = None,
+) -> Prediction | RatioPrediction:
+    """What one released model of a run directory says of the rows of `file` (`scenarios.files.read_rows`).
 
-    `variant`: a variant's name, NAME/SETTING for one setting of a sweep, or `default`. `epsilon`: which release; the
-    largest that there is when omitted. `split`, `draw`: counted from 0. Ties go to the first class. Raises
-    `InputError` naming what there is when something asked for is not there, and for unreadable files.
+    A model says of which class each row is, ties going to the first; a model of class ratios says what share each
+    class has among all rows, or among those with equal values in the column `by`. `variant`: a variant's name,
+    NAME/SETTING for one setting of a sweep, or `default`. `epsilon`: which release; the largest that there is when
+    omitted. `split`, `draw`: counted from 0. Raises `InputError` naming what there is when something asked for is not
+    there, and for unreadable files.
     """
     source = find_model(directory, variant, split)
-    models = ReleasedModels.load(source)
+    if not _gives_ratios(source):
+        if by is not None:
+            raise InputError(f"--by is for models of class ratios, but {source} names the class of every row; omit it")
+        models = ReleasedModels.load(source)
+        used, index = _chosen(source, models, epsilon)
+        _check_draw(source, draw, len(models.weights[index]))
+        rows = read_rows(file, models.columns, models.text_columns)
+        best = models.scores(rows, index, draw).argmax(axis=1)
+        return Prediction(tuple(models.classes[label] for label in best), used)
+    from aggregator.ratio_models import ReleasedRatios
+
+    ratios = ReleasedRatios.load(source)
+    used, index = _chosen(source, ratios, epsilon)
+    _check_draw(source, draw, ratios.draws(index))
+    rows = read_rows(file, ratios.columns, ratios.text_columns)
+    features, estimator = ratios.feature_maps[index].transform(rows), ratios.estimator(index, draw)
+    sets = {"": np.arange(len(rows))} if by is None else _sets(read_group(file, by))
+    with threadpool_limits(1):  # many small products, which threads slow down
+        found = {name: _ratios(ratios.classes, estimator, features[members]) for name, members in sets.items()}
+    return RatioPrediction(found, len(rows), used)
+
+
+def _ratios(classes: Sequence[str], estimator: RatioEstimator, rows: np.ndarray) -> list[Ratio]:
+    from aggregator.ratios.class_means import ClassMeans
+    from aggregator.ratios.intervals import intervals
+
+    shares = estimator.predict(rows)
+    ends: list[Any] = [None] * len(classes)
+    if isinstance(estimator, ClassMeans):
+        with suppress(InputError):  # too little is known of the errors
+            ends = [(float(low), float(high)) for low, high in intervals(estimator, rows, level=LEVEL)]
+    return [Ratio(name, float(share), end) for name, share, end in zip(classes, shares, ends, strict=True)]
+
+
+def _gives_ratios(source: Path) -> bool:
+    """Whether a released model estimates class ratios. Raises `InputError` for a file that is no npz."""
+    try:
+        with np.load(source, allow_pickle=False) as stored:
+            return json.loads(str(stored["description"])).get("kind") == CLASS_RATIO
+    except (OSError, ValueError, KeyError, AttributeError, EOFError, BadZipFile) as error:
+        raise InputError(f"{source} is not a released model: {error}") from error
+
+
+def _chosen(source: Path, models: ReleasedModels | ReleasedRatios, epsilon: float | None) -> tuple[Used, int]:
+    """The release at an epsilon, the largest that there is for None, and its number."""
     known = [float(value) for value in models.epsilons]
     index = known.index(max(known)) if epsilon is None else _index(known, epsilon, source)
-    draws = len(models.weights[index])
+    return Used(source, known[index], tuple(known), models.guarantees[index]), index
+
+
+def _check_draw(source: Path, draw: int, draws: int) -> None:
     if not 0 <= draw < draws:
         raise InputError(f"--draw must be from 0 to {draws - 1} for {source}, got {draw}")
-    rows = read_rows(file, models.columns, models.text_columns)
-    best = models.scores(rows, index, draw).argmax(axis=1)
-    return Prediction(
-        tuple(models.classes[label] for label in best),
-        source,
-        known[index],
-        tuple(known),
-        models.guarantees[index],
-    )
+
+
+def _sets(values: np.ndarray) -> dict[str, np.ndarray]:
+    """Positions of the rows of each value, values sorted."""
+    return {str(value): np.flatnonzero(values == value) for value in np.unique(values)}
 
 
 def find_model(directory: Path, variant: str, split: int) -> Path:

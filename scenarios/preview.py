@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scenarios.runner import cells, check_budget, world_of
+from scenarios.runner import cells, check_budget, usable_data, world_of
 from scenarios.schema import Scenario
 from scenarios.sweep import releases, variants
 from scenarios.tables import describe
+from scenarios.targets import Targets, target_sets, wants_targets
+from scenarios.world import World
 
 
 def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
@@ -19,7 +21,8 @@ def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
     check_budget(scenario)
     folder = None if data_dir is None else str(data_dir)
     todo = cells(scenario, folder)
-    points = []
+    usable_data(todo, folder)
+    points: list[dict[str, Any]] = []
     for cell in todo:
         if cell.split > 0:
             continue
@@ -29,10 +32,14 @@ def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
             "swept": cell.setting.swept,
             "data": describe(pieces.table),
             "parties": pieces.cut.parties,
+            "bags_per_party": pieces.cut.bags_per_party,
+            "smallest_bag": int(pieces.cut.bag_sizes.min()),
+            "largest_bag": pieces.cut.largest_bag,
             "private_rows": len(pieces.cut.order),
             "auxiliary_rows": len(pieces.cut.auxiliary),
             "test_rows": len(pieces.cut.test),
             "features": world.feature_map.dimension,
+            **_targets(world),
         })  # fmt: skip
     point = todo[0].setting.scenario
     listed = variants(point)
@@ -49,3 +56,14 @@ def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:
         "releases": len(todo) * sum(releases(variant, point) for variant in listed),
         "engine": point.engine.kind,
     }  # fmt: skip
+
+
+def _targets(world: World) -> dict[str, Any]:
+    """The unlabelled sets whose class ratios would be estimated, if any."""
+    point, pieces = world.scenario, world.split
+    if not wants_targets(point):
+        return {}
+    sets = target_sets(pieces.table, pieces.cut.test, point.data.targets, seed=point.seed, split=world.spec.split)
+    known = point.data.targets or Targets()
+    varied = known.vary or pieces.table.classes[0]
+    return {"target_sets": len(sets), "target_rows": len(sets[0].indices), "target_shares_of": varied}

@@ -18,10 +18,11 @@ from pydantic_core import CoreSchema, core_schema
 
 from federation import registry
 from federation.errors import FederationError, InputError, nearest_name
+from scenarios.metrics import CLASS_RATIO, CLASSIFICATION
 from scenarios.problems import MISSING, one_of, problems, refusal, refuse, rule, shown, unknown_key
 from scenarios.yaml_rules import KeyPath
 
-BASELINES = ("pooled", "individual")
+BASELINES = POOLED, INDIVIDUAL = ("pooled", "individual")
 _LISTS = (list, tuple, set, frozenset)
 _EXAMPLES: dict[Any, list[Any]] = {
     type(None): [None],
@@ -131,6 +132,54 @@ def is_default(kind: str, options: Mapping[str, Any]) -> bool:
 def default_kind(protocols: Iterable[Protocol]) -> str | None:
     """The kind whose defaults a user gets without choosing: the first that is no baseline."""
     return next((protocol.kind for protocol in protocols if protocol.kind not in BASELINES), None)
+
+
+def task(kinds: Iterable[str]) -> str:
+    """What protocols of these kinds are for together: what the class of the first that is no baseline says as `task`.
+
+    Classification when it says nothing, or there are baselines only.
+    """
+    return next(
+        (getattr(registry.protocol(kind), "task", CLASSIFICATION) for kind in kinds if kind not in BASELINES),
+        CLASSIFICATION,
+    )
+
+
+def wanted_features(kinds: Iterable[Any]) -> tuple[Any, ...]:
+    """The feature map that the first of these kinds which is an installed protocol takes by default, if it says so."""
+    installed = registry.protocol_names()
+    first = next((kind for kind in kinds if kind in installed), None)
+    return () if first is None else tuple(getattr(registry.protocol(first), "default_features", ()))
+
+
+def misplaced(protocols: Sequence[Protocol]) -> list[tuple[int, str]]:
+    """(position, why) of the protocols that do not suit the task of the first: a scenario is scored by one measure."""
+    common, first = task(protocol.kind for protocol in protocols), default_kind(protocols)
+    found = []
+    for position, protocol in enumerate(protocols):
+        own = common if protocol.kind in BASELINES else task([protocol.kind])
+        if own != common:
+            text = f"{protocol.kind} has the task {own}, {first} the task {common}; a scenario has one, remove either"
+            found.append((position, text))
+        elif protocol.kind == INDIVIDUAL and common == CLASS_RATIO:
+            text = f"the baseline {INDIVIDUAL} trains classifiers, which {first} cannot be compared with; remove it"
+            found.append((position, text))
+    return found
+
+
+def spending(kind: str, options: Mapping[str, Any], epsilon: float, delta: float) -> tuple[float, float] | None:
+    """The (epsilon, delta) that a release will be charged for; None without a guarantee.
+
+    Delta is 0 where `noise` is `pure`. The class may know better: `spends(epsilon, delta)` of its instances.
+    """
+    noise = options.get("noise", "off")
+    if kind in BASELINES or noise == "off":
+        return None
+    chosen = registry.protocol(kind)(**options)
+    if hasattr(chosen, "spends"):
+        known: tuple[float, float] | None = chosen.spends(epsilon, delta)
+        return known
+    return epsilon, 0.0 if noise == "pure" else delta
 
 
 def why_default(kind: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,24 +13,19 @@ from typing import Any
 
 from federation.errors import InputError
 from scenarios.figures import draw
+from scenarios.metrics import ACCURACY, L1, MSE, label, primary
+from scenarios.readings import at, leaders, listed, protection, readings
 from scenarios.results import Row, read_results
-from scenarios.summary import NON_PRIVATE, VariantSummary, epsilons, summarise
+from scenarios.summary import CLAIMING, NON_PRIVATE, VariantSummary, epsilons, summarise
 
-_MEANINGFUL_EPSILON = 10.0
-_METRICS = ("accuracy", "balanced_accuracy", "auc")
+_METRICS = (ACCURACY.name, "balanced_accuracy", "auc", L1.name, MSE.name)
 _BYTES = "bytes_per_party"
-_UNITS = {
-    "party": "one party, with everything it holds",
-    "party_and_auxiliary_row": "one party, with everything it holds, and one auxiliary row, together",
-    "row": "one row of one party",
-    "label": "the label of one row",
-}
-_CHANGES = {"replace": "is replaced by anything else", "add_remove": "is added or taken away"}
 _CHECKS = {
     "enforced": "enforced: the code makes it so",
     "checked": "checked: the run stops when it does not hold",
     "declared": "declared: nobody can check it here, whoever runs this vouches for it",
 }
+_Placed = tuple[str, dict[str, Any], list[str]]  # where a release was made, its guarantee, what was verified
 
 
 @dataclass(frozen=True)
@@ -67,6 +62,7 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
     page = environment.get_template("report.html").render(
         title=names[0] if len(names) == 1 else f"Comparison of {len(names)} runs",
         non_private=any(run["non_private"] for run in runs),
+        exposure=_exposure([guarantee for run in runs for guarantee in run["guarantees"]]),
         comparison=_comparison(stored, names) if len(names) > 1 else None,
         runs=runs,
         checks=_CHECKS,
@@ -143,7 +139,8 @@ def _view(stored: _Stored, name: str) -> dict[str, Any]:
     """Everything the template says about one run, as plain values."""
     run = stored.run
     metrics = {metric: summarise(stored.rows, metric) for metric in (*_METRICS, _BYTES)}
-    accuracies = metrics["accuracy"]
+    metric = primary(stored.rows)
+    compared = metrics[metric.name]
     protected = _guarantees(stored.worlds)
     return {
         "name": name,
@@ -151,8 +148,9 @@ def _view(stored: _Stored, name: str) -> dict[str, Any]:
         "status": run["status"],
         "worlds": run["worlds"],
         "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
-        "readings": _readings(accuracies),
-        "protection": _protection(_leading(accuracies), protected),
+        "readings": readings(compared, metric),
+        "protection": protection(leaders(compared), protected),
+        "exposure": _exposure(protected),
         "metrics": [_metric(metrics[name], stored.directory / "figures") for name in _METRICS if metrics[name]],
         "guarantees": protected,
         "together": [
@@ -176,28 +174,17 @@ def _place(swept: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in swept.items())
 
 
-def _at(epsilon: float) -> str:
-    return f"ε\u00a0=\u00a0{epsilon:g}"  # never broken over two lines
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    """One, one and two, or one, two and three."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
 def _metric(summaries: Sequence[VariantSummary], figures: Path) -> dict[str, Any]:
     """A metric's table (a header per epsilon, per variant its spreads) and its figures.
 
     Figures are images in data addresses: an image cannot run anything, whatever the names in it spell.
     """
     metric, columns = summaries[0].metric, epsilons(summaries)
+    name = label(metric)
     return {
-        "name": metric.upper() if metric == "auc" else metric.replace("_", " ").capitalize(),
-        "columns": [NON_PRIVATE if math.isinf(epsilon) else _at(epsilon) for epsilon in columns],
+        "name": name[0].upper() + name[1:],
+        "claiming": f"{CLAIMING}." if any(summary.claiming for summary in summaries) else "",
+        "columns": [NON_PRIVATE if math.isinf(epsilon) else at(epsilon) for epsilon in columns],
         "rows": [(summary, [summary.by_epsilon.get(epsilon) for epsilon in columns]) for summary in summaries],
         "figures": [
             (path.stem, "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode())
@@ -207,102 +194,31 @@ def _metric(summaries: Sequence[VariantSummary], figures: Path) -> dict[str, Any
     }
 
 
-def _leading(summaries: Iterable[VariantSummary]) -> list[VariantSummary]:
-    """The default variant in every setting; without a default, the first variant that has a guarantee."""
-    private = [summary for summary in summaries if not summary.non_private]
-    chosen = next((s.variant for s in private if s.default), private[0].variant if private else None)
-    return [summary for summary in private if summary.variant == chosen]
-
-
-def _readings(summaries: Sequence[VariantSummary]) -> list[tuple[str, str]]:
-    """(setting, plain-language reading) of the accuracies, one per setting of the swept keys."""
-    leading = _leading(summaries)
-    if not leading:
-        return [("", "No variant of this run has a guarantee.")]
-    return [(s.place, _reading(s, [o for o in summaries if o.place == s.place and o is not s])) for s in leading]
-
-
-def _reading(leading: VariantSummary, others: Sequence[VariantSummary]) -> str:
-    name = f"The {'default' if leading.default else 'first'} variant, {leading.variant},"
-    reached = _listed([f"{spread.mean:.3f} at {_at(epsilon)}" for epsilon, spread in leading.by_epsilon.items()])
-    first = next(iter(leading.by_epsilon.values()))
-    sentences = [
-        f"{name} reaches a mean accuracy of {reached}, over {_count(first.releases, 'release')} at each ε "
-        f"({_count(first.splits, 'split')} of the data)."
-    ]
-    by_protocol = {other.protocol: next(iter(other.by_epsilon.values())).mean for other in others}
-    if "pooled" in by_protocol:
-        sentences.append(
-            f"The parties' classifier trained on all their rows together (pooled, {NON_PRIVATE}) reaches "
-            f"{by_protocol['pooled']:.3f}."
-        )
-    if "individual" in by_protocol:
-        alone = by_protocol["individual"]
-        sentences.append(
-            f"A party that trains on its own rows alone (individual, {NON_PRIVATE}) reaches {alone:.3f}; "
-            f"{_passing(leading, alone)}."
-        )
-    sentences += _ahead(leading, [other for other in others if not other.non_private])
-    return " ".join(sentences)
-
-
-def _passing(leading: VariantSummary, alone: float) -> str:
-    """From which epsilon on the variant is better than a party alone."""
-    passed: float | None = None
-    for epsilon, spread in reversed(list(leading.by_epsilon.items())):
-        if spread.mean <= alone:
-            break
-        passed = epsilon
-    return f"{leading.variant} is better from {_at(passed)} on" if passed else f"{leading.variant} is not better"
-
-
-def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary]) -> list[str]:
-    """Where the best other private variant lies above the interval of the leading one's mean; one split has none."""
-    found: dict[str, list[str]] = {}
-    for epsilon, spread in leading.by_epsilon.items():
-        known = [(rival.by_epsilon[epsilon].mean, rival) for rival in rivals if epsilon in rival.by_epsilon]
-        best, rival = max(known, key=lambda pair: pair[0], default=(0.0, leading))
-        if spread.interval is not None and best > spread.interval[1]:
-            weaker = f", which has δ = {rival.delta:g}," if rival.delta > leading.delta else ""
-            found.setdefault(f"{rival.variant}{weaker}", []).append(f"{best:.3f} at {_at(epsilon)}")
-    return [f"Ahead of it is {name} with {_listed(values)}." for name, values in found.items()]
-
-
-def _protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[str, Any]]) -> str:
-    """Who is protected against what change by one release of the leading variant."""
-    known = next((g for g in guarantees if leading and g["variant"] == leading[0].variant), None)
-    if known is None or known["reason"]:
-        return "Nobody is protected by these releases."
-    known_epsilons = leading[0].by_epsilon
-    meaningful = [epsilon for epsilon in known_epsilons if epsilon <= _MEANINGFUL_EPSILON]
-    factors = _listed([f"{math.exp(epsilon):.3g} at {_at(epsilon)}" for epsilon in meaningful]) if meaningful else ""
-    if len(meaningful) < len(known_epsilons):
-        factors += f"{'; ' if factors else ''}beyond ε = {_MEANINGFUL_EPSILON:g} that is hardly a promise"
-    slack = f", up to a probability of δ = {leading[0].delta:g}" if leading[0].delta else ""
-    return (
-        f"Protected is {_UNITS.get(known['unit'], known['unit'])}: when it {_CHANGES.get(known['adjacency'])}, no "
-        f"probability of anything that one release may tell changes by more than the factor e^ε ({factors}){slack}. "
-        "This holds for one release, under the assumptions listed below."
-    )
+def _exposure(guarantees: Sequence[Mapping[str, Any]]) -> str:
+    """Why something of a run that is not private is not."""
+    unkept = [bool(guarantee["claimed"]) for guarantee in guarantees if guarantee["reason"]]
+    reasons = [] if unkept and all(unkept) else ["noise is off for at least one variant"]
+    if any(unkept):
+        reasons.append("at least one variant claims a guarantee that it does not keep")
+    return listed(reasons)
 
 
 def _guarantees(worlds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One entry per variant, over all epsilons and swept settings."""
-    entries: dict[str, list[tuple[str, dict[str, Any], list[str]]]] = {}
+    entries: dict[str, list[_Placed]] = {}
     for world in worlds:
         for release in world["releases"]:
             guarantee, place = release["guarantee"], _place(world["swept"])
-            where = ", ".join(
-                part for part in (place, _at(guarantee["epsilon"]) if "epsilon" in guarantee else "") if part
-            )
+            epsilon = guarantee.get("claimed", [guarantee.get("epsilon")])[0]
+            where = ", ".join(part for part in (place, "" if epsilon is None else at(epsilon)) if part)
             entries.setdefault(release["variant"], []).append((where, guarantee, release["checks"]))
     return [_guarantee(variant, releases) for variant, releases in entries.items()]
 
 
-def _guarantee(variant: str, releases: Sequence[tuple[str, dict[str, Any], list[str]]]) -> dict[str, Any]:
+def _guarantee(variant: str, releases: Sequence[_Placed]) -> dict[str, Any]:
     guarantee, checks = releases[0][1:]
-    if guarantee.get("non_private"):
-        return {"variant": variant, "reason": guarantee["reason"], "checks": checks}
+    if any(known.get("non_private") for _, known, _ in releases):
+        return {"variant": variant, "reason": _reasons(releases), "claimed": _claims(releases), "checks": checks}
     names = list(dict.fromkeys(name for _, known, _ in releases for name in known["parameters"]))
     assumptions: dict[int, dict[tuple[str, str], list[str]]] = {}
     for where, known, _ in releases:
@@ -314,7 +230,7 @@ def _guarantee(variant: str, releases: Sequence[tuple[str, dict[str, Any], list[
         "reason": "",
         "unit": guarantee["unit"],
         "adjacency": guarantee["adjacency"],
-        "mechanism": _listed(list(dict.fromkeys(known["mechanism"] for _, known, _ in releases))),
+        "mechanism": listed(list(dict.fromkeys(known["mechanism"] for _, known, _ in releases))),
         "parameters": ["δ", *names],
         "rows": [
             (where, [_number(known["delta"]), *(_number(known["parameters"].get(name)) for name in names)])
@@ -328,29 +244,47 @@ def _guarantee(variant: str, releases: Sequence[tuple[str, dict[str, Any], list[
     }
 
 
+def _reasons(releases: Sequence[_Placed]) -> str:
+    """Why there is no guarantee, and where unless that is the same for all releases."""
+    found: dict[str, list[str]] = {}
+    for where, known, _ in releases:
+        found.setdefault(known.get("reason", ""), []).append(where)
+    if len(found) == 1:
+        return next(iter(found))
+    return "; ".join(f"{', '.join(where)}: {reason}" for reason, where in found.items() if reason)
+
+
+def _claims(releases: Sequence[_Placed]) -> str:
+    """What is claimed without being kept; empty where nothing is."""
+    claims = [known["claimed"] for _, known, _ in releases if "claimed" in known]
+    return "; ".join(dict.fromkeys(f"{at(epsilon)}, δ = {delta:g}" for epsilon, delta in claims))
+
+
 def _number(value: Any) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _comparison(stored: Sequence[_Stored], names: Sequence[str]) -> dict[str, Any]:
-    """The accuracies of the leading variants of all runs side by side, and what is missing there.
+    """The leading variants of all runs side by side, those with one metric together, and what is missing there.
 
     A run without a private variant is compared by all that it has.
     """
     rows: list[Row] = []
     missing = []
     for run, name in zip(stored, names, strict=True):
-        summaries = summarise(run.rows)
-        leading = {summary.variant for summary in _leading(summaries) or summaries}
+        metric, summaries = primary(run.rows), summarise(run.rows)
+        leading = leaders(summaries)
+        shown = {summary.variant for summary in leading or summaries}
         rows += [
             {**row, "variant": f"{name}: {row['variant']}", "default": 0}
             for row in run.rows
-            if row["metric"] == "accuracy" and row["variant"] in leading
+            if row["metric"] == metric.name and row["variant"] in shown
         ]
         if not summaries:
-            missing.append(f"{name} has no accuracies, so nothing of it stands here.")
-        elif not _leading(summaries):
+            missing.append(f"{name} has no {metric.several}, so nothing of it stands here.")
+        elif not leading:
             missing.append(f"{name} has no variant with a guarantee; what stands here is {NON_PRIVATE}.")
     with TemporaryDirectory() as folder:
         draw(rows, Path(folder), "default variants")
-        return {"missing": missing, "metric": _metric(summarise(rows), Path(folder)) if rows else None}
+        found = [summaries for name in _METRICS if (summaries := summarise(rows, name))]
+        return {"missing": missing, "metrics": [_metric(summaries, Path(folder)) for summaries in found]}

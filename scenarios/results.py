@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,21 @@ from federation.errors import InputError
 COLUMNS = (
     "scenario", "protocol", "variant", "default", "epsilon", "delta", "unit", "split", "noise", "metric", "value",
 )  # fmt: skip
+NOBODY = "none"  # the unit of what has no guarantee
 _NUMBERS = {"epsilon": float, "delta": float, "value": float, "split": int, "noise": int, "default": int}
 
 Row = dict[str, Any]
+
+
+def protection(guarantee: Mapping[str, Any]) -> Row:
+    """The columns `epsilon`, `delta` and `unit` of a release with this guarantee (`to_dict` of federation.guarantee).
+
+    Without a guarantee the unit is `NOBODY`, and epsilon and delta are what is claimed, or infinity and 0.
+    """
+    if guarantee.get("non_private"):
+        epsilon, delta = guarantee.get("claimed", (math.inf, 0.0))
+        return {"epsilon": epsilon, "delta": delta, "unit": NOBODY}
+    return {name: guarantee[name] for name in ("epsilon", "delta", "unit")}
 
 
 def write_results(path: Path, rows: Iterable[Row], swept: Sequence[str]) -> None:

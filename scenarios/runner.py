@@ -19,14 +19,16 @@ from federation.ledger import Budget
 from scenarios.catalogue import digest
 from scenarios.costs import Costs
 from scenarios.directory import RunDirectory
+from scenarios.floors import require_floors
 from scenarios.progress import Progress, Silent
-from scenarios.protocol_options import BASELINES
-from scenarios.results import Row, write_results
+from scenarios.protocol_options import BASELINES, spending
+from scenarios.results import NOBODY, Row, write_results
 from scenarios.schema import Scenario, resolve, to_yaml
-from scenarios.simulation import split
+from scenarios.simulation import SplitSpec, split
 from scenarios.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants, world_key
-from scenarios.tables import describe
-from scenarios.world import World, split_spec
+from scenarios.tables import Table, describe
+from scenarios.targets import target_sets, wants_targets
+from scenarios.world import World
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
 
@@ -90,13 +92,11 @@ def check_budget(scenario: Scenario) -> None:
     if budget is None:
         return
     for variant in variants(scenario):
-        noise = variant.options.get("noise", "off")
-        if noise == "off":
-            continue
         for epsilon in scenario.privacy.epsilon:
-            delta = 0.0 if noise == "pure" else scenario.privacy.delta
-            planned = Guarantee(epsilon, delta, Unit.PARTY, Adjacency.REPLACE, noise)
-            Budget(budget.epsilon, budget.delta).gate([planned], f"release '{variant.name}'")
+            spent = spending(variant.kind, variant.options, epsilon, scenario.privacy.delta)
+            if spent is not None:
+                planned = Guarantee(*spent, Unit.PARTY, Adjacency.REPLACE, variant.kind)
+                Budget(budget.epsilon, budget.delta).gate([planned], f"release '{variant.name}'")
 
 
 def run(
@@ -124,9 +124,7 @@ def run(
     costs = Costs()
     with costs.phase("data"):  # data that cannot be used must stop us before anything is written
         todo = cells(resolved, folder)
-        for cell in todo:
-            if cell.split == 0:
-                table = split(split_spec(cell.setting.scenario, 0, folder)).table
+        table = usable_data(todo, folder)
     watcher.data(describe(table))
     directory = RunDirectory.open(None if out is None else Path(out), resolved.name, resume)
     directory.require_same_run([cell.name for cell in todo])
@@ -147,6 +145,23 @@ def run(
         else:
             rows, failures = _write(resolved, todo, directory, status, started, costs)
     return Run(directory.path, rows, costs, failures)
+
+
+def usable_data(todo: Sequence[Cell], data_dir: str | None) -> Table:
+    """The table of the last setting, once all that a run will cut out of its data is known to be there.
+
+    Floors that protocols declare are true of it, too. Without target sets one split stands for all. Raises
+    `InputError`.
+    """
+    for cell in todo:
+        point = cell.setting.scenario
+        wanted = wants_targets(point)
+        if wanted or cell.split == 0:
+            world = split(SplitSpec.of(point, cell.split, data_dir))
+        if wanted:
+            target_sets(world.table, world.cut.test, point.data.targets, seed=point.seed, split=cell.split)
+            require_floors(point, world, cell.label)
+    return world.table
 
 
 def _complete(cell: Cell, directory: RunDirectory, keep_models: bool) -> bool:
@@ -189,7 +204,7 @@ def _run_cells(
 def world_of(cell: Cell, work: Path, data_dir: str | None) -> World:
     """The world of a cell; its files go to `work`."""
     point = cell.setting.scenario
-    return World(cell.key, point, variants(point), split_spec(point, cell.split, data_dir), work)
+    return World(cell.key, point, variants(point), SplitSpec.of(point, cell.split, data_dir), work)
 
 
 def _kept(candidates: Sequence[Variant], everything: bool) -> list[Variant]:
@@ -207,7 +222,6 @@ def _write(
     costs: Costs,
 ) -> tuple[list[Row], dict[str, int]]:
     """All artefacts of the worlds finished so far; returns the rows, and failed parties by cause."""
-    listed = variants(scenario)
     done = [cell for cell in todo if directory.finished(cell.name)]
     swept = {cell.name: {key: str(value) for key, value in cell.setting.swept.items()} for cell in done}
     rows = [{**row, **swept[cell.name]} for cell in done for row in directory.rows(cell.name)]
@@ -215,6 +229,8 @@ def _write(
     failures: Counter[str] = Counter()
     for summary in summaries:
         failures.update(summary["failures"])
+    exposed = {row["variant"] for row in rows if row["unit"] == NOBODY}
+    unprotected = [variant for variant in variants(scenario) if variant.name in exposed]
     write_results(directory.path / "results.csv", rows, swept_columns(scenario))
     worlds = [
         {"swept": cell.setting.swept, "split": cell.split, **summary["ledger"]}
@@ -230,10 +246,8 @@ def _write(
             "worlds": {"finished": len(done), "all": len(todo)},
             "seed": scenario.seed,
             "engine": scenario.engine.kind,
-            "non_private": any(variant.options.get("noise") == "off" for variant in listed),
-            "non_private_variants": [
-                variant.name for variant in listed if variant.options.get("noise", "off") == "off"
-            ],
+            "non_private": any(variant.kind not in BASELINES for variant in unprotected),
+            "non_private_variants": [variant.name for variant in unprotected],
             "note": "a diagnostic of a simulation: nothing in this file is covered by a guarantee",
             "versions": {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}},
             "seconds": {phase: round(seconds, 3) for phase, seconds in costs.seconds.items()},

@@ -8,22 +8,32 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from federation.errors import InputError, nearest_name
 from scenarios.classifier import Classifier, single_classifiers, swept_regularisations
 from scenarios.classifier import parse as parse_classifier
+from scenarios.composition import PRESCRIBED
 from scenarios.conduct import Kind
 from scenarios.loader import load
-from scenarios.partition_entry import BY, Partition, partition_kind, swept_skew
+from scenarios.partition_entry import BY, Bags, Partition, partition_kind, swept_skew
 from scenarios.problems import problems, refusal, refuse, rule, shown
-from scenarios.protocol_options import Protocol, default_kind, is_default, variant_name, why_default
+from scenarios.protocol_options import (
+    Protocol,
+    default_kind,
+    is_default,
+    misplaced,
+    variant_name,
+    wanted_features,
+    why_default,
+)
+from scenarios.section import Count, Section
+from scenarios.targets import Targets
 from scenarios.values import AutoCount, ClassName, OneOrMore, Share, Stage, Sweep, TestShare
 from scenarios.yaml_rules import KeyPath, dump
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Probability = Annotated[float, Field(gt=0, lt=1)]
-_Count = Annotated[int, Field(ge=1, le=10**9)]
 _Text = Annotated[str, Field(min_length=1)]
 
 
@@ -67,12 +77,6 @@ def _values(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-class Section(BaseModel):
-    """Part of a scenario: immutable, no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 class Data(Section):
     """Which rows there are, and which of them are public or held out."""
 
@@ -95,8 +99,27 @@ class Data(Section):
     )
     features: tuple[Stage, ...] = Field(
         default=("scale", {"whiten": "auto"}, "constant", "unit_norm"),
-        description="Feature map, fitted on the auxiliary rows only and applied in this order.",
+        description="Feature map, fitted on the auxiliary rows only and applied in this order; its default is the "
+        "protocol's.",
     )
+    person: Annotated[_Text | None, Sweep()] = Field(
+        default=None,
+        description="Column that says whose row each is, so that persons are protected; null: a row is a person.",
+    )
+    rows_per_person: Annotated[Count, Sweep()] = Field(
+        default=1, description="Bags in which a person's rows count, one row in each; public, more needs more noise."
+    )
+    targets: Targets | None = Field(
+        default=None,
+        description="Unlabelled sets whose class ratios are estimated, drawn from the test rows, as in {rows: 500, "
+        "shares: [0.1, 0.5, 0.9], vary: CLASS}; null takes the defaults where a protocol needs them.",
+    )
+
+    @model_validator(mode="after")
+    def _cap_of_persons(self) -> Data:
+        if None in _values(self.person) and max(_values(self.rows_per_person)) > 1:
+            refuse([(("rows_per_person",), refusal("needs data.person, the column that says whose row each is"), None)])
+        return self
 
     @model_validator(mode="after")
     def _label_of_own_file(self) -> Data:
@@ -123,16 +146,23 @@ class Hostile(Section):
 class Parties(Section):
     """Who holds the private rows and what each party trains."""
 
-    count: Annotated[_Count | None, Sweep()] = Field(
+    count: Annotated[Count | None, Sweep()] = Field(
         default=None, description="Number of parties; null with {by: COLUMN} means one per group."
     )
-    rows: Annotated[_Count | None, Sweep()] = Field(
+    rows: Annotated[Count | None, Sweep()] = Field(
         default=None, description="Private rows per party; null deals out all rows."
     )
     partition: Annotated[Partition, Sweep()] = Field(
         default="iid",
         description="How rows are dealt: iid, {dirichlet: ALPHA} (the smaller, the fewer classes a party sees), "
-        "{quantity: SIGMA} (log-normal sizes) or {by: COLUMN} (one party per value of a column).",
+        "{quantity: SIGMA} (log-normal sizes), {majority: SHARE} (bag b has SHARE of each class but the b-th, in "
+        "turn), {proportions: [SHARES, ...]} (of all classes, for one bag after another) or {by: COLUMN} (one party "
+        "per value of a column).",
+    )
+    bags: Annotated[Bags, Sweep()] = Field(
+        default=1,
+        description="Bags of each party, with label counts of their own, dealt as parties are: a number, or {by: "
+        "COLUMN} (one bag per value of a column within each party).",
     )
     classifier: Annotated[Classifier, Sweep()] = Field(
         default_factory=lambda: parse_classifier("logistic"),
@@ -163,6 +193,20 @@ class Parties(Section):
         partitions = _values(self.partition)
         if len(partitions) > 1 and any(map(swept_skew, partitions)):
             refuse([(("partition",), refusal("in a list of partitions each must have one number"), None)])
+        return self
+
+    @model_validator(mode="after")
+    def _rows_for_bags(self) -> Parties:
+        bags, kinds = _values(self.bags), [*map(partition_kind, _values(self.partition))]
+        prescribed = [kind for kind in kinds if kind in PRESCRIBED]
+        if prescribed and any(isinstance(entry, Mapping) for entry in bags):
+            text = f"must be a number: the {prescribed[0]} partition says what is in each bag"
+            refuse([(("bags",), refusal(text), None)])
+        uneven = [(n, b) for n in _values(self.rows) for b in bags if n and isinstance(b, int) and n % b]
+        if uneven and any(kind != BY for kind in kinds):
+            rows, number = uneven[0]
+            text = f"must divide parties.rows, got {number} bags for {rows} rows; change one of them"
+            refuse([(("bags",), refusal(text), None)])
         return self
 
     @model_validator(mode="after")
@@ -203,8 +247,8 @@ class Privacy(Section):
 class Trials(Section):
     """How often the experiment is repeated."""
 
-    splits: _Count = Field(default=5, description="Random divisions of the rows.")
-    noise: _Count = Field(default=5, description="Independent noise draws of each release.")
+    splits: Count = Field(default=5, description="Random divisions of the rows.")
+    noise: Count = Field(default=5, description="Independent noise draws of each release.")
 
 
 class RayCluster(Section):
@@ -264,6 +308,7 @@ class Scenario(Section):
             for classifier in trained
             for text in protocol.refusals(self.data.features, classifier)
         }
+        found |= {(("protocols", position), text) for position, text in misplaced(self.protocols)}
         if found:
             refuse([(path, refusal(text), None) for path, text in sorted(found)])
         return self
@@ -286,12 +331,22 @@ def resolve(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = (
     for setting in overrides:
         document.override(setting)
     _find_files(document.value, Path.cwd())
+    _default_features(document.value)
     document.value.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", document.stem).lstrip(".") or "scenario")
     try:
         return Scenario.model_validate_json(json.dumps(document.value), strict=True)
     except ValidationError as error:
         found = sorted(problems(error, Scenario), key=lambda problem: document.order(problem[0]))
         raise InputError("\n".join(f"{document.place(path)}: {_dotted(path)}{text}" for path, text in found)) from None
+
+
+def _default_features(plain: dict[str, Any]) -> None:
+    """Put in the feature map that the first protocol wants where none is asked for and it wants one of its own."""
+    data, protocols = plain.get("data"), plain.get("protocols")
+    if isinstance(data, dict) and isinstance(protocols, list):
+        kinds = [entry.get("kind") for entry in protocols if isinstance(entry, dict)]
+        if features := wanted_features(kinds):
+            data.setdefault("features", list(features))
 
 
 def _dotted(path: KeyPath) -> str:

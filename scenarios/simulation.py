@@ -9,24 +9,28 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from federation.messages import IndividualQuestion, Question, Submission
 from federation.reference import Reference
 from parties.holdings import DroppedOut, Holdings
-from scenarios.catalogue import load
+from scenarios.catalogue import digest, load
 from scenarios.conduct import Conduct
 from scenarios.partition import Cut, cut
 from scenarios.tables import Table
+
+if TYPE_CHECKING:
+    from scenarios.schema import Scenario
 
 
 @dataclass(frozen=True)
 class SplitSpec:
     """All that decides one split: the data set, how much is public and held out, how the rest is dealt, the keys.
 
-    `digest` identifies the contents of the data set's file.
+    `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
+    column that says whose row it is.
     """
 
     source: str
@@ -41,6 +45,36 @@ class SplitSpec:
     partition: str | Mapping[str, Any]
     seed: int
     split: int
+    bags: int | Mapping[str, str] = 1
+    person: str | None = None
+
+    @classmethod
+    def of(cls, scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:
+        """The split `number` of a scenario without sweeps. Raises `InputError` when the data is missing."""
+        data, parties = scenario.data, scenario.parties
+        return cls(
+            source=data.source,
+            label=data.label,
+            classes=data.classes,
+            data_dir=data_dir,
+            digest=digest(data.source, data_dir),
+            auxiliary=data.auxiliary,
+            test=data.test,
+            parties=parties.count,
+            rows=parties.rows,
+            partition=parties.partition,
+            seed=scenario.seed,
+            split=number,
+            bags=parties.bags,
+            person=data.person,
+        )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Columns that say where a row belongs, to a party, a bag or a person: no features."""
+        entries = (self.partition, self.bags)
+        named = [entry["by"] for entry in entries if isinstance(entry, Mapping) and "by" in entry]
+        return tuple(sorted({*named, *([] if self.person is None else [self.person])}))
 
     def reference(self, attribute: str, **arguments: Any) -> Reference:
         """`scenarios.simulation:attribute` for this split, with further arguments of JSON values."""
@@ -62,24 +96,25 @@ def split(spec: SplitSpec) -> Split:
 
 @lru_cache(maxsize=1)
 def _split(spec: str) -> Split:
-    known = json.loads(spec)
-    group = known["partition"].get("by") if isinstance(known["partition"], dict) else None
+    known = SplitSpec(**json.loads(spec))
     table = load(
-        known["source"],
-        label=known["label"],
-        data_dir=known["data_dir"],
-        classes=known["classes"],
-        group=group,
+        known.source,
+        label=known.label,
+        data_dir=known.data_dir,
+        classes=known.classes,
+        groups=known.groups,
     )
     pieces = cut(
         table,
-        auxiliary=known["auxiliary"],
-        test=known["test"],
-        parties=known["parties"],
-        rows=known["rows"],
-        partition=known["partition"],
-        seed=known["seed"],
-        split=known["split"],
+        auxiliary=known.auxiliary,
+        test=known.test,
+        parties=known.parties,
+        rows=known.rows,
+        partition=known.partition,
+        seed=known.seed,
+        split=known.split,
+        bags=known.bags,
+        person=known.person,
     )
     return Split(table, pieces)
 
@@ -107,18 +142,22 @@ class SimulatedParties:
 
     def __init__(self, spec: dict[str, Any], conduct: dict[str, Any] | None = None) -> None:
         self._world = _split(json.dumps(spec, sort_keys=True))
+        self._person = spec.get("person")
         self._conduct = Conduct(**(conduct or {}))
         self._attackers = self._conduct.attackers(self._world.cut.parties)
 
     def holdings(self, party: int) -> Holdings:
-        """The raw rows of one party, with the labels that it trains on. Raises `DroppedOut`."""
+        """The raw rows of one party, with the labels that it goes by, their bags and persons. Raises `DroppedOut`."""
         if self._conduct.drops_out(party):
             raise DroppedOut
-        table, indices = self._world.table, self._world.cut.party(party)
+        table, pieces = self._world.table, self._world.cut
+        indices = pieces.party(party)
         labels = table.labels[indices]
         if self._attackers[party]:
             labels = self._conduct.labels(labels, len(table.classes), party)
-        return Holdings(party, table.rows(indices), labels)
+        bags = pieces.bags(party) if pieces.bags_per_party > 1 else None
+        persons = None if self._person is None else table.groups[self._person][indices]
+        return Holdings(party, table.rows(indices), labels, bags, persons)
 
     def evaluation(self) -> tuple[np.ndarray, np.ndarray]:
         """Raw test rows and labels."""

@@ -54,11 +54,20 @@ def dealt_by_class(
         order = generator(seed, "dealing order", trial=split).permutation(len(sizes))
     counts = np.empty((len(sizes), len(supply)), dtype=np.int64)
     counts[order] = _demands(sizes[order], weights[order], supply, seed, split)
-    owner = np.full(len(labels), len(sizes))  # nobody's
-    for label in range(len(supply)):
-        taken = np.repeat(np.arange(len(sizes)), counts[:, label])
+    return dealt(labels, counts)
+
+
+def dealt(labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Positions in `labels` (n,), bag after bag: bag b gets the next counts[b, c] (B, C) of each class c.
+
+    No class gives more than there are.
+    """
+    bags = np.arange(len(counts))
+    owner = np.full(len(labels), len(counts))  # nobody's
+    for label in range(counts.shape[1]):
+        taken = np.repeat(bags, counts[:, label])
         owner[np.flatnonzero(labels == label)[: len(taken)]] = taken
-    return np.argsort(owner, kind="stable")[: int(sizes.sum())]
+    return np.argsort(owner, kind="stable")[: int(counts.sum())]
 
 
 def _log_proportions(parties: int, supply: np.ndarray, alpha: float, seed: int | None, split: int) -> np.ndarray:

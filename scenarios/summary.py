@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scenarios.results import COLUMNS, Row
+from scenarios.metrics import label, primary
+from scenarios.results import COLUMNS, NOBODY, Row
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 NON_PRIVATE = "NON-PRIVATE"
+CAPTION = "mean ± standard deviation over single releases"
+CLAIMING = f"{NON_PRIVATE} under some ε: it is claimed, not kept"
 CONFIDENCE = 0.95
 QUANTILES = (0.05, 0.95)
 _TERMINAL = 80
@@ -66,7 +69,11 @@ class Spread:
 
 @dataclass(frozen=True)
 class VariantSummary:
-    """One variant in one setting of the swept keys. Releases without a guarantee stand under epsilon = infinity."""
+    """One variant in one setting of the swept keys.
+
+    Releases without a guarantee stand under the epsilon that they claim, or infinity; their unit is `NOBODY`. `delta`
+    is the largest over all epsilons.
+    """
 
     variant: str
     protocol: str
@@ -80,7 +87,12 @@ class VariantSummary:
     @property
     def non_private(self) -> bool:
         """Whether some of these values were released without any guarantee."""
-        return any(math.isinf(epsilon) for epsilon in self.by_epsilon)
+        return self.unit == NOBODY
+
+    @property
+    def claiming(self) -> bool:
+        """Whether it is without any guarantee at an epsilon that it claims."""
+        return self.non_private and not all(map(math.isinf, self.by_epsilon))
 
     @property
     def setting(self) -> dict[str, str]:
@@ -150,14 +162,18 @@ def student_interval(means: Sequence[float]) -> tuple[float, float] | None:
     return centre - reach, centre + reach
 
 
-def summarise(rows: Iterable[Row], metric: str = "accuracy") -> list[VariantSummary]:
-    """Summaries per (variant, swept values) in the order of the rows, epsilons rising; none without such rows."""
+def summarise(rows: Sequence[Row], metric: str | None = None) -> list[VariantSummary]:
+    """Summaries per (variant, swept values) in the order of the rows, epsilons rising; none without such rows.
+
+    `metric` None is the one by which variants are compared (`metrics.primary`).
+    """
+    wanted = primary(rows).name if metric is None else metric
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]] = {}
     for row in rows:
-        if row["metric"] == metric:
+        if row["metric"] == wanted:
             swept = () if len(row) == len(_FIXED) else _swept(row)
             groups.setdefault((row["variant"], swept), []).append(row)
-    return [_summary(variant, dict(swept), metric, members) for (variant, swept), members in groups.items()]
+    return [_summary(variant, dict(swept), wanted, members) for (variant, swept), members in groups.items()]
 
 
 def _swept(row: Row) -> tuple[tuple[str, str], ...]:
@@ -174,8 +190,8 @@ def _summary(variant: str, swept: dict[str, str], metric: str, members: Sequence
         variant=variant,
         protocol=first["protocol"],
         default=bool(first["default"]),
-        unit=first["unit"],
-        delta=first["delta"],
+        unit=NOBODY if any(row["unit"] == NOBODY for row in members) else first["unit"],
+        delta=max(row["delta"] for row in members),
         swept=swept,
         metric=metric,
         by_epsilon={epsilon: Spread.of(values[epsilon]) for epsilon in sorted(values)},
@@ -237,8 +253,8 @@ def _table(
     drawn = Table(
         Column("variant", overflow="fold"),
         *(Column(Text(_header(epsilon)), justify="right", no_wrap=True) for epsilon in columns),
-        title=Text(summaries[0].metric if summaries else "no results"),
-        caption="mean ± standard deviation over single releases",
+        title=Text(label(summaries[0].metric) if summaries else "no results"),
+        caption=CAPTION + (f"\n{CLAIMING}" if any(summary.claiming for summary in summaries) else ""),
         box=box.SIMPLE_HEAD,
         collapse_padding=True,
         pad_edge=False,

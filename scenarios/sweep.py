@@ -12,7 +12,9 @@ from typing import Any
 from scenarios import partition_entry
 from scenarios.classifier import LOGISTIC, REGULARISATION, label, swept_regularisations
 from scenarios.protocol_options import BASELINES, Protocol, default_kind, is_default, variant_name
-from scenarios.schema import Scenario, Section, swept_keys
+from scenarios.schema import Scenario, swept_keys
+from scenarios.section import Section
+from scenarios.targets import Targets
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,22 @@ def releases(variant: Variant, scenario: Scenario) -> int:
 def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> str:
     """16 hexadecimal digits for the parties and rows of one world; they key its noise.
 
-    Neither the protocols beside a variant nor the engine change it. `digest` identifies the contents of the data's
-    file and stands for its place: changed data must not share noise, and a moved file must not change results.
+    Neither the protocols beside a variant, the target sets nor the engine change it. `digest` identifies the contents
+    of the data's file and stands for its place: changed data must not share noise, and a moved file must not change
+    results.
     """
     plain = setting.scenario.model_dump(mode="json", include={"data", "parties", "seed"})
-    parties = plain["parties"]
-    if not parties["dropout"]:  # a world where everybody answers has the noise of one that says nothing of it
-        del parties["dropout"]
+    data, parties = plain["data"], plain["parties"]
+    del data["targets"]
+    # A world where everybody answers has the noise of one that says nothing of it; and so with persons and bags.
+    for section, key, unsaid in (
+        (parties, "dropout", 0),
+        (parties, "bags", 1),
+        (data, "person", None),
+        (data, "rows_per_person", 1),
+    ):
+        if section[key] == unsaid:
+            del section[key]
     if not parties["hostile"] or not parties["hostile"]["fraction"]:
         del parties["hostile"]
     if digest is not None:
@@ -105,6 +116,9 @@ def cell_id(setting: WorldSetting, split: int, digest: str | None = None) -> str
     hostile = setting.scenario.parties.hostile
     if hostile is not None:  # even where nobody is: the results of a sweep name the kind
         plain["hostile"] = hostile.model_dump(mode="json")
+    targets = setting.scenario.data.targets
+    if targets not in (None, Targets()):
+        plain["targets"] = targets.model_dump(mode="json")
     return _short_hash({**plain, "noise": setting.scenario.trials.noise, "world": world_key(setting, split, digest)})
 
 
@@ -128,9 +142,11 @@ def _column(option: str) -> str:
 
 
 def _axes(scenario: Scenario) -> Iterator[_Axis]:
-    for name in ("data", "parties"):
-        yield from _section_axes(getattr(scenario, name), name)
-    parties = scenario.parties
+    data, parties = scenario.data, scenario.parties
+    yield from _section_axes(data, "data")
+    if data.targets is not None:
+        yield from _section_axes(data.targets, "data", "targets")
+    yield from _section_axes(parties, "parties")
     if isinstance(parties.partition, Mapping) and (skews := partition_entry.swept_skew(parties.partition)):
         kind = partition_entry.partition_kind(parties.partition)
         yield _Axis(f"parties.partition.{kind}", ("parties", "partition", kind), skews)
@@ -160,4 +176,6 @@ def _cell(key: str, value: Any) -> Any:
     """A swept value as one cell of a table."""
     if key == "partition":
         return partition_entry.label(value)
+    if key == "bags":
+        return partition_entry.bags_label(value)
     return label(value) if key == "classifier" else value

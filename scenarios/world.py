@@ -12,50 +12,30 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.models import ReleasedModels
 from aggregator.plan import VariantPlan, WorldPlan
 from aggregator.views import fitted
-from federation.digest import digest as digest_of
 from federation.features import FeatureMap
 from federation.grids.launch import run_server_app
 from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from federation.randomness import generator
 from parties.classifiers import LOGISTIC
-from parties.classifiers import fit as fit_classifier
-from scenarios.catalogue import digest, names
+from scenarios.catalogue import names
 from scenarios.classifier import leading
 from scenarios.conduct import Conduct
 from scenarios.costs import Costs
-from scenarios.protocol_options import BASELINES
-from scenarios.results import Row
+from scenarios.linear_scoring import LinearScoring
+from scenarios.metrics import CLASS_RATIO
+from scenarios.protocol_options import BASELINES, INDIVIDUAL, POOLED, task
+from scenarios.results import Row, protection
 from scenarios.schema import Data, Scenario
-from scenarios.scoring import TestRows, hit_metrics, score
+from scenarios.scored import Scoring
 from scenarios.simulation import Split, SplitSpec, split
 from scenarios.sweep import Variant
+from scenarios.targets import target_sets
 
-POOLED, INDIVIDUAL = BASELINES
 INDIVIDUAL_SAMPLE = 1000  # parties whose own classifiers are scored
-_NOBODY = {"epsilon": np.inf, "delta": 0.0, "unit": "none", "noise": 0}
-
-
-def split_spec(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:
-    """The split `number` of a scenario without sweeps."""
-    data, parties = scenario.data, scenario.parties
-    return SplitSpec(
-        source=data.source,
-        label=data.label,
-        classes=data.classes,
-        data_dir=data_dir,
-        digest=digest(data.source, data_dir),
-        auxiliary=data.auxiliary,
-        test=data.test,
-        parties=parties.count,
-        rows=parties.rows,
-        partition=parties.partition,
-        seed=scenario.seed,
-        split=number,
-    )
+_NOBODY = {**protection({"non_private": True}), "noise": 0}
 
 
 def conduct(scenario: Scenario, split: int) -> Conduct:
@@ -106,17 +86,15 @@ class World:
         )
 
     @cached_property
-    def _tests(self) -> dict[str, TestRows]:
-        return {}
+    def scoring(self) -> Scoring:
+        """What scores the releases, by the task of the protocols."""
+        if task(variant.kind for variant in self.variants) != CLASS_RATIO:
+            return LinearScoring(self.split)
+        from scenarios.ratio_scoring import RatioScoring  # brings all estimators along
 
-    def test(self, feature_map: FeatureMap) -> TestRows:
-        """Labelled test rows behind a map; each map is applied once."""
-        name = digest_of(*feature_map.to_arrays())
-        if name not in self._tests:
-            table, indices = self.split.table, self.split.cut.test
-            rows = feature_map.transform(table.rows(indices))
-            self._tests[name] = TestRows.of(rows, table.labels[indices], len(table.classes))
-        return self._tests[name]
+        targets, cut = self.scenario.data.targets, self.split.cut
+        sets = target_sets(self.split.table, cut.test, targets, seed=self.scenario.seed, split=self.spec.split)
+        return RatioScoring(self.split, sets)
 
     def plan(self, per_node: int) -> WorldPlan:
         """What the aggregator is asked to do, with `per_node` parties behind each node."""
@@ -147,6 +125,9 @@ class World:
             budget=None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta},
             draws=scenario.trials.noise,
             individual=INDIVIDUAL_SAMPLE if INDIVIDUAL in kinds else 0,
+            bags=self.split.cut.bags_per_party,
+            largest_bag=self.split.cut.largest_bag,
+            rows_per_person=0 if scenario.data.person is None else scenario.data.rows_per_person,
         )
 
     def run(self, grid: SimulationGrid, costs: Costs) -> tuple[list[Row], dict[str, Any]]:
@@ -180,30 +161,17 @@ class World:
             metrics = self._pooled() if variant.kind == POOLED else summary["individual"]
             yield from ({**base, **_NOBODY, "metric": metric, "value": value} for metric, value in metrics.items())
             return
-        models = ReleasedModels.load(self.directory / f"{variant.name}.npz")
+        scored = self.scoring.releases(self.directory / f"{variant.name}.npz")
         costs, diagnostics = (summary[kind][variant.name] for kind in ("bytes_per_party", "diagnostics"))
-        for guarantee, weights, feature_map, cost, found in zip(
-            models.guarantees, models.weights, models.feature_maps, costs, diagnostics, strict=True
-        ):
-            known = _NOBODY if guarantee.get("non_private") else guarantee
-            protected = {name: known[name] for name in ("epsilon", "delta", "unit")}
-            scores = score(self.test(feature_map), weights)
-            for draw in range(len(weights)):
-                for metric, values in scores.items():
-                    yield {**base, **protected, "noise": draw, "metric": metric, "value": float(values[draw])}
+        for (guarantee, draws), cost, found in zip(scored, costs, diagnostics, strict=True):
+            protected = protection(guarantee)
+            for draw, metrics in enumerate(draws):
+                for metric, value in metrics.items():
+                    yield {**base, **protected, "noise": draw, "metric": metric, "value": value}
             for metric, value in {**found, "bytes_per_party": cost}.items():
                 yield {**base, **protected, "noise": 0, "metric": metric, "value": value}
 
     def _pooled(self) -> dict[str, float]:
-        """The scenario's classifier on the union of all private rows (Hamm's `batch`), without any privacy.
-
-        Of a mixture, its leading member. The rows are those that the parties hold: nobody drops out or attacks.
-        """
-        table, held = self.split.table, self.split.cut.order
-        rows = self.feature_map.transform(table.rows(held))
+        """What the scenario's classifier, of a mixture its leading member, can do with everything."""
         random = generator(self.scenario.seed, "pooled", trial=self.spec.split)
-        classifier = leading(self.scenario.parties.classifier)
-        predict = fit_classifier(rows, table.labels[held], classifier, random)
-        test = self.test(self.feature_map)
-        metrics = hit_metrics(test, (predict(test.rows) == test.labels)[:, None])
-        return {metric: float(values[0]) for metric, values in metrics.items()}
+        return self.scoring.pooled(self.feature_map, leading(self.scenario.parties.classifier), random)

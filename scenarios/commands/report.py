@@ -13,7 +13,7 @@ REPORT = "report.html"
 def report_command(directories: list[Path], out: Path | None, as_json: bool) -> None:
     """Draw the figures again and write the report to DIR, here for several directories, or to `out`.
 
-    Prints the accuracies and the report's path; with `as_json`, {"report", "runs": [{"directory", "variants"}]}.
+    Prints the table of results and the report's path; with `as_json`, {"report", "runs": [{"directory", "variants"}]}.
     Raises `InputError`s.
     """
     from scenarios.figures import draw

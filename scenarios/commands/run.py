@@ -20,7 +20,7 @@ def run_command(
     keep_models: bool,
     as_json: bool,
 ) -> None:
-    """Run with live progress on standard error and the table of accuracies at the end. Raises `FederationError`s."""
+    """Run with live progress on standard error and the table of results at the end. Raises `FederationError`s."""
     from scenarios.schema import resolve
 
     resolved = resolve(scenario, overrides)

@@ -37,4 +37,18 @@ class Count:
     words: list[str] = field(default_factory=lambda: ["a"])
 
 
-KINDS: dict[str, Any] = {"count": Count, "soft_vote": Vote}
+@dataclass(frozen=True)
+class Ratio:
+    """Another task, with noise that claims more than it keeps."""
+
+    task: ClassVar[str] = "class_ratio"
+
+    noise: Literal["auto", "pure", "published", "off"] = "auto"
+
+    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
+        """What a release is charged for."""
+        known = {"auto": (epsilon, delta), "pure": (epsilon, 0.0)}
+        return known.get(self.noise)
+
+
+KINDS: dict[str, Any] = {"count": Count, "ratio": Ratio, "soft_vote": Vote}

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+from fake_protocols import KINDS
 
 from federation.errors import InputError
 from federation.privacy.audit import AuditResult
@@ -44,6 +45,15 @@ def test_a_scenario_without_a_guarantee_cannot_be_audited(tmp_path):
         'protocols: [{kind: soft_vote, noise: "off"}, {kind: pooled}]\n'
     )
     with pytest.raises(InputError, match="nothing to audit"):
+        audit_scenario(str(path), as_json=True)
+
+
+@pytest.mark.usefixtures("protocols")
+def test_a_task_without_an_audit_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(KINDS["ratio"], "task", "ranking")
+    path = tmp_path / "ranks.yaml"
+    path.write_text("data: {source: digits}\nparties: {count: 9}\nprivacy: {epsilon: 1}\nprotocols: [{kind: ratio}]\n")
+    with pytest.raises(InputError, match="has the task ranking"):
         audit_scenario(str(path), as_json=True)
 
 

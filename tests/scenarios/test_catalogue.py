@@ -173,18 +173,18 @@ def test_damaged_files_are_refused(tmp_path, name):
 
 def test_own_files_by_path_and_in_the_data_directory(tmp_path):
     (tmp_path / "own.csv").write_text("g,x,y\n1,2,b\n1,3,a\n")
-    table = load(str(tmp_path / "own.csv"), label="y", group="g")
+    table = load(str(tmp_path / "own.csv"), label="y", groups=["g"])
     assert table.columns == ("x",)
-    assert load("own.csv", label="y", group="g", data_dir=tmp_path) is table
+    assert load("own.csv", label="y", groups=["g"], data_dir=tmp_path) is table
     assert load("own.csv", label="y", data_dir=tmp_path).columns == ("g", "x")
     assert load("own.csv", label="y", classes=["b", "a"], data_dir=tmp_path).labels.tolist() == [0, 1]
 
 
 def test_parquet_files_are_own_files(tmp_path):
     pyarrow.parquet.write_table(pyarrow.table({"g": [1, 1], "x": [2, 3], "y": ["b", "a"]}), tmp_path / "own.parquet")
-    table = load("own.parquet", label="y", group="g", data_dir=tmp_path)
+    table = load("own.parquet", label="y", groups=["g"], data_dir=tmp_path)
     assert table.columns == ("x",)
-    assert load("own.parquet", label="y", group="g", data_dir=tmp_path) is table
+    assert load("own.parquet", label="y", groups=["g"], data_dir=tmp_path) is table
 
 
 def test_declared_classes_of_a_data_set():

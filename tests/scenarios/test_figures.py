@@ -11,7 +11,8 @@ import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from PIL import Image
 
-from scenarios.figures import _styled, draw, figures
+from scenarios.figures import draw, figures
+from scenarios.panels import styled
 from scenarios.summary import summarise
 
 VARIANTS = ("soft_vote", "soft_vote-gaussian", "soft_vote-output-published-regularisation=0.0001", "majority_vote")
@@ -24,7 +25,8 @@ def rows(epsilons=(0.1, 1.0, 10.0), variants=VARIANTS, settings=({},), metrics=(
         made.extend(
             {
                 "scenario": "s", "protocol": variant.split("-")[0], "variant": variant,
-                "default": int(variant == variants[0]), "epsilon": epsilon, "delta": 0.0, "unit": "party",
+                "default": int(variant == variants[0]), "epsilon": epsilon, "delta": 0.0,
+                "unit": "none" if math.isinf(epsilon) else "party",
                 "split": split, "noise": noise, "metric": metric, "value": value, **setting,
             }
             for metric in metrics
@@ -269,7 +271,7 @@ def test_a_reference_at_a_single_swept_value_has_a_marker():
 def test_both_files_of_a_figure_are_arranged_alike(tmp_path):
     draw(rows(), tmp_path / "a", "t")
     figure = figures(rows(), "t")["accuracy"]
-    with _styled():
+    with styled():
         figure.savefig(tmp_path / "alone.svg", metadata={"Date": None, "Creator": None})
 
     def panel(path):
@@ -278,3 +280,93 @@ def test_both_files_of_a_figure_are_arranged_alike(tmp_path):
         return [float(n) for n in re.findall(r"-?[\d.]+", numbers)]
 
     assert panel(tmp_path / "a/accuracy.svg") == pytest.approx(panel(tmp_path / "alone.svg"), abs=3)
+
+
+SHARES = (0.1, 0.25, 0.9)
+
+
+def ratio_rows(variants=("x", "x-published_a", "x-off"), epsilons=(0.5, 1.0, 2.0), settings=({},), shares=SHARES):
+    """Errors in class ratios, smallest at a share of .25 and epsilon 2; those of x-published_a are no guarantee."""
+    made = []
+    for setting in settings:
+        for v, variant in enumerate((*variants, "pooled")):
+            reference = variant in ("x-off", "pooled")
+            for epsilon in (math.inf,) if reference else epsilons:
+                for split in range(3):
+                    base = {
+                        "scenario": "s", "protocol": variant.split("-")[0], "variant": variant, "default": int(v == 0),
+                        "epsilon": epsilon, "delta": 0.0, "split": split, "noise": 0, **setting,
+                        "unit": "none" if reference or "published" in variant else "label",
+                    }  # fmt: skip
+                    errors = [0.1 + 0.1 * v + abs(q - 0.25) / min(epsilon, 9) + split / 100 for q in shares]
+                    made.append({**base, "metric": "l1", "value": float(np.mean(errors))})
+                    made += [
+                        {**base, "metric": f"l1_at_{q:g}", "value": error}
+                        for q, error in zip(shares, errors, strict=True)
+                    ]
+    return made
+
+
+def hollow(figure):
+    """Whether markers are hollow, by the first line of the legend's entries."""
+    handles = zip(legend(figure), figure.legends[0].get_lines(), strict=True)
+    return {name: line.get_markerfacecolor() == "white" for name, line in handles}
+
+
+def test_errors_in_class_ratios_are_drawn_against_epsilon_and_against_the_share():
+    drawn = figures(ratio_rows(), "t")
+    assert list(drawn) == ["l1", "l1-share"]
+    (axes,) = drawn["l1"].axes
+    assert (axes.get_ylabel(), axes.get_xscale()) == ("L1 error", "log")
+    (axes,) = drawn["l1-share"].axes
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("L1 error", "share of the varied class")
+    assert drawn["l1-share"].get_suptitle() == "t, ε = 1"
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "0.25", "0.9"]
+    curve = next(line for line in axes.lines if line.get_marker() == "o")
+    assert curve.get_ydata() == pytest.approx([0.11 + abs(q - 0.25) for q in SHARES])  # at epsilon 1
+    assert list(curve.get_xdata()) == list(SHARES)
+    assert not [line for line in axes.lines if line.get_marker() in ("_", "|")]  # no bars, which would hide the curves
+    assert "bars" not in drawn["l1-share"].legends[0].get_title().get_text()
+    dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
+    assert len(dashed) == 3  # two references, and what is only claimed
+    assert dashed[1].get_ydata() == pytest.approx([0.31 + abs(q - 0.25) / 9 for q in SHARES])
+
+
+def test_what_is_only_claimed_has_hollow_markers_and_marks_the_figure():
+    for epsilons in ((0.5, 1.0), (1.0,)):
+        for figure in figures(ratio_rows(epsilons=epsilons), "t").values():
+            assert watermarked(figure)
+            assert "hollow markers: NON-PRIVATE" in figure.legends[0].get_title().get_text()
+    found = hollow(figures(ratio_rows(), "t")["l1"])
+    assert [name for name, is_hollow in found.items() if is_hollow] == ["x-published_a (NON-PRIVATE)"]
+    assert "hollow" not in figures(ratio_rows(("x",)), "t")["l1"].legends[0].get_title().get_text()
+
+
+def test_a_single_epsilon_has_a_row_for_what_is_only_claimed_and_breaks_no_mark():
+    name = "x-published_mechanism-of-many-words"
+    (axes,) = figures(ratio_rows(("x", name), (1.0,)), "t")["l1"].axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels[0] == "x (default)"
+    assert labels[1].replace("\n", "").startswith(name[:20])
+    assert "NON-PRIVATE" in labels[1]
+
+
+def test_an_error_is_never_below_zero():
+    made = ratio_rows(("x",))
+    for row in made:
+        row["value"] -= 0.1
+    for figure in figures(made, "t").values():
+        assert figure.axes[0].get_ylim()[0] >= 0
+
+
+def test_shares_have_a_panel_for_each_setting_and_one_share_has_no_figure():
+    made = ratio_rows(settings=[{"parties.rows": "10"}, {"parties.rows": "20"}])
+    drawn = figures(made, "t")
+    assert list(drawn) == ["l1", "l1-parties.rows", "l1-share"]
+    assert [axes.get_title() for axes in drawn["l1-share"].axes] == ["parties.rows = 10", "parties.rows = 20"]
+    assert list(figures(ratio_rows(shares=(0.5,)), "t")) == ["l1"]
+
+
+def test_in_a_crowd_every_spelling_of_published_counts():
+    many = ratio_rows(("x", *(f"x-{i}" for i in range(8)), "x-published_b", "x-published_c"))
+    assert bands(figures(many, "t")["l1-share"]) == [2]

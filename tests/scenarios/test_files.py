@@ -59,11 +59,21 @@ def test_csv_quotes_may_hold_marks_and_line_breaks(write):
 
 
 def test_group_column_is_a_group_and_no_feature(write):
-    table = read_table(write(GOOD), "ill", group="city")
+    table = read_table(write(GOOD), "ill", groups=["city"])
     assert table.columns == ("age", "income")
     assert table.groups["city"].tolist() == ["Rome", "Oslo", "Rome"]
-    table = read_table(write("h,x,y\n10,1,a\n9,2,b\n"), "y", group="h")
+    table = read_table(write("h,x,y\n10,1,a\n9,2,b\n"), "y", groups=["h"])
     assert table.groups["h"].tolist() == [10, 9]  # numbers, so that 9 sorts before 10
+
+
+def test_several_groups_are_no_features(write, save):
+    text = "ward,who,x,y\n1,ann,5,a\n2,bob,6,b\n"
+    table = read_table(write(text), "y", groups=("who", "ward"))
+    assert table.columns == ("x",)
+    assert {name: group.tolist() for name, group in table.groups.items()} == {"who": ["ann", "bob"], "ward": [1, 2]}
+    arrays = {"X": np.ones((2, 1)), "y": np.arange(2), "who": np.array(["ann", "bob"]), "ward": np.arange(2)}
+    groups = read_table(save(**arrays), None, groups=("who", "ward")).groups
+    assert {name: group.tolist() for name, group in groups.items()} == {"who": ["ann", "bob"], "ward": [0, 1]}
 
 
 def test_labels_are_names_and_sorted_by_value(write):
@@ -128,9 +138,9 @@ def test_files_that_are_no_csv(write, tmp_path):
 
 def test_group_gaps_and_names(write):
     with pytest.raises(InputError, match=r"data.csv:2: column 'g' is missing"):
-        read_table(write("g,x,y\n,1,a\nb,1,c\n"), "y", group="g")
+        read_table(write("g,x,y\n,1,a\nb,1,c\n"), "y", groups=["g"])
     with pytest.raises(InputError, match=r"no column 'site'"):
-        read_table(write(GOOD), "ill", group="site")
+        read_table(write(GOOD), "ill", groups=["site"])
 
 
 def test_npz(save):
@@ -142,7 +152,7 @@ def test_npz(save):
     np.testing.assert_array_equal(table.labels, [1, 0, 1])
     names = np.array(["a", "b"])
     path = save(X=X, target=np.array(["q", "p", "p"]), site=np.array([1, 1, 2]), feature_names=names)
-    table = read_table(path, "target", group="site")
+    table = read_table(path, "target", groups=["site"])
     assert table.columns == ("a", "b")
     assert table.classes == ("p", "q")
     assert table.groups["site"].tolist() == [1, 1, 2]
@@ -151,7 +161,7 @@ def test_npz(save):
 def test_npz_with_an_official_split(save):
     X, y = np.arange(10.0).reshape(5, 2), np.array([0, 1, 0, 1, 2])
     parts = {"X_train": X[:3], "X_test": X[3:], "y_train": y[:3], "y_test": y[3:]}
-    table = read_table(save(**parts, s_train=y[:3], s_test=y[3:]), None, group="s")
+    table = read_table(save(**parts, s_train=y[:3], s_test=y[3:]), None, groups=["s"])
     np.testing.assert_array_equal(table.rows(np.arange(5)), X)
     np.testing.assert_array_equal(table.labels, y)
     np.testing.assert_array_equal(table.groups["s"], y)
@@ -291,7 +301,7 @@ def test_a_missing_label_in_an_npz_is_no_class(save):
     for name, arrays in (("y", {}), ("s", {"y": np.arange(3)})):
         path = save(X=np.ones((3, 1)), **{name: np.array(["a", "N/A", "b"])}, **arrays)
         with pytest.raises(InputError, match=rf"array '{name}', row 1 \(counted from 0\) is missing"):
-            read_table(path, None, group="s")
+            read_table(path, None, groups=["s"])
 
 
 def test_one_and_one_point_zero_are_one_class(write):

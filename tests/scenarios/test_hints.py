@@ -1,8 +1,10 @@
 from scenarios.hints import hints
 
 
-def row(variant="soft_vote", default=1, epsilon=1.0, metric="noise_to_signal", value=0.1):
-    return {"variant": variant, "default": default, "epsilon": epsilon, "metric": metric, "value": value}
+def row(variant="soft_vote", default=1, epsilon=1.0, metric="noise_to_signal", value=0.1, unit="party"):
+    return {
+        "variant": variant, "default": default, "epsilon": epsilon, "unit": unit, "metric": metric, "value": value
+    }  # fmt: skip
 
 
 def test_nothing_to_say_where_signal_can_show():
@@ -23,3 +25,9 @@ def test_without_a_default_the_first_variant_that_says_how_noisy_it_is_leads():
     rows = [row("a", 0, metric="accuracy"), row("b", 0, value=3.0), row("c", 0, value=4.0)]
     [line] = hints(rows)
     assert line.startswith("b: ")
+
+
+def test_an_epsilon_that_is_only_claimed_leads_nowhere():
+    [line] = hints([row("published", 1, value=9.0, unit="none"), row("kept", 0, value=3.0)])
+    assert line.startswith("kept: ")
+    assert hints([row(value=9.0, unit="none")]) == []

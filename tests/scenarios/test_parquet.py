@@ -83,7 +83,7 @@ def test_the_same_rows_as_csv_give_the_same_table(tmp_path_factory, rows):
     with (folder / "data.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([names, *rows])
     pq.write_table(pa.table(dict(zip(names, zip(*rows, strict=True), strict=True))), folder / "data.parquet")
-    one, other = (read_table(folder / f"data.{suffix}", "y", group="g") for suffix in ("csv", "parquet"))
+    one, other = (read_table(folder / f"data.{suffix}", "y", groups=["g"]) for suffix in ("csv", "parquet"))
     assert (one.columns, one.text, one.classes) == (other.columns, other.text, other.classes)
     np.testing.assert_array_equal(one.rows(np.arange(len(rows))), other.rows(np.arange(len(rows))))
     np.testing.assert_array_equal(one.labels, other.labels)

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from federation.errors import InputError
-from scenarios.partition import Cut, cut
+from scenarios.partition import Cut, cut, smallest_count
 from scenarios.tables import Table
 
 
@@ -181,6 +181,95 @@ def test_a_million_parties():
     assert len(pieces.party(999_999)) == 1
 
 
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(
+    parties=st.integers(1, 6),
+    bags=st.integers(1, 6),
+    rows=st.none() | st.integers(1, 4),
+    partition=st.sampled_from(["iid", {"dirichlet": 0.5}, {"quantity": 1.3}, {"majority": 0.1}]),
+    seed=st.integers(0, 2**40),
+)
+def test_bags_are_dealt_as_parties_are(parties, bags, rows, partition, seed):
+    """What is dealt to K parties with B bags each is what K B parties would hold."""
+    options = {"test": 20, "auxiliary": 20, "seed": seed, "partition": partition}
+    try:
+        pieces = cut_of(table(200), **options, parties=parties, bags=bags, rows=rows and rows * bags)
+    except InputError:
+        assume(False)
+    virtual = cut_of(table(200), **options, parties=parties * bags, rows=rows)
+    for name in ("auxiliary", "test", "order"):
+        np.testing.assert_array_equal(getattr(pieces, name), getattr(virtual, name))
+    np.testing.assert_array_equal(pieces.bag_offsets, virtual.offsets)
+    np.testing.assert_array_equal(pieces.offsets, virtual.offsets[::bags])
+    assert (pieces.bags_per_party, virtual.bags_per_party) == (bags, 1)
+    assert pieces.largest_bag == np.diff(virtual.offsets).max()
+    for k in range(parties):
+        held = [pieces.party(k)[pieces.bags(k) == b].tolist() for b in range(bags)]
+        assert held == [virtual.party(k * bags + b).tolist() for b in range(bags)]
+        assert virtual.bags(k).tolist() == [0] * len(virtual.party(k))
+
+
+def test_majorities_take_turns_over_the_bags_of_all_parties():
+    data = table(1000)
+    pieces = cut_of(data, parties=3, bags=3, rows=120, partition={"majority": 0.05})
+    assert_disjoint(pieces, 1000)
+    counts = [np.bincount(data.labels[pieces.party(k)][pieces.bags(k) == b]) for k in range(3) for b in range(3)]
+    assert [count.tolist() for count in counts] == [[38, 2] if b % 2 == 0 else [2, 38] for b in range(9)]
+    assert smallest_count(pieces, data) == 2
+    fewer = cut_of(data, parties=1, bags=3, rows=120, partition={"majority": 0.05})
+    np.testing.assert_array_equal(fewer.party(0), pieces.party(0))
+    assert repr(pieces) == "Cut(200 auxiliary, 200 test, 360 private rows of 3 parties in 9 bags)"
+
+
+def test_prescribed_bags_are_as_large_as_can_be():
+    data = table(1000)
+    pieces = cut_of(data, parties=2, bags=2, partition={"proportions": [[0.75, 0.25], [0.5, 0.5]]})
+    sizes = set(pieces.bag_sizes.tolist())
+    held = np.bincount(data.labels[pieces.order])
+    available = np.bincount(np.delete(data.labels, np.concatenate([pieces.auxiliary, pieces.test])))
+    assert len(sizes) == 1
+    assert held[0] / held[1] == pytest.approx(5 / 3, rel=0.03)
+    assert available[0] - held[0] < 4
+
+
+def test_bags_by_group_within_parties():
+    groups = np.arange(100) % 3
+    pieces = cut_of(table(100, groups), parties=4, rows=9, bags={"by": "site"})
+    for k in range(4):
+        held = groups[pieces.party(k)]
+        present, codes = np.unique(held, return_inverse=True)
+        assert pieces.bags(k).tolist() == codes.tolist() == sorted(codes)
+        assert pieces.bags(k).max() + 1 == len(present) <= pieces.bags_per_party
+    same = cut_of(table(100, groups), parties=4, rows=9)
+    assert sorted(same.order) == sorted(pieces.order)
+    hidden = cut_of(table(100, groups), parties=None, partition={"by": "site"}, bags={"by": "site"})
+    assert hidden.bags_per_party == 1
+
+
+def test_parties_by_group_are_cut_in_even_bags():
+    groups = np.repeat(np.arange(4), 25)
+    pieces = cut_of(table(100, groups), parties=None, partition={"by": "site"}, bags=2)
+    whole = cut_of(table(100, groups), parties=None, partition={"by": "site"})
+    np.testing.assert_array_equal(pieces.order, whole.order)
+    np.testing.assert_array_equal(pieces.offsets, whole.offsets)
+    assert np.ptp(pieces.bag_sizes.reshape(4, 2), axis=1).max() <= 1
+    assert cut_of(table(100, groups), parties=None, partition={"by": "site"}, person="site").parties == 4
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(parties=st.integers(1, 5), bags=st.integers(1, 4), seed=st.integers(0, 2**40))
+def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
+    data = table(100)
+    pieces = cut_of(data, parties=parties, bags=bags, partition={"dirichlet": 0.5}, seed=seed)
+    counted = [
+        int(np.sum(data.labels[pieces.party(k)][pieces.bags(k) == b] == label))
+        for k in range(parties)
+        for b in range(bags)
+        for label in (0, 1)
+    ]
+    assert smallest_count(pieces, data) == min(counted)
+
+
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
@@ -205,7 +294,7 @@ def test_a_million_parties():
             "parties.count 31 x parties.rows 2 needs 62 private rows, but 60 are left after 20 auxiliary "
             "and 20 test rows; lower parties.count, parties.rows, data.auxiliary or data.test",
         ),
-        ({"partition": "dirichlet"}, "parties.partition must be iid, .* from 1e-06 to 1e.06, got 'dirichlet'"),
+        ({"partition": "dirichlet"}, "parties.partition must be iid, .* from 1e-06 to 1e.06, .* got 'dirichlet'"),
         ({"partition": {"dirichlet": 0}}, "parties.partition must be iid, .* got {'dirichlet': 0}"),
         ({"partition": {"quantity": float("nan")}}, "parties.partition must be iid, .* nan"),
         ({"partition": {"quantity": 1, "dirichlet": 1}}, "parties.partition must be iid"),
@@ -213,6 +302,21 @@ def test_a_million_parties():
         ({"partition": {"quantity": 1}, "parties": 61}, "needs 61 private rows, but 60 are left"),
         ({"partition": {"by": "sit"}}, "no group 'sit'; allowed: site; did you mean 'site'"),
         ({"partition": {"by": "site"}, "parties": 11}, "parties.count is 11, but 'site' has 10 groups"),
+        ({"bags": 0}, "parties.bags must be a whole number from 1, got 0"),
+        ({"bags": {"to": "site"}}, "parties.bags must be a whole number from 1 or {by: COLUMN}"),
+        ({"bags": {"by": "sit"}}, "parties.bags: 'toy' has no group 'sit'; allowed: site; did you mean 'site'"),
+        ({"bags": 4, "rows": 6}, "parties.rows must be a multiple of parties.bags, got 6 rows for 4 bags"),
+        ({"bags": 16}, "parties.count 4 with at least 16 rows each needs 64 private rows, but 60 are left"),
+        ({"bags": 9, "partition": {"by": "site"}, "parties": None}, "parties.bags is 9, but party . has . rows"),
+        ({"bags": {"by": "site"}, "partition": {"majority": 0.1}}, "must be a number with the majority partition"),
+        ({"partition": {"majority": 0.5}}, "{majority: SHARE} with a share from 0 to below 0.5 .* got {'majority'"),
+        ({"partition": {"proportions": [[1, 1]]}}, "parties.partition must be iid, "),
+        (
+            {"partition": {"majority": 0.1}, "rows": 15},
+            "4 bags of 15 rows with these shares need 3. private rows of the class '.', but there are ..; bags of",
+        ),
+        ({"person": "site"}, "data.person: 10 of the 10 persons hold rows at several parties, such as site=. at"),
+        ({"person": "name"}, "data.person: 'toy' has no group 'name'; allowed: site"),
         (
             {"partition": {"by": "site"}, "parties": None, "auxiliary": 79},
             "all rows of the party site=. went to the auxiliary or test rows; lower data.auxiliary",

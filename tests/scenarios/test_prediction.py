@@ -15,7 +15,7 @@ from federation.errors import InputError
 from federation.features import fit, text_code
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from scenarios.commands.predict import predict_command
-from scenarios.prediction import Prediction, find_model, predict
+from scenarios.prediction import Prediction, Used, find_model, predict
 
 COLUMNS = ("height", "colour", "weight")
 COLOURS = ("red", "green", "blue, dark")
@@ -87,7 +87,7 @@ def test_predictions_are_those_of_plain_numpy(tmp_path_factory, seed, epsilon, s
     found = predict(directory, "soft_vote", file, epsilon=epsilon, split=split, draw=draw)
     assert found.classes == by_hand(find_model(directory, "soft_vote", split), cells, epsilon, draw)
     assert len(set(found.classes)) > 1
-    assert found.guarantee == json.loads(json.dumps(guarantee(epsilon).to_dict()))
+    assert found.used.guarantee == json.loads(json.dumps(guarantee(epsilon).to_dict()))
 
 
 def test_npz_rows_and_the_largest_epsilon(tmp_path, rng):
@@ -95,7 +95,7 @@ def test_npz_rows_and_the_largest_epsilon(tmp_path, rng):
     cells, rows = table(rng, 20)
     np.savez(tmp_path / "new.npz", X=rows)
     found = predict(tmp_path, "default", tmp_path / "new.npz")
-    assert found.epsilon == 8.0
+    assert found.used.epsilon == 8.0
     assert found.classes == by_hand(tmp_path / "models/soft_vote/split-0.npz", cells, 8.0, 0)
 
 
@@ -164,7 +164,7 @@ def test_the_default_among_all_kept_variants(run, rng):
 
 def test_command_prints_csv_and_says_what_it_used(run, capsys):
     directory, file = run
-    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, False)
+    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, None, False)
     out, err = capsys.readouterr()
     lines = list(csv.reader(io.StringIO(out)))
     wanted = predict(directory, "soft_vote", file, epsilon=2.0, draw=1).classes
@@ -173,28 +173,28 @@ def test_command_prints_csv_and_says_what_it_used(run, capsys):
 
 
 def test_command_says_which_epsilon_it_took(run, capsys):
-    predict_command(run[0], "soft_vote", run[1], None, 0, 0, None, False)
+    predict_command(run[0], "soft_vote", run[1], None, 0, 0, None, None, False)
     assert "the largest epsilon of 0.5, 2, 8" in capsys.readouterr().err
 
 
 def test_command_writes_files_and_json(run, capsys):
     directory, file = run
-    predict_command(directory, "soft_vote", file, 2.0, 0, 1, directory / "out.csv", True)
+    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "out.csv", True)
     record = json.loads(capsys.readouterr().out)
     assert set(record) == {"predictions", "guarantee"}
     assert record["guarantee"]["epsilon"] == 2.0
     lines = list(csv.reader((directory / "out.csv").open(newline="")))
     assert [name for _, name in lines[1:]] == record["predictions"]
-    predict_command(directory, "soft_vote", file, 2.0, 0, 1, directory / "out.csv", False)
+    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "out.csv", False)
     assert capsys.readouterr().out == ""
     with pytest.raises(InputError, match="cannot write to --out"):
-        predict_command(directory, "soft_vote", file, 2.0, 0, 1, directory / "no" / "out.csv", False)
+        predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "no" / "out.csv", False)
 
 
 def test_a_release_without_noise_is_marked(tmp_path, rng, capsys):
     store(tmp_path, rng, "soft_vote-off", non_private=True)
     file = write_csv(tmp_path / "new.csv", table(rng, 5)[0])
-    predict_command(tmp_path, "default", file, None, 0, 0, None, True)
+    predict_command(tmp_path, "default", file, None, 0, 0, None, None, True)
     out, err = capsys.readouterr()
     assert err.startswith("NON-PRIVATE")
     assert json.loads(out)["guarantee"] == {"non_private": True, "reason": "noise is off"}
@@ -219,9 +219,9 @@ def test_a_seeded_simulation_is_said_to_be_one(tmp_path, rng, capsys, monkeypatc
     plain = guarantee(1.0).to_dict()
     plain["parameters"]["entropy"] = entropy
     store(tmp_path, rng)
-    used = Prediction(("a",), tmp_path / "models/soft_vote/split-0.npz", 1.0, (1.0,), plain)
-    monkeypatch.setattr("scenarios.prediction.predict", lambda *_, **__: used)
-    predict_command(tmp_path, "soft_vote", tmp_path / "new.csv", None, 0, 0, None, True)
+    found = Prediction(("a",), Used(tmp_path / "models/soft_vote/split-0.npz", 1.0, (1.0,), plain))
+    monkeypatch.setattr("scenarios.prediction.predict", lambda *_, **__: found)
+    predict_command(tmp_path, "soft_vote", tmp_path / "new.csv", None, 0, 0, None, None, True)
     assert ("(seeded simulation: not to be published)" in capsys.readouterr().err) is said
 
 
@@ -231,3 +231,8 @@ def test_an_exact_name_wins_over_its_settings(tmp_path):
         (tmp_path / "models" / place / "split-0.npz").touch()
     assert find_model(tmp_path, "soft_vote", 0).parent.name == "soft_vote"
     assert find_model(tmp_path, "soft_vote/parties.count=60", 0).parent.name == "parties.count=60"
+
+
+def test_sets_are_for_models_of_class_ratios(run):
+    with pytest.raises(InputError, match="--by is for models of class ratios"):
+        predict(run[0], "soft_vote", run[1], by="name")

@@ -14,7 +14,17 @@ from pydantic import Field, TypeAdapter, ValidationError
 from federation import registry
 from federation.errors import InputError
 from scenarios.problems import problems
-from scenarios.protocol_options import Protocol, default_kind, is_default, kinds, variant_name, why_default
+from scenarios.protocol_options import (
+    Protocol,
+    default_kind,
+    is_default,
+    kinds,
+    misplaced,
+    spending,
+    task,
+    variant_name,
+    why_default,
+)
 
 pytestmark = pytest.mark.usefixtures("protocols")
 
@@ -32,7 +42,7 @@ def test_defaults_are_filled_in_and_baselines_take_no_options() -> None:
         "rounds": 5, "fast": False, "bins": [1, 2], "note": "",
     }  # fmt: skip
     assert Protocol.parse({"kind": "pooled"}).options == {}
-    assert kinds() == ["count", "soft_vote", "pooled", "individual"]
+    assert kinds() == ["count", "ratio", "soft_vote", "pooled", "individual"]
     assert _problems({"kind": "pooled", "noise": "off"}) == {"noise": "unknown key; allowed: kind"}
 
 
@@ -169,3 +179,61 @@ def test_the_default_kind_is_the_first_that_is_no_baseline_and_may_say_why(monke
     assert default_kind(listed) == "ruled"
     assert default_kind(listed[:1]) is None
     assert [why_default(kind) for kind in ("ruled", "soft_vote", "pooled")] == ["because\nof that", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("listed", "known"),
+    [
+        (["soft_vote", "pooled"], "classification"),
+        (["pooled", "individual"], "classification"),
+        (["pooled", "ratio"], "class_ratio"),
+    ],
+)
+def test_the_task_is_that_of_the_first_protocol_that_is_no_baseline(listed: list[str], known: str) -> None:
+    assert task(listed) == known
+
+
+@pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        (["soft_vote", "count", "pooled", "individual"], {}),
+        (["pooled", "ratio"], {}),
+        (["pooled", "soft_vote", "ratio"], {2: "ratio has the task class_ratio, soft_vote the task classification"}),
+        (
+            ["ratio", "individual", "soft_vote"],
+            {1: "the baseline individual trains classifiers", 2: "soft_vote has the task"},
+        ),
+    ],
+)
+def test_protocols_of_another_task_are_misplaced(listed: list[str], found: dict[int, str]) -> None:
+    entries = [Protocol.parse({"kind": kind, **({"size": 1} if kind == "count" else {})}) for kind in listed]
+    texts = dict(misplaced(entries))
+    assert texts.keys() == found.keys()
+    assert all(words in texts[position] for position, words in found.items())
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "spent"),
+    [
+        ("soft_vote", {}, (0.5, 0.0)),
+        ("soft_vote", {"noise": "off"}, None),
+        ("count", {"size": 1}, None),
+        ("ratio", {}, (0.5, 1e-6)),
+        ("ratio", {"noise": "pure"}, (0.5, 0.0)),
+        ("ratio", {"noise": "published"}, None),  # it knows that this is no guarantee
+        ("ratio", {"noise": "off"}, None),
+        ("pooled", {}, None),
+    ],
+)
+def test_what_a_release_will_be_charged_for(kind: str, options: dict[str, Any], spent: Any) -> None:
+    assert spending(kind, Protocol.parse({"kind": kind, **options}).options, 0.5, 1e-6) == spent
+
+
+def test_noise_that_is_not_pure_spends_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True)
+    class Noisy:
+        noise: Literal["pure", "gaussian"] = "pure"
+
+    monkeypatch.setitem(KINDS, "noisy", Noisy)
+    assert spending("noisy", {"noise": "gaussian"}, 2.0, 1e-5) == (2.0, 1e-5)
+    assert spending("noisy", {"noise": "pure"}, 2.0, 1e-5) == (2.0, 0.0)

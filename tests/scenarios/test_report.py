@@ -388,3 +388,120 @@ def test_command_compares_several_here_or_elsewhere(make_run, capsys, tmp_path, 
     assert (tmp_path / "report.html").exists()
     with pytest.raises(InputError, match="name another --out"):
         report_command(directories, tmp_path / "no" / "report.html", False)
+
+
+def renamed(directory, metric, kept=lambda line: True):
+    """The results under another metric, some of their lines."""
+    rewrite(directory, kept)
+    results = directory / "results.csv"
+    results.write_text(results.read_text().replace(",accuracy,", f",{metric},"))
+    return directory
+
+
+def test_errors_are_read_with_less_being_better(make_run):
+    values = {"soft_vote": (0.3, 0.2, 0.1), "soft_vote-gaussian": (0.2, 0.2, 0.2)}
+    text = page(renamed(make_run(values=values), "l1", lambda line: "individual" not in line)).text
+    for part in (
+        "The default variant, soft_vote, reaches a mean L1 error of 0.300 at ε = 0.1, 0.200 at ε = 1 and 0.100 at",
+        "Adjusted classify-and-count with the label of every private row (pooled, NON-PRIVATE) reaches 0.900.",
+        "Ahead of it is soft_vote-gaussian, which has δ = 1e-06, with 0.200 at ε = 0.1.",
+        "L1 error Mean ± standard deviation",
+    ):
+        assert part in text
+    assert "accurac" not in text
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [((0.9, 0.6, 0.51), "is not better."), ((0.9, 0.4, 0.1), "from ε = 1 on."), ((0.4, 0.6, 0.1), "from ε = 10 on.")],
+)
+def test_a_party_alone_is_passed_from_above_by_errors(make_run, means, said):
+    text = page(renamed(make_run(values={"soft_vote": means}), "mse")).text
+    assert "a mean squared error of" in text
+    assert re.search(rf"soft_vote [a-z ]*{re.escape(said)}", text)
+
+
+def claiming(directory, variant, reasons):
+    """The releases of a variant without the guarantees that they claim."""
+    path = directory / "ledger.json"
+    ledger = json.loads(path.read_text())
+    for world in ledger["worlds"]:
+        told = iter(reasons)
+        for release in world["releases"]:
+            if release["variant"] == variant:
+                claimed = (release["guarantee"]["epsilon"], 0.05)
+                release["guarantee"] = NoGuarantee(next(told), claimed).to_dict()
+    path.write_text(json.dumps(ledger))
+    rewritten = (directory / "results.csv").read_text().splitlines(keepends=True)
+    lines = [line.replace(",party,", ",none,") if f",{variant}," in line else line for line in rewritten]
+    (directory / "results.csv").write_text("".join(lines))
+
+
+def test_claims_that_are_not_kept_are_told_as_such(make_run):
+    directory = make_run(values=VALUES | {"soft_vote-published": (0.9, 0.9, 0.9)}, non_private=True)
+    claiming(directory, "soft_vote-published", ["delta is .08"] * 3)
+    text = page(directory).text
+    for part in (
+        "NON-PRIVATE. At least one variant claims a guarantee that it does not keep: what it released",
+        "NON-PRIVATE: delta is .08.",
+        "Claimed and not kept: ε = 0.1, δ = 0.05; ε = 1, δ = 0.05; ε = 10, δ = 0.05.",
+        "soft_vote-published (NON-PRIVATE)",
+        "NON-PRIVATE under some ε: it is claimed, not kept.",
+        "Ahead of it is soft_vote-gaussian",  # and not what is only claimed
+    ):
+        assert part in text
+    assert "oise is off" not in text
+
+
+def test_reasons_that_differ_say_where_they_hold(make_run):
+    directory = make_run(values=VALUES | {"soft_vote-published": (0.9, 0.9, 0.9), "x-off": (1.0, 1.0, 1.0)})
+    claiming(directory, "soft_vote-published", ["delta is .08", "delta is .2", "delta is .2"])
+    text = page(directory).text
+    assert "NON-PRIVATE: ε = 0.1: delta is .08; ε = 1, ε = 10: delta is .2." in text
+    assert "NON-PRIVATE: noise is off." in text
+
+
+def test_a_banner_names_both_ways_of_protecting_nobody(make_run):
+    directory = make_run(values=VALUES | {"p": (0.9, 0.9, 0.9), "x-off": (1.0, 1.0, 1.0)}, non_private=True)
+    claiming(directory, "p", ["no"] * 3)
+    said = "Noise is off for at least one variant and at least one variant claims a guarantee that it does not keep:"
+    assert said in page(directory).text
+
+
+def test_a_claim_that_some_epsilons_keep_is_no_guarantee(make_run):
+    directory = make_run()
+    path = directory / "ledger.json"
+    ledger = json.loads(path.read_text())
+    for release in ledger["worlds"][0]["releases"]:
+        if release["variant"] == "soft_vote-gaussian" and release["guarantee"]["epsilon"] > 1:
+            release["guarantee"] = NoGuarantee("holds up to 1", (10.0, 1e-6)).to_dict()
+    path.write_text(json.dumps(ledger))
+    assert "NON-PRIVATE: ε = 10: holds up to 1." in page(directory).text
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"), [("label", "the label of one row"), ("person", "the set of labels of one person")]
+)
+def test_it_says_whose_labels_are_protected(make_run, unit, said):
+    directory = make_run()
+    path = directory / "ledger.json"
+    path.write_text(path.read_text().replace('"unit": "party"', f'"unit": "{unit}"'))
+    assert f"Protected is {said}: when it is replaced" in page(directory).text
+
+
+def test_runs_of_different_tasks_are_compared_apart(make_run, tmp_path):
+    votes, more, ratios = make_run(), make_run("more", scenario="more"), make_run("ratios", scenario="ratios")
+    found = page(votes, more, renamed(ratios, "l1"), to=tmp_path / "all.html")
+    before_runs = found.text[: found.text.index("The default variant")]
+    assert before_runs.index("Accuracy") < before_runs.index("more: soft_vote") < before_runs.index("L1 error")
+    assert before_runs.index("L1 error") < before_runs.index("ratios: soft_vote")
+    assert found.tags.count("img") == 2 + 2  # both comparisons, and the runs of votes, whose figures are drawn
+
+
+def test_the_command_prints_errors_as_such(make_run, capsys):
+    directory = renamed(make_run(), "l1")
+    report_command([directory], None, False)
+    assert "L1 error" in capsys.readouterr().out
+    report_command([directory], None, True)
+    variant = json.loads(capsys.readouterr().out)["runs"][0]["variants"][0]
+    assert (variant["metric"], variant["values"][1]["mean"]) == ("l1", pytest.approx(0.7))

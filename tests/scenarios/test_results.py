@@ -1,7 +1,10 @@
+import math
+
 import pytest
 
 from federation.errors import InputError
-from scenarios.results import COLUMNS, read_results, write_results
+from federation.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from scenarios.results import COLUMNS, protection, read_results, write_results
 
 ROW = dict(zip(COLUMNS, ["s", "soft_vote", "soft_vote", 1, 0.1, 1e-6, "party", 0, 2, "accuracy", 1 / 3], strict=True))
 
@@ -31,3 +34,15 @@ def test_damaged_tables_are_input_errors(tmp_path, content):
     (tmp_path / "r.csv").write_bytes(content)
     with pytest.raises(InputError):
         read_results(tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "columns"),
+    [
+        (Guarantee(0.5, 1e-6, Unit.LABEL, Adjacency.REPLACE, "lattice"), (0.5, 1e-6, "label")),
+        (NoGuarantee("noise is off"), (math.inf, 0.0, "none")),
+        (NoGuarantee("it is not what it says", (0.05, 0.1)), (0.05, 0.1, "none")),
+    ],
+)
+def test_columns_say_what_is_promised_or_claimed(guarantee, columns):
+    assert protection(guarantee.to_dict()) == dict(zip(("epsilon", "delta", "unit"), columns, strict=True))

@@ -63,7 +63,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
 @pytest.mark.parametrize(
     ("override", "line"),
     [
-        ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, classifier, quorum, dropout, hostile; did you mean 'count'?"),
+        ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, bags, classifier, quorum, dropout, hostile; did you mean 'count'?"),
         ("trails.splits=3", "trails: unknown key; allowed: name, description, data, parties, protocols, privacy, trials, engine, seed; did you mean 'trials'?"),
         ("privacy.budget={epsilon: 1, delta: 0, epsilom: 3}", "privacy.budget.epsilom: unknown key; allowed: epsilon, delta; did you mean 'epsilon'?"),
         ('parties.count="5"', 'parties.count: must be a whole number, got the text "5"'),
@@ -76,9 +76,22 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("parties.rows=[2, 2]", "parties.rows: must not list a value twice, got [2, 2]"),
         ("parties.quorum=1.5", "parties.quorum: must be at most 1, got 1.5"),
         ("parties.quorum=true", "parties.quorum: must be a number, got true"),
-        ("parties.partition=idd", 'parties.partition: must be iid, {dirichlet: ALPHA}, {quantity: SIGMA} or {by: COLUMN}, got the text "idd"'),
+        ("parties.partition=idd", 'parties.partition: must be iid, {dirichlet: ALPHA}, {quantity: SIGMA}, {majority: SHARE}, {proportions: [SHARES, ...]} or {by: COLUMN}, got the text "idd"'),
         ("parties.partition={dirichlet: 0}", "parties.partition.dirichlet: must be a number from 1e-06 to 1e+06, got 0"),
         ("parties.partition=[iid, {quantity: [1, 2]}]", "parties.partition: in a list of partitions each must have one number"),
+        ("parties.partition={majority: 0.6}", "parties.partition.majority: must be a number from 0 to below 0.5, the share of each class but one, got 0.6"),
+        ("parties.partition={proportions: [[0.5, 0.4]]}", "parties.partition.proportions.0: must be the shares of all classes, numbers from 0 that sum to 1, got [0.5, 0.4]"),
+        ("parties.bags=0", "parties.bags: must be a whole number from 1, or {by: COLUMN}, got 0"),
+        ("parties.bags=[1, {of: x}]", "parties.bags.1: must be a whole number from 1, or {by: COLUMN}, got {of: x}"),
+        ("parties={count: 2, rows: [12, 10], bags: [2, 3]}", "parties.bags: must divide parties.rows, got 3 bags for 10 rows; change one of them"),
+        ("parties={count: 2, bags: {by: x}, partition: {majority: 0.1}}", "parties.bags: must be a number: the majority partition says what is in each bag"),
+        ("data.rows_per_person=2", "data.rows_per_person: needs data.person, the column that says whose row each is"),
+        ("data.rows_per_person=0", "data.rows_per_person: must be at least 1, got 0"),
+        ("data.targets=500", "data.targets: must be a section with keys from rows, shares, vary, got 500"),
+        ("data.targets={share: [0.1]}", "data.targets.share: unknown key; allowed: rows, shares, vary; did you mean 'shares'?"),
+        ("data.targets={shares: [0.5, 1.5]}", "data.targets.shares.1: must be at most 1, got 1.5"),
+        ("data.targets={shares: [0.5, 0.5]}", "data.targets.shares: must be one or more different shares, got [0.5, 0.5]"),
+        ("data.targets={rows: 0}", "data.targets.rows: must be at least 1, got 0"),
         ("parties.dropout=1", "parties.dropout: must be less than 1, got 1"),
         ("parties.dropout=[0.2, 0.6]", "parties.dropout: 0.6 leaves 0.4 of the parties to answer on average, but parties.quorum is 0.5; lower one of them"),
         ("parties.hostile=0.1", "parties.hostile: must be a section with keys from fraction, kind, got 0.1"),
@@ -147,7 +160,8 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
     assert [line.removeprefix(f"{path}").split(" must")[0].split(" missing")[0] for line in lines] == [
         ":1: seed:",
         ":2: data.source:",
-        ":3: data.sourc: unknown key; allowed: source, label, classes, auxiliary, test, features; "
+        ":3: data.sourc: unknown key; allowed: source, label, classes, auxiliary, test, features, person, "
+        "rows_per_person, targets; "
         "did you mean 'source'?",
         ":4: parties.count:",
         ":6: protocols.0.rounds:",
@@ -162,6 +176,26 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
 def test_groups_make_the_count_optional() -> None:
     scenario = resolve(MINIMAL, ["parties.count=null", "parties.partition={by: subject}"])
     assert (scenario.parties.count, scenario.parties.partition) == (None, {"by": "subject"})
+
+
+def test_groups_take_bags_that_do_not_divide_their_rows() -> None:
+    scenario = resolve(MINIMAL, ["parties={partition: {by: subject}, rows: 10, bags: 3}"])
+    assert (scenario.parties.rows, scenario.parties.bags) == (10, 3)
+
+
+def test_persons_bags_and_targets() -> None:
+    scenario = resolve(
+        MINIMAL,
+        ["data.person=who", "data.rows_per_person=2", "data.targets={rows: 500, vary: 3}", "parties.bags={by: ward}"],
+    )
+    assert (scenario.data.person, scenario.data.rows_per_person) == ("who", 2)
+    assert scenario.parties.bags == {"by": "ward"}
+    assert resolve(parse(to_yaml(scenario), "x")[0]) == scenario
+    assert scenario.data.targets is not None
+    assert (scenario.data.targets.rows, scenario.data.targets.vary) == (500, "3")
+    assert scenario.data.targets.shares == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    plain = resolve(MINIMAL)
+    assert (plain.data.person, plain.data.rows_per_person, plain.data.targets, plain.parties.bags) == (None, 1, None, 1)
 
 
 def test_scikit_learn_classifiers_are_checked_by_name_and_parameter() -> None:
@@ -192,6 +226,9 @@ _OVERRIDES = st.lists(
         "parties.classifier.logistic.regularisation=[1e-5, 1]", "name='1e5'",
         "parties.partition={dirichlet: [0.1, 1]}", "parties.partition=[iid, {quantity: 1.3}]", "parties.dropout=[0, 0.2]",
         "parties.hostile={fraction: [0, 0.1], kind: [flip, malformed]}", "parties.hostile={fraction: 1}",
+        "parties.bags=[1, 3]", "parties.partition={majority: [0, 0.1]}", "data.person=[who, whose]",
+        "parties.partition=[{proportions: [[1, 0], [0.5, 0.5]]}, iid]", "data.targets={}",
+        "data.targets={rows: [5, null], shares: [0.1, 1], vary: [a, 3]}",
         "parties.classifier={mixture: [logistic, {GaussianNB: {}, weight: 2}]}",
     ]),
     unique_by=lambda setting: setting.partition("=")[0].split(".logistic")[0],

@@ -3,11 +3,16 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from federation.bag_messages import Bags
+from federation.errors import InputError
 from federation.features import fit
 from federation.messages import IndividualQuestion, Training, VotesQuestion
 from parties import individual, votes
+from parties.bags import bags_of
 from parties.holdings import Cohort, DroppedOut
 from scenarios.conduct import Conduct
+from scenarios.partition import smallest_count
+from scenarios.schema import resolve
 from scenarios.simulation import SplitSpec, split
 
 CLASSIFIER = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
@@ -106,3 +111,75 @@ def test_tampering_replaces_the_answers_of_attackers_only(spec):
 def test_scores_that_the_simulation_asks_for_are_true(spec):
     _, sent = answer(spec, Conduct(hostile=1.0, kind="malformed", seed=1), "individual")
     assert sent == answer(spec, Conduct(), "individual")[1]
+
+
+@pytest.fixture
+def wards(tmp_path):
+    """Own rows of 30 patients in three wards of four hospitals."""
+    random = np.random.default_rng(0)
+    lines = [
+        f"{p % 4},{p % 3},p{p},{random.normal():.3f},{'ab'[random.integers(2)]}" for p in range(30) for _ in "12345"
+    ]
+    path = tmp_path / "wards.csv"
+    path.write_text("\n".join(["hospital,ward,patient,x,label", *lines]) + "\n")
+    return {
+        "data": {"source": str(path), "label": "label", "auxiliary": 20, "test": 20, "person": "patient"},
+        "parties": {"partition": {"by": "hospital"}, "bags": {"by": "ward"}},
+        "privacy": {"epsilon": 1},
+    }
+
+
+def counts(spec, **conduct):
+    """The label counts of each party's bags, by the party's own reading of its holdings."""
+    world = split(spec)
+    cohort = Cohort(spec.reference("SimulatedParties", conduct=asdict(Conduct(**conduct))).to_json(), 0, 50, seed=1)
+    declared = Bags(world.cut.bags_per_party, len(world.table.classes))
+    return np.array([bags_of(cohort, party, declared).counts for party in range(world.cut.parties)])
+
+
+def test_a_scenario_says_all_of_a_split(wards):
+    spec = SplitSpec.of(resolve(wards), 3, None)
+    assert (spec.split, spec.bags, spec.person, spec.label) == (3, {"by": "ward"}, "patient", "label")
+    assert spec.groups == ("hospital", "patient", "ward")
+    assert spec.reference("public_rows").call().columns == ("x",)
+
+
+def test_holdings_say_bag_and_person(wards):
+    spec = SplitSpec.of(resolve(wards), 0, None)
+    world, held = split(spec), provider(spec).holdings(2)
+    indices = world.cut.party(2)
+    groups = world.table.groups
+    assert set(groups["hospital"][indices]) == {2}
+    assert held.persons.tolist() == groups["patient"][indices].tolist()
+    assert held.bags.tolist() == groups["ward"][indices].tolist()
+    assert world.cut.bags_per_party == 3
+    assert len(world.cut.bag_sizes) == 12
+
+
+def test_without_bags_and_persons_nothing_is_said_of_them(spec):
+    held = provider(spec).holdings(3)
+    assert held.bags is None
+    assert held.persons is None
+
+
+def test_a_person_at_two_parties_is_refused(wards):
+    wards["parties"] = {"count": 3, "bags": 2}
+    with pytest.raises(InputError, match=r"data.person: \d+ of the 30 persons hold rows at several parties, such as"):
+        split(SplitSpec.of(resolve(wards), 0, None))
+    wards["parties"] = {"count": 1, "bags": 2}
+    assert split(SplitSpec.of(resolve(wards), 0, None)).cut.bags_per_party == 2
+
+
+def test_parties_count_the_labels_that_were_prescribed(spec):
+    majorities = replace(spec, parties=5, rows=60, bags=4, partition={"majority": 0.05})
+    found = counts(majorities)
+    expected = [[8 if label == (4 * k + b) % 10 else None for label in range(10)] for k in range(5) for b in range(4)]
+    assert found.sum(axis=2).tolist() == [[15] * 4] * 5
+    assert found.reshape(20, 10).argmax(axis=1).tolist() == [row.index(8) for row in expected]
+    assert smallest_count(split(majorities).cut, split(majorities).table) == found.min()
+
+
+def test_attackers_flip_labels_before_they_are_counted(spec):
+    bagged = replace(spec, parties=10, rows=40, bags=2)
+    honest, flipped = counts(bagged), counts(bagged, hostile=1.0)
+    np.testing.assert_array_equal(np.roll(honest, 1, axis=2), flipped)

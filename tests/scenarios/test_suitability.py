@@ -32,3 +32,27 @@ def test_protocols_that_can_work_in_every_swept_world_are_not_refused():
         "protocols=[{kind: parameter_average}]",
     ]
     assert resolve("quickstart", overrides).protocols[0].kind == "parameter_average"
+
+
+@pytest.mark.usefixtures("protocols")
+def test_all_protocols_of_a_scenario_have_one_task(tmp_path):
+    path = tmp_path / "mixed.yaml"
+    path.write_text(
+        "data: {source: digits}\nparties: {count: 9}\nprivacy: {epsilon: 1}\n"
+        "protocols:\n  - {kind: ratio}\n  - {kind: pooled}\n  - {kind: soft_vote}\n  - {kind: individual}\n"
+    )
+    with pytest.raises(InputError) as refused:
+        resolve(path)
+    first, second = str(refused.value).splitlines()
+    assert first == (
+        f"{path}:7: protocols.2: soft_vote has the task classification, ratio the task class_ratio; a scenario has "
+        "one, remove either"
+    )
+    assert second.startswith(f"{path}:8: protocols.3: the baseline individual")
+
+
+@pytest.mark.usefixtures("protocols")
+def test_a_baseline_with_instance_labels_suits_class_ratios():
+    document = {"data": {"source": "digits"}, "parties": {"count": 9}, "privacy": {"epsilon": 1}}
+    kinds = [{"kind": "pooled"}, {"kind": "ratio", "noise": ["auto", "off"]}]
+    assert len(resolve({**document, "protocols": kinds}).protocols) == 2

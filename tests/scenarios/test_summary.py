@@ -17,7 +17,8 @@ from scenarios.summary import Spread, broken, epsilons, name_width, student_inte
 def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="accuracy", **more):
     base = {
         "scenario": "s", "protocol": variant.split("-")[0], "variant": variant, "default": 0, "epsilon": epsilon,
-        "delta": 0.0, "unit": "party", "split": split, "noise": noise, "metric": metric, "value": value,
+        "delta": 0.0, "unit": "none" if math.isinf(epsilon) else "party", "split": split, "noise": noise,
+        "metric": metric, "value": value,
     }  # fmt: skip
     return base | more
 
@@ -88,7 +89,7 @@ def test_groups_by_variant_and_swept_values():
         row("b", 1.0, value=0.6, **{"parties.count": "20", "protocols.regularisation": ""}),
         row("a", 1.0, value=0.1, default=1, **{"parties.count": "10", "protocols.regularisation": "0.1"}),
         row("a", 1.0, value=0.2, metric="auc", **{"parties.count": "10", "protocols.regularisation": "0.1"}),
-        row("pooled", math.inf, value=0.95, unit="none", **{"parties.count": "10", "protocols.regularisation": ""}),
+        row("pooled", math.inf, value=0.95, **{"parties.count": "10", "protocols.regularisation": ""}),
     ]
     first, second, third, pooled = summarise(rows)
     assert [s.variant for s in (first, second, third, pooled)] == ["b", "b", "a", "pooled"]
@@ -206,3 +207,34 @@ def test_rows_with_and_without_swept_keys_are_told_apart():
     assert [(s.swept, s.by_epsilon[1.0].mean) for s in summarise(rows)] == [
         ({}, pytest.approx(0.2)), ({"parties.count": "10"}, 0.2),
     ]  # fmt: skip
+
+
+def test_an_epsilon_without_a_guarantee_is_claimed():
+    rows = [row("x-published", epsilon, unit="none", metric="l1", value=0.3) for epsilon in (0.5, 1.0)]
+    rows += [row("x-off", math.inf, metric="l1", value=0.1), row("x", metric="l1", value=0.2)]
+    claimed, off, kept = summarise(rows)
+    assert [(s.non_private, s.claiming) for s in (claimed, off, kept)] == [(True, True), (True, False), (False, False)]
+    assert claimed.label == "x-published (NON-PRIVATE)"
+    assert claimed.to_dict()["non_private"]
+    assert [value["epsilon"] for value in claimed.to_dict()["values"]] == [0.5, 1.0]
+    text = shown([claimed, off, kept], 80)
+    assert "L1 error" in text
+    assert "NON-PRIVATE under some ε: it is claimed, not kept" in text
+    assert "claimed" not in shown([off, kept], 80)
+
+
+def test_one_release_without_a_guarantee_makes_its_variant_non_private():
+    [both] = summarise([row(epsilon=0.5), row(epsilon=2.0, unit="none")])
+    assert both.non_private
+    assert both.claiming
+
+
+def test_what_is_compared_is_the_metric_that_is_there():
+    rows = [row(metric="l1_at_0.1", value=0.3), row(metric="l1", value=0.2), row(metric="bytes_per_party", value=9.0)]
+    assert [(s.metric, s.by_epsilon[1.0].mean) for s in summarise(rows)] == [("l1", 0.2)]
+    assert summarise(rows[2:]) == []
+
+
+def test_delta_is_that_of_the_weakest_promise():
+    [only] = summarise([row(epsilon=0.5), row(epsilon=2.0, delta=1e-6), row(epsilon=1.0, delta=1e-9)])
+    assert only.delta == 1e-6

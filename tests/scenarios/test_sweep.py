@@ -62,13 +62,13 @@ def test_sections_are_swept_as_readable_texts() -> None:
     scenario = resolve(
         MINIMAL,
         [
-            "parties.partition=[iid, {by: subject}, {dirichlet: 1}]",
+            "parties.partition=[iid, {by: subject}, {dirichlet: 1}, {proportions: [[1, 0], [0.25, 0.75]]}]",
             "parties.classifier=[logistic, {GaussianNB: {var_smoothing: 1e-9}}]",
         ],
     )
     assert [tuple(point.swept.values()) for point in expand(scenario)] == [
         (partition, classifier)
-        for partition in ("iid", "by=subject", "dirichlet=1.0")
+        for partition in ("iid", "by=subject", "dirichlet=1.0", "proportions=1_0-0.25_0.75")
         for classifier in ("logistic(regularisation=0.0001)", "GaussianNB(var_smoothing=1e-09)")
     ]
 
@@ -104,6 +104,41 @@ def test_numbers_inside_sections_are_swept_as_numbers() -> None:
     assert len({cell_id(point, 0) for point in points}) == len(points)
 
 
+def test_bags_persons_and_targets_are_swept() -> None:
+    scenario = resolve(
+        MINIMAL,
+        [
+            "parties={count: 6, bags: [2, {by: ward}]}",
+            "data.person=who",
+            "data.rows_per_person=[1, 2]",
+            "data.targets={rows: [50, 100], vary: [a, b]}",
+        ],
+    )
+    assert swept_columns(scenario) == [
+        "data.rows_per_person", "data.targets.rows", "data.targets.vary", "parties.bags",
+    ]  # fmt: skip
+    points = expand(scenario)
+    assert [tuple(point.swept.values()) for point in points] == [
+        (most, rows, vary, bags)
+        for most in (1, 2)
+        for rows in (50, 100)
+        for vary in ("a", "b")
+        for bags in (2, "by=ward")
+    ]
+    for point in points:
+        assert point.scenario.data.targets is not None
+        assert point.scenario.data.targets.vary == point.swept["data.targets.vary"]
+        assert resolve(point.scenario.to_plain()) == point.scenario
+    assert len({cell_id(point, 0) for point in points}) == len(points)
+    assert len({world_key(point, 0) for point in points}) == 4  # target sets leave the releases as they are
+
+
+def test_majorities_are_swept_as_numbers() -> None:
+    points = expand(resolve(MINIMAL, ["parties.partition={majority: [0, 0.1]}"]))
+    assert [dict(point.swept) for point in points] == [{"parties.partition.majority": share} for share in (0.0, 0.1)]
+    assert points[1].scenario.parties.partition == {"majority": 0.1}
+
+
 def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always_had() -> None:
     features = "data.features=[scale, {whiten: 10}, constant, unit_norm]"
 
@@ -112,6 +147,8 @@ def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always
 
     assert key() == "767493f2f7ad2080"  # a change would change the noise of every known result
     assert key("parties.dropout=0.0") == key("parties.hostile={fraction: 0, kind: random}") == key()
+    assert key("parties.bags=1") == key("data.rows_per_person=1") == key("data.targets={rows: 9}") == key()
+    assert len({key(), key("parties.bags=2"), key("data.person=who")}) == 3
     others = [key("parties.dropout=0.1"), key("parties.hostile={fraction: 0.1}"), key("parties.dropout=0.2"),
               key("parties.hostile={fraction: 0.1, kind: random}"), key("parties.partition={quantity: 1}")]  # fmt: skip
     assert len({key(), *others}) == 6
@@ -159,10 +196,11 @@ def test_a_cell_is_named_by_what_its_results_depend_on() -> None:
     assert int(base, 16) >= 0
     same = ["name=other", "description=x", "trials.splits=9", "engine.kind=ray", "engine.workers=3"]
     assert {cell(override) for override in same} == {base}
+    assert cell("data.targets={}") == base  # the defaults, said or not
     # A point of a sweep is the same world as the scenario that holds its value alone.
     assert cell("parties.count=[50, 60]") == base
     different = [
-        "seed=2", "trials.noise=9", "parties.count=51", "data.test=0.3", "privacy.epsilon=1",
+        "seed=2", "trials.noise=9", "parties.count=51", "data.test=0.3", "data.targets={rows: 9}", "privacy.epsilon=1",
         "privacy.delta=1e-5",
         "protocols=[{kind: pooled}]", "parties.classifier.logistic.regularisation=1", "data.features=[]",
     ]  # fmt: skip

@@ -1,0 +1,52 @@
+"""Scores released linear models, and the baseline of a classifier that sees all rows, by whom they recognise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aggregator.models import ReleasedModels
+from federation.digest import digest
+from federation.features import FeatureMap
+from parties.classifiers import fit as fit_classifier
+from scenarios.scored import Metrics
+from scenarios.scoring import TestRows, hit_metrics, score
+from scenarios.simulation import Split
+
+
+class LinearScoring:
+    """`scored.Scoring` of models that classify rows: accuracy, balanced accuracy and, with two classes, auc."""
+
+    def __init__(self, split: Split) -> None:
+        self._split = split
+        self._tests: dict[str, TestRows] = {}
+
+    def releases(self, path: Path) -> Iterator[tuple[Mapping[str, Any], list[Metrics]]]:
+        """The guarantee of each release in a file, and the metrics of its noise draws. Raises `InputError`."""
+        models = ReleasedModels.load(path)
+        for guarantee, weights, feature_map in zip(models.guarantees, models.weights, models.feature_maps, strict=True):
+            scores = score(self._test(feature_map), weights)
+            yield guarantee, [_at(scores, draw) for draw in range(len(weights))]
+
+    def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
+        """The classifier on the union of all private rows (Hamm's `batch`)."""
+        table, held = self._split.table, self._split.cut.order
+        predict = fit_classifier(feature_map.transform(table.rows(held)), table.labels[held], classifier, random)
+        test = self._test(feature_map)
+        return _at(hit_metrics(test, (predict(test.rows) == test.labels)[:, None]), 0)
+
+    def _test(self, feature_map: FeatureMap) -> TestRows:
+        """Labelled test rows behind a map; each map is applied once."""
+        name = digest(*feature_map.to_arrays())
+        if name not in self._tests:
+            table, indices = self._split.table, self._split.cut.test
+            rows = feature_map.transform(table.rows(indices))
+            self._tests[name] = TestRows.of(rows, table.labels[indices], len(table.classes))
+        return self._tests[name]
+
+
+def _at(scores: Mapping[str, np.ndarray], draw: int) -> Metrics:
+    return {metric: float(values[draw]) for metric, values in scores.items()}

@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from federation.digest import digest
+from aggregator.model_files import feature_maps, read_feature_maps
 from federation.errors import InputError
 from federation.features import FeatureMap
 
@@ -43,24 +43,17 @@ class ReleasedModels:
 
     def save(self, path: Path) -> None:
         """Write the npz; equal feature maps are kept once."""
-        described = [feature_map.to_arrays() for feature_map in self.feature_maps]
-        names = [digest(*description) for description in described]
-        kept = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        distinct = {kept[name]: description for name, description in zip(names, described, strict=True)}
+        steps, maps, contents = feature_maps(self.feature_maps)
         description = {
             "variant": self.variant,
             "classes": list(self.classes),
             "columns": list(self.columns),
             "text_columns": list(self.text_columns),
-            "feature_maps": [steps for steps, _ in distinct.values()],
+            "feature_maps": steps,
             "guarantees": list(self.guarantees),
         }
-        contents: dict[str, Any] = {
-            f"map_{number}.{name}": array for number, (_, arrays) in distinct.items() for name, array in arrays.items()
-        }
         contents.update({f"weights_{number}": weights for number, weights in enumerate(self.weights)})
-        contents["map"] = np.array([kept[name] for name in names], dtype=np.int64)
-        contents["epsilon"] = self.epsilons
+        contents["map"], contents["epsilon"] = maps, self.epsilons
         contents["description"] = np.array(json.dumps(description))
         with path.open("wb") as file:
             np.savez(file, **contents)
@@ -71,10 +64,6 @@ class ReleasedModels:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 description = json.loads(str(stored["description"]))
-                maps = [
-                    FeatureMap.from_arrays(steps, _named(stored, f"map_{number}."))
-                    for number, steps in enumerate(description["feature_maps"])
-                ]
                 return cls(
                     description["variant"],
                     tuple(description["classes"]),
@@ -82,13 +71,8 @@ class ReleasedModels:
                     tuple(description["text_columns"]),
                     stored["epsilon"],
                     tuple(stored[f"weights_{number}"] for number in range(len(stored["epsilon"]))),
-                    tuple(maps[number] for number in stored["map"]),
+                    read_feature_maps(description["feature_maps"], stored),
                     tuple(description["guarantees"]),
                 )
         except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, BadZipFile) as error:
             raise InputError(f"{path} is not a released model: {error}") from error
-
-
-def _named(stored: Any, prefix: str) -> dict[str, np.ndarray]:
-    """The arrays whose names begin with `prefix`, without it."""
-    return {name[len(prefix) :]: stored[name] for name in stored.files if name.startswith(prefix)}

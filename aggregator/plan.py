@@ -39,7 +39,8 @@ class WorldPlan:
     takes noise from the operating system. Node n serves the parties (n-1)*parties_per_node and following. `quorum`
     is the least fraction of the declared parties that must answer, `individual` the number of parties whose own
     accuracy is a (NON-PRIVATE) baseline, `timeout` in seconds. `simulation` keeps the texts of failures.
-    `class_names` says where the class names come from, for the ledger.
+    `class_names` says where the class names come from, for the ledger. `bags` is the most bags of a party,
+    `largest_bag` the most rows of one, and `rows_per_person` as in `federation.bag_messages.Bags`; all are public.
 
     Raises `InputError` for what only a simulation may ask for: seeded noise, several draws and that baseline.
     """
@@ -64,6 +65,9 @@ class WorldPlan:
     budget: Mapping[str, float] | None
     draws: int
     individual: int
+    bags: int = 1
+    largest_bag: int = 0
+    rows_per_person: int = 0
 
     def __post_init__(self) -> None:
         if self.simulation:

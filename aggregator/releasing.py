@@ -8,18 +8,13 @@ from typing import Literal
 from aggregator.diagnostics import diagnose
 from aggregator.perturbation import Perturbable
 from aggregator.plan import WorldPlan
-from federation.guarantee import Adjacency, Assumption, Check, NoGuarantee
+from federation.guarantee import SEEDED, Adjacency, Assumption, Check, NoGuarantee
 from federation.ledger import Ledger
 from federation.messages import Release
 from federation.privacy.additive import Noise, calibrate
 from federation.randomness import NoiseBits
 
 _DELTA_EXPONENT = 1.1  # a delta of 1/K already allows one party to be exposed entirely
-
-SEEDED = Assumption(
-    "the noise is keyed by a seed, which whoever reads the scenario knows: a simulation, not to be published",
-    Check.DECLARED,
-)
 
 
 def release(
@@ -55,13 +50,19 @@ def release(
     return Release(variant, perturbable.decode(noisy, mechanism), guarantee, diagnostics)
 
 
+def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:
+    """What every guarantee of a world rests on: how classes are known, and how many draws are published."""
+    known = Assumption(plan.class_names, Check.DECLARED)
+    if plan.draws == 1:
+        return (known,)
+    text = f"one of the {plan.draws} draws is published; each further one spends epsilon and delta again"
+    return (known, Assumption(text, Check.DECLARED))
+
+
 def _premises(plan: WorldPlan, noise: Noise, perturbable: Perturbable) -> tuple[Assumption, ...]:
-    premises = [*perturbable.assumptions, Assumption(plan.class_names, Check.DECLARED)]
+    premises = [*perturbable.assumptions, *plan_premises(plan)]
     if plan.noise_seed is not None:
         premises.append(SEEDED)
-    if plan.draws > 1:
-        text = f"one of the {plan.draws} draws is published; each further one spends epsilon and delta again"
-        premises.append(Assumption(text, Check.DECLARED))
     if noise == "gaussian" and plan.delta > plan.parties**-_DELTA_EXPONENT:
         text = f"delta is small enough for {plan.parties} parties, although it exceeds parties^-{_DELTA_EXPONENT}"
         premises.append(Assumption(text, Check.DECLARED))

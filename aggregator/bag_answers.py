@@ -1,0 +1,94 @@
+"""Collects what parties say about their bags; a party counts when all that it says is of the declared form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.guarantee import Guarantee
+from federation.messages import Question, Submission
+
+_REFUSED = "answer refused: values outside the declared range"
+_ROUNDING = 1e-9  # of a bag's size: what counts in units of grid steps may miss in their sum
+
+
+class BagAnswers:
+    """Answers of K parties to one question about bags of at most `largest` rows each.
+
+    `promise` is the guarantee that every answer must carry, None for answers without one. Noise takes a count at most
+    `count_reach` below 0 or beyond its bag's size, and a sum of rows at most `sum_reach` out of its range.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        parties: int,
+        largest: int,
+        promise: Guarantee | None,
+        count_reach: float = 0.0,
+        sum_reach: float = 0.0,
+    ) -> None:
+        self.question, self._largest, self._promise = question, largest, promise
+        self._count_reach, self._sum_reach = count_reach, sum_reach
+        self._fields = question.fields()
+        self._present = np.zeros(parties, dtype=bool)
+        self._arrays = {name: np.zeros((parties, *field.shape), field.dtype) for name, field in self._fields.items()}
+
+    @property
+    def answered(self) -> int:
+        """Number of parties whose answer was accepted."""
+        return int(self._present.sum())
+
+    def add(self, submission: Submission) -> dict[int, str]:
+        """Take a submission in; returns the refused parties and why."""
+        if self._promise is not None and not _same(submission.guarantee, self._promise):
+            return dict.fromkeys(submission.parties.tolist(), "answer refused: it lacks the guarantee asked for")
+        fine = np.ones(len(submission.parties), dtype=bool)
+        for name, declared in self._fields.items():
+            fine &= ~declared.invalid(submission.arrays[name])
+        fine[fine] = self._well_formed({name: array[fine] for name, array in submission.arrays.items()})
+        kept = submission.parties[fine]
+        for name, array in self._arrays.items():
+            array[kept] = submission.arrays[name][fine]
+        self._present[kept] = True
+        return dict.fromkeys(submission.parties[~fine].tolist(), _REFUSED)
+
+    def array(self, name: str) -> np.ndarray:
+        """One field with the party axis (K, ...); zeros where a party has not answered."""
+        return self._arrays[name]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Rows of every bag of every party (K, B), 0 for bags that are not there."""
+        return self._arrays["sizes"]
+
+    def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        """Which parties' sizes are whole numbers in range, one of them positive, and all else is possible with them."""
+        sizes = arrays["sizes"]
+        fine = (sizes == np.floor(sizes)).all(axis=1) & (sizes.max(axis=1) > 0) & (sizes.max(axis=1) <= self._largest)
+        if "counts" in arrays:
+            counts, whole = arrays["counts"], sizes[:, None, :]
+            rounding = _ROUNDING * (1 + np.abs(counts).sum(axis=3))
+            reach = np.where(whole > 0, self._count_reach, 0.0) + rounding
+            fine &= (np.abs(counts.sum(axis=3) - whole) <= rounding).all(axis=(1, 2))
+            fine &= ((counts.min(axis=3) >= -reach) & (counts.max(axis=3) <= whole + reach)).all(axis=(1, 2))
+        if "means" in arrays:
+            sums = np.abs(arrays["means"]).max(axis=-1) * (sizes if arrays["means"].ndim == 3 else sizes[:, None])
+            fine &= (sums <= ...).all()
+        return np.asarray(fine)
+
+
+def shared_bags(*answers: BagAnswers) -> tuple[np.ndarray, np.ndarray]:
+    """Party and number, (M,) each, of the bags of which all answers say the same size, in that order."""
+    sizes = np.stack([answer.sizes for answer in answers])
+    found = (sizes[0] > 0) & (sizes == sizes[0]).all(axis=0)
+    party, number = np.nonzero(found)
+    return party, number
+
+
+def _same(guarantee: Guarantee | None, promise: Guarantee) -> bool:
+    return guarantee is not None and all(
+        getattr(guarantee, name) == getattr(promise, name)
+        for name in ("epsilon", "delta", "unit", "adjacency", "mechanism")
+    )
+
+

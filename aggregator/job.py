@@ -1,0 +1,32 @@
+"""One variant of a world between the asking and the release: what a protocol hands to the aggregator's app."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from aggregator.inquiry import Inquiry
+from aggregator.plan import WorldPlan
+from aggregator.views import Views
+from federation.ledger import Ledger
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What all variants of a world share: its plan, the public rows, and what is asked of the parties."""
+
+    plan: WorldPlan
+    views: Views
+    inquiry: Inquiry
+
+
+class Job(Protocol):
+    """Has put its questions to the inquiry; is finished when they are answered."""
+
+    def costs(self) -> list[int]:
+        """Bytes that one party sends for each release."""
+        ...
+
+    def finish(self, ledger: Ledger) -> list[dict[str, float]]:
+        """Charge, release and write every release; their diagnostics. Raises `FederationError`s."""
+        ...

@@ -1,0 +1,21 @@
+"""Checks of the parameters that estimators have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from federation.errors import InputError
+
+
+def require_number(name: str, value: Any, usual: float) -> None:
+    """Raises `InputError` unless `value` is a positive finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
+        raise InputError(f"{name} must be a positive and finite number, got {value!r}; {usual:g} is usual")
+
+
+def require_integer(name: str, value: Any, least: int, usual: int) -> None:
+    """Raises `InputError` unless `value` is an integer from `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{name} must be an integer from {least}, got {value!r}; {usual} is usual")

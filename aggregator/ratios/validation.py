@@ -1,0 +1,160 @@
+"""What bags, label proportions and their noise must be before an estimator of class ratios looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from federation.errors import InputError
+
+_ROUNDING = 1e-6  # how far proportions may miss the simplex
+_DEPENDENT = 1e-8  # singular values below this share of the largest are zero
+
+
+def checked(
+    bags: Sequence[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None = None
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray | None]:
+    """The bags as M arrays (n_i, d), the proportions (M, C) and the noise's covariance (M, C, C), all float64.
+
+    Raises `InputError` unless the bags are not empty, finite and of equal width, and the proportions pass
+    `checked_proportions`.
+    """
+    if not len(bags):
+        raise InputError("bags must not be empty: at least one bag per class is needed")
+    arrays = [_rows(bag, f"bag {i}") for i, bag in enumerate(bags)]
+    widths = [bag.shape[1] for bag in arrays]
+    if len(set(widths)) > 1:
+        odd = next(i for i, width in enumerate(widths) if width != widths[0])
+        raise InputError(f"bags must have equal numbers of columns; bag {odd} has {widths[odd]}, bag 0 has {widths[0]}")
+    return arrays, *checked_proportions(proportions, noise, len(arrays))
+
+
+def checked_proportions(
+    proportions: np.ndarray, noise: np.ndarray | None, bags: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Label proportions (M, C) and the covariance of their noise (M, C, C) as float64.
+
+    Raises `InputError` unless there is one row per bag, rows sum to 1 and, without noise, lie on the simplex; unless
+    covariances are symmetric with columns that sum to 0 and no negative variances; and unless the classes can be
+    identified (assumption A0 of Iyer et al. 2016: the affine hull of the proportions contains the simplex).
+    """
+    shares = _numbers(proportions, "proportions")
+    if shares.ndim != 2 or len(shares) != bags or shares.shape[1] < 2:
+        raise InputError(
+            f"proportions must have one row for each of {bags} bags and one column per class, at least 2; got shape "
+            f"{shares.shape}"
+        )
+    off = np.abs(shares.sum(axis=1) - 1)
+    if off.max() > _ROUNDING:
+        worst = int(np.argmax(off))
+        raise InputError(
+            f"proportions must sum to 1 in each bag; those of bag {worst} sum to {shares[worst].sum():.6g}: divide "
+            "counts by the size of the bag"
+        )
+    if noise is None and (shares.min() < -_ROUNDING or shares.max() > 1 + _ROUNDING):
+        worst = int(np.argmin(shares.min(axis=1)))
+        raise InputError(
+            f"proportions must lie from 0 to 1; those of bag {worst} go down to {shares[worst].min():.6g}: project "
+            "noisy ones onto the simplex, or give the covariance of their noise"
+        )
+    _identifiable(shares)
+    return shares, None if noise is None else _covariance(noise, shares.shape)
+
+
+def checked_set(rows: np.ndarray, columns: int) -> np.ndarray:
+    """Rows (n, d) of an unlabelled set as they came. Raises `InputError` unless there are any, with d = `columns`."""
+    rows = np.asanyarray(rows)
+    if rows.ndim != 2 or len(rows) == 0 or rows.shape[1] != columns:
+        raise InputError(
+            f"a set must have at least one row and {columns} columns, as the bags had; got shape {rows.shape}"
+        )
+    return rows
+
+
+def checked_means(
+    means: np.ndarray, sizes: np.ndarray, mean_noise: np.ndarray | float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean features (M, D), sizes (M,) and variances of noise (M,), one per bag, as float64.
+
+    Raises `InputError` unless sizes are at least 1, variances not negative, and all are finite.
+    """
+    found, counts, variances = _rows(means, "means"), _numbers(sizes, "sizes"), _numbers(mean_noise, "mean_noise")
+    if counts.shape != (len(found),) or counts.min() < 1:
+        raise InputError(f"sizes must be one number from 1 for each of {len(found)} means, got {np.asarray(sizes)!r}")
+    if variances.shape not in ((), (len(found),)) or variances.min() < 0:
+        raise InputError(
+            f"mean_noise must be a variance of at least 0, or one for each of {len(found)} means; got {mean_noise!r}"
+        )
+    return found, counts, np.broadcast_to(variances, counts.shape)
+
+
+def checked_covariance(covariance: np.ndarray, dimension: int, rows: int | None) -> np.ndarray:
+    """Covariance of features (D, D) as float64, estimated from so many `rows`, or exact if None.
+
+    Raises `InputError` unless it is symmetric and positive semidefinite, and of a rank that so many rows allow.
+    """
+    found = _numbers(covariance, "covariance")
+    if found.shape != (dimension, dimension):
+        raise InputError(f"covariance must have shape {(dimension, dimension)}, as the means do; got {found.shape}")
+    if not _semidefinite(found):
+        raise InputError("covariance must be symmetric and positive semidefinite; use numpy.cov of the features")
+    if rows is not None and np.linalg.matrix_rank(found, hermitian=True) > rows - 1:
+        raise InputError(
+            f"covariance_rows must exceed the rank of the covariance, got {rows}; give the number of rows that it is of"
+        )
+    return found
+
+
+def _semidefinite(matrices: np.ndarray) -> bool:
+    largest = np.abs(matrices).max(initial=0.0)
+    asymmetry = np.abs(matrices - matrices.swapaxes(-1, -2)).max(initial=0.0)
+    return bool(asymmetry <= _ROUNDING * largest and np.linalg.eigvalsh(matrices).min() >= -_ROUNDING * largest)
+
+
+def _identifiable(shares: np.ndarray) -> None:
+    classes = shares.shape[1]
+    _, values, right = np.linalg.svd(shares, full_matrices=True)
+    rank = int(np.count_nonzero(values > _DEPENDENT * values[0]))
+    if rank == classes:
+        return
+    # A class is identified when no direction along which the proportions are blind involves it.
+    blind = np.flatnonzero(np.abs(right[rank:]).max(axis=0) > np.sqrt(_DEPENDENT))
+    distinct = len(np.unique(np.round(shares, 9), axis=0))
+    raise InputError(
+        f"proportions of {distinct} distinct bags have rank {rank}, but {classes} classes need rank {classes} "
+        f"(assumption A0): classes {', '.join(map(str, blind))} cannot be told apart; add bags with other proportions, "
+        "or merge those classes"
+    )
+
+
+def _covariance(noise: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    covariance = _numbers(noise, "noise")
+    if covariance.shape != (*shape, shape[1]):
+        raise InputError(
+            f"noise must hold one covariance matrix per bag, shape {(*shape, shape[1])}; got {covariance.shape}"
+        )
+    sums = np.abs(covariance.sum(axis=2)).max(initial=0.0)
+    if sums > _ROUNDING * np.abs(covariance).max(initial=0.0) or not _semidefinite(covariance):
+        raise InputError(
+            "noise must hold covariance matrices of proportions that sum to 1: symmetric, positive semidefinite, with "
+            "columns that sum to 0; divide the covariance of counts by the squared size of the bag"
+        )
+    return covariance
+
+
+def _rows(bag: np.ndarray, what: str) -> np.ndarray:
+    rows = _numbers(bag, what)
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InputError(f"{what} must have at least one row and one column, got shape {rows.shape}; leave it out")
+    return rows
+
+
+def _numbers(values: np.ndarray | float, what: str) -> np.ndarray:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be an array of numbers: {error}") from error
+    if not np.isfinite(array).all():
+        raise InputError(f"{what} must be finite; remove or replace NaN and infinite values")
+    return array

@@ -1,0 +1,137 @@
+"""Bags, proportions and noise that cannot be used are refused in one sentence that says what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.ratios.validation import checked, checked_covariance, checked_means, checked_proportions, checked_set
+from federation.errors import InputError
+
+BAGS = [np.zeros((3, 2)), np.ones((4, 2)), np.ones((1, 2))]
+SHARES = np.array([[0.1, 0.9], [0.9, 0.1], [0.5, 0.5]])
+CENTRED = np.array([[0.5, -0.5], [-0.5, 0.5]])
+
+
+def test_what_can_be_used_comes_back_as_doubles():
+    bags, shares, noise = checked([bag.astype("f4") for bag in BAGS], SHARES.tolist(), np.tile(CENTRED, (3, 1, 1)))
+    assert {bag.dtype for bag in bags} == {shares.dtype, noise.dtype} == {np.dtype("f8")}
+    assert checked(BAGS, SHARES)[2] is None
+
+
+@pytest.mark.parametrize(
+    ("bags", "message"),
+    [
+        ([], "bags must not be empty"),
+        ([BAGS[0], np.zeros((0, 2)), BAGS[2]], "bag 1 must have at least one row"),
+        ([BAGS[0], np.zeros((2, 3)), BAGS[2]], "bag 1 has 3, bag 0 has 2"),
+        ([BAGS[0], np.full((2, 2), np.nan), BAGS[2]], "bag 1 must be finite"),
+        ([BAGS[0], np.zeros(4), BAGS[2]], "got shape"),
+        ([BAGS[0], np.array([["a", "b"]]), BAGS[2]], "bag 1 must be an array of numbers"),
+    ],
+)
+def test_bags_that_are_no_tables_of_numbers_are_refused(bags, message):
+    with pytest.raises(InputError, match=message):
+        checked(bags, SHARES)
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        (SHARES[:2], "one row for each of 3 bags"),
+        (np.ones((3, 1)), "at least 2"),
+        (SHARES * 30, "divide counts by the size"),
+        (SHARES + [[0.2, -0.2], [0, 0], [0, 0]], None),
+        (SHARES + [[-0.2, 0.2], [0, 0], [0, 0]], "those of bag 0 go down to -0.1"),
+        (SHARES * np.nan, "proportions must be finite"),
+    ],
+)
+def test_proportions_off_the_simplex_are_refused(shares, message):
+    if message is None:
+        checked_proportions(shares, None, 3)
+    else:
+        with pytest.raises(InputError, match=message):
+            checked_proportions(shares, None, 3)
+
+
+def test_noisy_proportions_may_leave_the_simplex_but_not_its_plane():
+    noise = np.tile(CENTRED, (3, 1, 1))
+    away = SHARES + [[-0.5, 0.5], [0, 0], [0.7, -0.7]]
+    assert checked_proportions(away, noise, 3)[0] == pytest.approx(away)
+    with pytest.raises(InputError, match="sum to 1"):
+        checked_proportions(away + 0.1, noise, 3)
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (CENTRED, "one covariance matrix per bag"),
+        (np.tile(np.eye(2), (3, 1, 1)), "columns that sum to 0"),
+        (np.tile(-CENTRED, (3, 1, 1)), "positive semidefinite"),
+        (np.tile([[1.0, -1.0], [1.0, -1.0]], (3, 1, 1)), "symmetric"),
+        (np.full((3, 2, 2), np.inf), "noise must be finite"),
+    ],
+)
+def test_noise_must_hold_covariances_of_proportions(noise, message):
+    with pytest.raises(InputError, match=message):
+        checked_proportions(SHARES, noise, 3)
+
+
+def test_too_few_different_bags_are_refused_with_the_classes_that_they_confuse():
+    with pytest.raises(InputError, match=r"1 distinct bags have rank 1, .* classes 0, 1 cannot be told apart"):
+        checked_proportions(np.tile([0.3, 0.7], (5, 1)), None, 5)
+    # classes 0 and 2 always come in the same proportion, class 1 does not
+    shares = np.array([[0.1, 0.7, 0.2], [0.3, 0.1, 0.6], [0.2, 0.4, 0.4]])
+    with pytest.raises(InputError, match=r"rank 2, but 3 classes .* classes 0, 2 cannot be told apart"):
+        checked_proportions(shares, None, 3)
+    # a class that no bag has
+    with pytest.raises(InputError, match=r"classes 2 cannot be told apart"):
+        checked_proportions(np.array([[0.1, 0.9, 0.0], [0.9, 0.1, 0.0], [0.5, 0.5, 0.0]]), None, 3)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.integers(2, 6), st.integers(1, 12), st.integers(0, 2**32))
+def test_classes_are_identified_exactly_when_the_rank_is_full(classes, bags, seed):
+    rng = np.random.default_rng(seed)
+    distinct = rng.dirichlet(np.ones(classes), rng.integers(1, classes + 1))
+    shares = distinct[rng.integers(0, len(distinct), bags)]
+    full = np.linalg.matrix_rank(shares, tol=1e-7) == classes
+    try:
+        checked_proportions(shares, None, bags)
+    except InputError:
+        assert not full
+    else:
+        assert full
+
+
+@pytest.mark.parametrize("rows", [np.zeros((0, 3)), np.zeros((2, 4)), np.zeros(3), np.float64(1)])
+def test_sets_must_look_like_the_bags(rows):
+    with pytest.raises(InputError, match="3 columns"):
+        checked_set(rows, 3)
+
+
+def test_means_need_sizes_and_variances():
+    found, sizes, noise = checked_means(SHARES, [1, 2, 3], 0.5)
+    assert noise == pytest.approx(np.full(3, 0.5))
+    assert found.shape == (3, 2)
+    assert sizes.dtype == np.float64
+    for sizes, noise in (([1, 2], 0.0), ([0, 2, 3], 0.0), ([1, 2, 3], -1.0), ([1, 2, 3], [1.0, 2.0])):
+        with pytest.raises(InputError, match="sizes must be|mean_noise must be"):
+            checked_means(SHARES, sizes, noise)
+
+
+def test_covariances_must_be_covariances():
+    assert checked_covariance(CENTRED, 2, 2) == pytest.approx(CENTRED)
+    for wrong, rows, message in (
+        (CENTRED, 3, None),
+        (np.eye(3), None, "must have shape"),
+        (-np.eye(2), None, "positive semidefinite"),
+        (np.eye(2), 2, "covariance_rows must exceed"),
+    ):
+        if message is None:
+            checked_covariance(wrong, 2, rows)
+        else:
+            with pytest.raises(InputError, match=message):
+                checked_covariance(wrong, 2, rows)

@@ -15,7 +15,7 @@ class BagAnswers:
     """Answers of K parties to one question about bags of at most `largest` rows each.
 
     `promise` is the guarantee that every answer must carry, None for answers without one. Noise takes a count at most
-    `count_reach` below 0 or beyond its bag's size, and a sum of rows at most `sum_reach` out of its range.
+    `count_reach` below 0 or beyond its bag's size, and moves each entry of a sum of rows of norm 1 by `sum_reach`.
     """
 
     def __init__(
@@ -71,16 +71,18 @@ class BagAnswers:
             reach = np.where(whole > 0, self._count_reach, 0.0) + rounding
             fine &= (np.abs(counts.sum(axis=3) - whole) <= rounding).all(axis=(1, 2))
             fine &= ((counts.min(axis=3) >= -reach) & (counts.max(axis=3) <= whole + reach)).all(axis=(1, 2))
-        if "means" in arrays:
-            sums = np.abs(arrays["means"]).max(axis=-1) * (sizes if arrays["means"].ndim == 3 else sizes[:, None])
-            fine &= (sums <= ...).all()
+        if "means" in arrays:  # (P, B, D), or (P, draws, B, D) of noisy ones
+            norms = np.linalg.norm(arrays["means"], axis=-1)
+            norms = norms[:, None] if norms.ndim == 2 else norms
+            reach = self._sum_reach * np.sqrt(arrays["means"].shape[-1])
+            fine &= (sizes[:, None, :] * (norms - 1 - _ROUNDING) <= reach).all(axis=(1, 2))
         return np.asarray(fine)
 
 
-def shared_bags(*answers: BagAnswers) -> tuple[np.ndarray, np.ndarray]:
-    """Party and number, (M,) each, of the bags of which all answers say the same size, in that order."""
+def shared_bags(*answers: BagAnswers, least: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Party and number, (M,) each, of bags of `least` rows or more of which all answers say the same size; in order."""
     sizes = np.stack([answer.sizes for answer in answers])
-    found = (sizes[0] > 0) & (sizes == sizes[0]).all(axis=0)
+    found = (sizes[0] >= least) & (sizes == sizes[0]).all(axis=0)
     party, number = np.nonzero(found)
     return party, number
 
@@ -90,5 +92,3 @@ def _same(guarantee: Guarantee | None, promise: Guarantee) -> bool:
         getattr(guarantee, name) == getattr(promise, name)
         for name in ("epsilon", "delta", "unit", "adjacency", "mechanism")
     )
-
-

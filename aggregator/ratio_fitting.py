@@ -20,6 +20,12 @@ KERNEL_ESTIMATORS = ("whitened", "class_means", "mmd")  # of which the kernel ca
 CORRECTED_ESTIMATORS = ("whitened", "class_means", "energy")  # for the known noise of proportions
 
 
+def least_rows(options: ClassRatio) -> int:
+    """The rows that a bag must have to be of use: two where kernels of different rows of a bag are averaged."""
+    pairs = options.estimator == "energy" or (options.estimator, options.kernel) == ("class_means", "exact")
+    return 2 if pairs else 1
+
+
 @dataclass(frozen=True, eq=False)
 class Labelled:
     """What is known of M bags: `sizes` (M,), noisy label `counts` (draws, M, C), and what the bags look like.

@@ -14,7 +14,7 @@ from aggregator.bag_answers import BagAnswers, shared_bags
 from aggregator.job import World
 from aggregator.plan import VariantPlan
 from aggregator.premises import ATTENDANCE, COUNTED_ONCE
-from aggregator.ratio_fitting import Fitting, Labelled
+from aggregator.ratio_fitting import Fitting, Labelled, least_rows
 from aggregator.ratio_models import Described, ReleasedRatios
 from aggregator.releasing import plan_premises
 from federation.bag_messages import (
@@ -40,6 +40,7 @@ _LOCAL = Assumption("every party adds its noise itself and trusts nobody", Check
 _PUBLIC_FITS = Assumption(
     "the feature map, the bandwidth and all options were chosen without private labels", Check.DECLARED
 )
+_REACH = 40.0  # standard deviations: Laplace noise goes further with a probability of e^-56
 _CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
 
 
@@ -141,8 +142,19 @@ class RatioJob:
     def _collect(self, question: Question, guarantee: Guarantee | NoGuarantee | None) -> BagAnswers:
         plan = self._world.plan
         promise = guarantee if isinstance(guarantee, Guarantee) else None
-        collector = BagAnswers(question, plan.parties, plan.largest_bag, promise)
+        counts, sums = self._reaches(question)
+        collector = BagAnswers(question, plan.parties, plan.largest_bag, promise, counts, sums)
         return self._world.inquiry.add(question, self._view.training, collector)
+
+    def _reaches(self, question: Question) -> tuple[float, float]:
+        """How far noise may take counts and sums of rows: as far as that of no honest party ever will."""
+        if isinstance(question, NoisyEmbeddingsQuestion):
+            deviation = float(joint_mechanism(question).parameters["scale"])
+            return _REACH * deviation / question.label_weight, _REACH * deviation
+        if isinstance(question, CountsQuestion) and self._options.noise not in (OFF, PUBLISHED):
+            variance = count_mechanism(question).covariance(self._world.plan.largest_bag)[0, 0]
+            return _REACH * math.sqrt(variance), 0.0
+        return 0.0, 0.0
 
     def _with_premises(self, guarantee: Guarantee | NoGuarantee) -> Guarantee | NoGuarantee:
         if isinstance(guarantee, NoGuarantee):
@@ -151,8 +163,8 @@ class RatioJob:
         return replace(guarantee, assumptions=(*guarantee.assumptions, *premises))
 
     def _labelled(self, one: _Release) -> Labelled:
-        """The bags of which everything is known."""
-        party, number = shared_bags(one.counts, one.features)
+        """The bags of which everything is known, and that are large enough to learn from."""
+        party, number = shared_bags(one.counts, one.features, least=least_rows(self._options))
         sizes = one.counts.sizes[party, number]
         counts = one.counts.array("counts").swapaxes(1, 2)[party, number].swapaxes(0, 1)
         covariance, variance = self._noise_of(one, sizes)

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from federation.features import FeatureMap
 from federation.messages import Field
 
 LARGEST_COUNT = 2.0**40  # of rows in a bag, noise included
+LARGEST_FEATURE = 2.0**100  # of a row; the squares of much larger ones overflow
 
 
 @dataclass(frozen=True)
@@ -123,5 +122,5 @@ class RowsQuestion:
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
-        finite, shape = float(np.finfo(np.float64).max), (self.bags.count, self.largest, self.feature_map.dimension)
-        return {**self.bags.fields(), "rows": Field(shape, minimum=-finite, maximum=finite)}
+        shape = (self.bags.count, self.largest, self.feature_map.dimension)
+        return {**self.bags.fields(), "rows": Field(shape, minimum=-LARGEST_FEATURE, maximum=LARGEST_FEATURE)}

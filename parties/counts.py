@@ -34,7 +34,7 @@ def answer(cohort: Cohort, question: CountsQuestion) -> Submission:
         bags = bags_of(cohort, party, question.bags)
         bits = noise_bits(cohort, party, question.noising, guarantee)
         estimates = np.zeros(question.fields()["counts"].shape)
-        for bag in np.flatnonzero(bags.sizes):
+        for bag in np.flatnonzero(bags.sizes).tolist():
             estimates[:, bag] = release(bags.counts[bag], bits)
         return {"sizes": bags.sizes, "counts": estimates}
 

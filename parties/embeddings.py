@@ -26,7 +26,7 @@ def answer(cohort: Cohort, question: EmbeddingsQuestion) -> Submission:
     def act(party: int) -> dict[str, np.ndarray]:
         bags = bags_of(cohort, party, question.bags)
         means = np.zeros(question.fields()["means"].shape)
-        for bag in np.flatnonzero(bags.sizes):
+        for bag in np.flatnonzero(bags.sizes).tolist():
             means[bag] = mean_embedding(question.feature_map, bags.rows_of(bag))
         return {"sizes": bags.sizes, "means": means}
 
@@ -48,9 +48,9 @@ def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> Submiss
         bits = noise_bits(cohort, party, question.noising, guarantee)
         fields = question.fields()
         counts, means = np.zeros(fields["counts"].shape), np.zeros(fields["means"].shape)
-        for bag in np.flatnonzero(bags.sizes):
+        for bag in np.flatnonzero(bags.sizes).tolist():
             size = bags.sizes[bag]
-            total = size * mean_embedding(question.feature_map, bags.rows_of(bag))
+            total = _sum_of_rows(question.feature_map, bags.rows_of(bag))
             noisy = mechanism.release(np.concatenate([weight * bags.counts[bag], total]), bits, question.noising.draws)
             counts[:, bag] = _summing_to(noisy[:, :classes] / weight, size)
             means[:, bag] = noisy[:, classes:] / size
@@ -69,7 +69,7 @@ def send_rows(cohort: Cohort, question: RowsQuestion) -> Submission:
     def act(party: int) -> dict[str, np.ndarray]:
         bags = bags_of(cohort, party, question.bags)
         rows = np.zeros(question.fields()["rows"].shape)
-        for bag in np.flatnonzero(bags.sizes):
+        for bag in np.flatnonzero(bags.sizes).tolist():
             held = question.feature_map.transform(bags.rows_of(bag))
             if len(held) > question.largest:
                 raise InputError(f"a bag has {len(held)} rows, declared are at most {question.largest}")
@@ -77,6 +77,28 @@ def send_rows(cohort: Cohort, question: RowsQuestion) -> Submission:
         return {"sizes": bags.sizes, "rows": rows}
 
     return gathered(cohort, question, act)
+
+
+def _sum_of_rows(feature_map: FeatureMap, rows: np.ndarray) -> np.ndarray:
+    """The sum (D,) of raw rows (n, columns) behind the map; a row that the map makes infinite adds nothing.
+
+    To fail over it would tell for certain that there is such a row, and whoever asks chooses the map. Raises
+    `InputError` for rows of other columns than the map's.
+    """
+    if rows.shape[1] != feature_map.columns:
+        raise InputError(f"the party's rows have {rows.shape[1]} columns, the feature map takes {feature_map.columns}")
+    try:
+        return len(rows) * mean_embedding(feature_map, rows)
+    except InputError:
+        return sum((_features(feature_map, row) for row in rows), np.zeros(feature_map.dimension))
+
+
+def _features(feature_map: FeatureMap, row: np.ndarray) -> np.ndarray:
+    """The features (D,) of one row, zeros where they are not finite."""
+    try:
+        return feature_map.transform(row[None])[0]
+    except InputError:
+        return np.zeros(feature_map.dimension)
 
 
 def _summing_to(counts: np.ndarray, size: float) -> np.ndarray:

@@ -16,6 +16,11 @@ def require_deployable(cohort: Cohort, noising: Noising, guarantee: Guarantee | 
         return
     if isinstance(guarantee, NoGuarantee):
         raise InputError(f"this node answers under a guarantee only: {guarantee.reason}")
+    if "floor" in noising.mechanism:
+        raise InputError(
+            "a floor protects only where it is true, which whoever asks cannot know; outside a simulation use "
+            "dirichlet_shifted"
+        )
     if noising.seeded or noising.draws != 1:
         raise InputError("outside a simulation noise has no seed, and every answer is given once")
     if cohort.allowance is None:

@@ -17,7 +17,7 @@ from federation.numerics import simplex
 
 _LEAST_PROPORTION = 1e-6  # a class that a bag is said not to hold must not make its rows impossible
 _ITERATIONS = 500
-_OPTIONS = {"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-6}
+_OPTIONS = {"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS, "maxcor": 20, "ftol": 1e-8, "gtol": 1e-5}
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from scipy.linalg import qr
 from sklearn.base import clone
 
 from aggregator.ratios.estimator import RatioEstimator
+from federation.errors import InputError
 from federation.numerics import simplex
 
 CANDIDATES = tuple(2.0**k for k in range(-5, 6))
@@ -22,16 +23,20 @@ def selected_bandwidth(
 
     Two groups of C bags, each of which identifies all classes, are fitted and predicted in both role orders. Their
     released proportions (M, C) are the truth: no labels but those released are used. Bandwidth 1 where there are no
-    two such groups, hence for fewer than 2C bags; the smallest of equally good ones otherwise.
+    two such groups, hence for fewer than 2C bags, or one cannot be fitted, as when all its rows are equal; the smallest
+    of equally good ones otherwise.
     """
     groups = two_groups(proportions)
     if groups is None:
         return 1.0
-    errors = [
-        _error(clone(estimator).set_params(bandwidth=candidate), bags, proportions, noise, *roles)
-        for candidate in CANDIDATES
-        for roles in (groups, groups[::-1])
-    ]
+    try:
+        errors = [
+            _error(clone(estimator).set_params(bandwidth=candidate), bags, proportions, noise, *roles)
+            for candidate in CANDIDATES
+            for roles in (groups, groups[::-1])
+        ]
+    except InputError:  # of a few bags only: all of them together may well be fitted
+        return 1.0
     return CANDIDATES[int(np.argmin(np.reshape(errors, (len(CANDIDATES), 2)).sum(axis=1)))]
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from aggregator.ratios.kernel_means import KernelMeans
 from aggregator.ratios.mean_errors import MeanErrors
 from aggregator.ratios.sample import thinned
-from aggregator.ratios.unmixing import Unmixing, given_labels, positive, undistorted
+from aggregator.ratios.unmixing import Unmixing, given_labels, tempered, undistorted
 from aggregator.ratios.validation import checked_covariance, checked_means, checked_proportions
 from federation.errors import InputError
 from federation.numerics import simplex
@@ -30,9 +30,9 @@ class ClassMeans(KernelMeans):
     more bags it averages their sampling errors, which the published coefficients follow.
 
     `debiased` takes the expected effect of sampling errors out of mu'mu: U-statistics in place of V-statistics, given
-    the labels; some bag (with exact kernels every bag) must have a second row for it. `corrected` takes the effect of known noise in
-    the proportions out of mu and mu'mu; otherwise noisy proportions are projected onto the simplex and taken for the
-    truth. Other parameters: see `KernelMeans`.
+    the labels; some bag (with exact kernels every bag) must have a second row for it. `corrected` takes the effect of
+    known noise in the proportions out of mu and mu'mu; otherwise noisy proportions are projected onto the simplex and
+    taken for the truth. Other parameters: see `KernelMeans`.
     """
 
     name: ClassVar[str] = "class_means"
@@ -74,7 +74,7 @@ class ClassMeans(KernelMeans):
         `covariance` (D, D) is that of the features of one row, of public rows or pooled within the bags; with bags of
         shifted class shares the former is somewhat larger, which matters little. `mean_noise`, one number or (M,), is
         the variance per coordinate of noise in released means. `covariance_rows` says from how many rows the covariance
-        was estimated (see `MeanErrors.excess`); None for so many that it is exact.
+        was estimated (see `MeanErrors.spread`); None for so many that it is exact.
 
         Raises `InputError` as `fit` does, and unless all are finite, of such shapes and not negative.
         """
@@ -112,13 +112,11 @@ class ClassMeans(KernelMeans):
     ) -> tuple[np.ndarray, np.ndarray]:
         """W mu (..., D, C) and mu'W mu (..., C, C), for class means mu (..., D, C) that have these errors."""
         operator = class_means if metric is None else metric @ class_means
-        products = class_means.swapaxes(-1, -2) @ operator
-        if errors is not None:
-            if self.debiased:
-                products = products - errors.excess(metric)
-                products = given_labels(products, errors.sampling, errors.label_covariance)
-            products = undistorted(products, errors.distortion, errors.noise)
-        return operator, positive(products)
+        raw = class_means.swapaxes(-1, -2) @ operator
+        if errors is None:
+            return operator, raw
+        products = errors.debiased(raw, metric) if self.debiased else raw
+        return operator, tempered(undistorted(products, errors.distortion, errors.noise), raw)
 
     def _fit_bags(
         self, space: Kernel, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None
@@ -160,13 +158,12 @@ class ClassMeans(KernelMeans):
         support = space.support(bags)
         assert isinstance(support, ExactSupport)
         unmix = unmixing.matrix
+        products = raw = unmix.T @ support.gram() @ unmix
         if self.debiased:
             products = unmix.T @ support.unbiased_gram() @ unmix
             products = given_labels(products, unmixing.squares(1 / unmixing.sizes), unmixing.label_covariance)
-        else:
-            products = unmix.T @ support.gram() @ unmix
         products = undistorted(products, unmixing.distortion, unmixing.mean_noise)
-        self.operator_, self.quadratic_ = unmix, positive(products)
+        self.operator_, self.quadratic_ = unmix, tempered(products, raw)
         self.space_, self.class_means_ = support, None
         self._keep(None)
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aggregator.ratios.bandwidth_selection import selected_bandwidth
 from aggregator.ratios.estimator import RatioEstimator
+from aggregator.ratios.parameters import require_integer, require_number
 from aggregator.ratios.sample import thinned
 from aggregator.ratios.validation import checked, checked_set
 from federation.errors import InputError
@@ -93,12 +94,10 @@ class KernelMeans(RatioEstimator):
         """Raises `InputError` for parameters that cannot be used."""
         if self.kernel not in self.kernels:
             raise InputError(f"kernel must be one of {', '.join(self.kernels)} for {self.name}, got {self.kernel!r}")
-        if self.bandwidth != "auto" and not (_is_number(self.bandwidth) and 0 < float(self.bandwidth) < np.inf):
-            raise InputError(f"bandwidth must be positive and finite, or auto, got {self.bandwidth!r}; 1 is usual")
-        if not isinstance(self.features, int) or self.features < 1:
-            raise InputError(f"features must be an integer from 1, got {self.features!r}; 512 is usual")
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise InputError(f"seed must be an integer from 0, got {self.seed!r}; it is public")
+        if self.bandwidth != "auto":
+            require_number("bandwidth, unless it is auto,", self.bandwidth, 1.0)
+        require_integer("features", self.features, 1, 512)
+        require_integer("seed", self.seed, 0, 0)
 
     def _kernel(self, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None) -> Kernel:
         rows = np.concatenate(thinned(bags))
@@ -110,7 +109,3 @@ class KernelMeans(RatioEstimator):
         )
         gamma = self.bandwidth_ / median_squared_distance(rows, self.seed)
         return kernel(self.kernel, rows, gamma, self.features, self.seed)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.ratios.unmixing import Unmixing
+from aggregator.ratios.unmixing import Unmixing, given_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +55,20 @@ class MeanErrors:
         level = noise + ridge * float(np.trace(self.covariance)) / dimension
         return np.linalg.inv(self.covariance + (level or 1.0) * np.eye(dimension))
 
-    def excess(self, metric: np.ndarray | None) -> np.ndarray:
-        """What sampling and release add to mu'W mu (C, C), in expectation; W is I for `metric` None, or `whitening`.
+    def debiased(self, products: np.ndarray, metric: np.ndarray | None) -> np.ndarray:
+        """mu'W mu (..., C, C) without what sampling and release add to it; W is I for `metric` None, or `whitening`."""
+        spread = self.spread(metric)
+        level = len(self.covariance) if metric is None else np.trace(metric)
+        unbiased = products - spread * self.sampling - level * self.release
+        return given_labels(unbiased, self.sampling, self.label_covariance, spread)
 
-        For W = (S + c I)^-1 and S estimated with f degrees of freedom, another row has the expected square
-        t / (1 - t/f) in place of t = tr(W S) (by leaving rows out one by one; Ledoit and Peche 2011 for the limit).
+    def spread(self, metric: np.ndarray | None) -> float:
+        """Expected |W^(1/2) (phi(x) - E phi(x))|^2 of another row within a bag.
+
+        For W = (S + c I)^-1 and S estimated with f degrees of freedom that is t / (1 - t/f), t = tr(W S) (by leaving
+        rows out one by one; Ledoit and Peche 2011 for the limit).
         """
         if metric is None:
-            return np.trace(self.covariance) * self.sampling + len(self.covariance) * self.release
-        spread = float(np.sum(metric * self.covariance))
-        if self.freedom is not None:
-            spread /= 1 - spread / self.freedom
-        return spread * self.sampling + np.trace(metric) * self.release
+            return float(np.trace(self.covariance))
+        seen = float(np.sum(metric * self.covariance))
+        return seen if self.freedom is None else seen / (1 - seen / self.freedom)

@@ -8,6 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from aggregator.ratios.measurement_error import expected_proportions
+from federation.numerics.contrasts import contrasts
+
+_LEAST_LEFT = 0.02  # of the products of class means, whatever noise there is
+_NEGLIGIBLE = 1e-12  # share of the largest eigenvalue: rounding errors
 
 
 def unmixing(proportions: np.ndarray, sizes: np.ndarray, noise: np.ndarray | None = None) -> np.ndarray:
@@ -23,7 +27,7 @@ def unmixing(proportions: np.ndarray, sizes: np.ndarray, noise: np.ndarray | Non
     share = max(bags - classes - 1, 0) / bags
     expected = expected_proportions(proportions, sizes, None if noise is None or share == 0 else noise * share)
     weighted = sizes[:, None] * expected
-    return np.linalg.solve(expected.T @ weighted, weighted.T).T
+    return np.ascontiguousarray(np.linalg.solve(expected.T @ weighted, weighted.T).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,22 @@ def positive(quadratic: np.ndarray) -> np.ndarray:
     return quadratic - (vectors * np.minimum(values, 0.0)[..., None, :]) @ vectors.swapaxes(-1, -2)
 
 
+def tempered(corrected: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    """As much of the way from `raw` products of means (..., C, C) to `corrected` ones as noise lets anybody know.
+
+    A correction that takes more than all of them away along some vector that sums to zero, or nearly so, is itself
+    noise, and the little that is left would decide about everything. So it is made in part only, the same part in all
+    directions, such that `_LEAST_LEFT` of the raw products is left in each.
+    """
+    basis = contrasts(raw.shape[-1])
+    values, vectors = np.linalg.eigh(basis.T @ centred(raw) @ basis)
+    scale = np.sqrt(np.maximum(values, np.finfo(float).tiny + _NEGLIGIBLE * values[..., -1:]))
+    units = vectors / scale[..., None, :]
+    left = np.linalg.eigvalsh(units.swapaxes(-1, -2) @ (basis.T @ centred(corrected) @ basis) @ units)[..., :1]
+    part = np.minimum(1.0, (1 - _LEAST_LEFT) / np.maximum(1 - left, _NEGLIGIBLE))[..., None]
+    return raw + part * (corrected - raw)
+
+
 def undistorted(products: np.ndarray, distortion: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """Products Q of class means (..., C, C) without what noise in the proportions added to them.
 
@@ -95,13 +115,16 @@ def undistorted(products: np.ndarray, distortion: np.ndarray, noise: np.ndarray)
     return products - added[..., None, None] * distortion
 
 
-def given_labels(products: np.ndarray, sampling: np.ndarray, label_covariance: np.ndarray) -> np.ndarray:
+def given_labels(
+    products: np.ndarray, sampling: np.ndarray, label_covariance: np.ndarray, spread: float = np.inf
+) -> np.ndarray:
     """Products Q of class means (..., C, C) from U-statistics, for bags whose own label proportions are known.
 
-    U-statistics take the covariance S of rows within bags for what disturbs a mean, Q being less by tr(W S) `sampling`.
-    The part mu L mu' of S, L = `label_covariance`, comes from which labels the rows have, and does not disturb a mean
-    that is compared with the proportions of the same rows: tr(Q L) `sampling` has been taken too much.
+    U-statistics take the covariance S of rows within bags for what disturbs a mean, so `spread` = tr(W S) times
+    `sampling` has been subtracted from Q. The part mu L mu' of S, L = `label_covariance`, comes from which labels the
+    rows have, and does not disturb a mean that is compared with the proportions of the same rows: tr(Q L) `sampling`
+    has been subtracted too much.
     """
     share = min(float(np.sum(sampling * label_covariance)), 0.5)  # above, nothing is known anyway
     excess = np.einsum("...kl,kl->...", positive(products), label_covariance) / (1 - share)
-    return products + excess[..., None, None] * sampling
+    return products + np.minimum(excess, spread)[..., None, None] * sampling

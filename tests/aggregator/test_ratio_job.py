@@ -10,36 +10,37 @@ import pytest
 from bagged import draw
 from worlds import run
 
+from aggregator.inquiry import Inquiry
+from aggregator.job import World
 from aggregator.plan import VariantPlan
 from aggregator.ratio_models import ReleasedRatios
+from aggregator.views import Views
 from federation.errors import BudgetExceededError, InputError, QuorumError
 from federation.grids.launch import open_grid
 from federation.reference import Reference
+from federation.registry import protocol
 
 BAGGED = Reference("bagged:Parties")
+EMBEDDED = {"estimator": "whitened", "submit": "embedding", "dimensions": 64}
 VARIANTS = {
     "default": {},
-    "gaussian": {"noise": "gaussian"},
-    "uncorrected": {"noise": "gaussian", "corrected": False},
-    "means": {"noise": "gaussian", "estimator": "class_means"},
-    "rows": {"noise": "gaussian", "submit": "rows"},
-    "published": {"noise": "published_dirichlet", "submit": "rows", "estimator": "mmd", "kernel": "exact"},
-    "floor": {"noise": "dirichlet_floor", "floor": 10},
-    "shifted": {"noise": "dirichlet_shifted", "pseudo_count": 100},
-    "private_rows": {"noise": "gaussian", "protect": "row", "dimensions": 16},
-    "energy": {"noise": "off", "submit": "rows", "estimator": "energy"},
-    "classifier": {"noise": "off", "submit": "rows", "estimator": "bag_classifier"},
-    "off": {"noise": "off"},
+    "gaussian": {**EMBEDDED, "noise": "gaussian"},
+    "uncorrected": {**EMBEDDED, "noise": "gaussian", "corrected": False},
+    "means": {**EMBEDDED, "noise": "gaussian", "estimator": "class_means"},
+    "rows": {"noise": "gaussian", "estimator": "whitened", "dimensions": 64},
+    "published": {"noise": "published_dirichlet", "estimator": "mmd", "kernel": "exact"},
+    "floor": {**EMBEDDED, "noise": "dirichlet_floor", "floor": 10},
+    "shifted": {**EMBEDDED, "noise": "dirichlet_shifted", "pseudo_count": 100},
+    "private_rows": {**EMBEDDED, "noise": "gaussian", "protect": "row", "dimensions": 16},
+    "energy": {"noise": "off", "estimator": "energy"},
+    "classifier": {"noise": "off"},
+    "off": {**EMBEDDED, "noise": "off"},
 }
 SHARES = np.array([0.7, 0.2, 0.1])
 
 
-WITHOUT_FEATURES = ("published", "energy", "classifier")
-
-
 def plans(*names):
-    small = {name: {} if name in WITHOUT_FEATURES else {"dimensions": 64} for name in names}
-    return tuple(VariantPlan(name, "class_ratio", {**small[name], **VARIANTS[name]}) for name in names)
+    return tuple(VariantPlan(name, "class_ratio", VARIANTS[name]) for name in names)
 
 
 @pytest.fixture
@@ -164,6 +165,27 @@ def test_a_change_of_variants_beside_one_changes_nothing_about_it(plan):
     alone, _ = run(open_grid("inline"), plan("gaussian"), 6, BAGGED)
     together, _ = run(open_grid("inline"), plan("default", "gaussian", "rows"), 6, BAGGED)
     assert alone["gaussian.npz"] == together["gaussian.npz"]
+
+
+def test_noise_is_shared_by_estimators_of_one_answer_and_by_no_two_answers(plan):
+    """From two answers with the same noise it would cancel by subtraction."""
+    private = VARIANTS["private_rows"]
+    several = {
+        "first": private,
+        "again": {**private, "estimator": "class_means"},
+        "narrow": {**private, "bandwidth": 2.0},
+        "short": {**private, "dimensions": 8},
+        "labels": {**private, "label_share": 0.7},
+        "counts": VARIANTS["gaussian"],
+        "means": VARIANTS["means"],
+    }
+    chosen = plan(variants=tuple(VariantPlan(name, "class_ratio", options) for name, options in several.items()))
+    inquiry = Inquiry()
+    world = World(chosen, Views(chosen), inquiry)
+    for variant in chosen.variants:
+        protocol(variant.kind)(**variant.options).job(world, variant)
+    purposes = [asked.noising.purpose for asked, _ in inquiry.questions() if hasattr(asked, "noising")]
+    assert len(purposes) == len(set(purposes)) == 2 * 5  # two epsilons
 
 
 def test_a_budget_holds_for_what_parties_release(plan):

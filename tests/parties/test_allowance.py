@@ -15,7 +15,7 @@ def test_a_party_answers_while_its_allowance_lasts(tmp_path):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
     allowance.spend(0, pure(0.5))
     allowance.spend(0, pure(0.5))
-    with pytest.raises(BudgetExceededError, match="1.5"):
+    with pytest.raises(BudgetExceededError, match=r"1\.5"):
         allowance.spend(0, pure(0.5))
     assert len(json.loads((tmp_path / "spent.json").read_text())["0"]) == 2
 

@@ -108,6 +108,7 @@ class TestDeployed:
             ({"seeded": True}, "no seed"),
             ({"draws": 2}, "given once"),
             ({"noise": "off"}, "guarantee"),
+            ({"noise": "dirichlet_floor", "floor": 20}, "a floor protects only where it is true"),
             ({"noise": "published_dirichlet", "epsilon": 0.05, "delta": 0.05}, "guarantee"),
         ],
     )

@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from federation.bag_messages import Bags, EmbeddingsQuestion, NoisyEmbeddingsQuestion, Noising, RowsQuestion
+from federation.bag_messages import Bags, EmbeddingsQuestion, Noising, NoisyEmbeddingsQuestion, RowsQuestion
 from federation.bag_releases import joint_mechanism
 from federation.errors import InputError
-from federation.feature_steps import UnitNorm
+from federation.feature_steps import Affine, UnitNorm
 from federation.features import FeatureMap, with_fourier
 from federation.guarantee import Unit
 from federation.messages import check_submission
@@ -90,6 +90,34 @@ def test_row_privacy_needs_rows_of_bounded_norm_and_knows_no_persons():
         answer_noisily(cohort(), NoisyEmbeddingsQuestion(BAGS, FeatureMap(3, ()), 1.0, NOISING))
     with pytest.raises(InputError, match="persons"):
         answer_noisily(cohort(), NoisyEmbeddingsQuestion(Bags(3, 3, 2), WAVES, 1.0, NOISING))
+
+
+@pytest.mark.parametrize("threshold", [1.0, 2.0, 9.0])
+def test_a_map_that_overflows_on_some_rows_does_not_tell_that_there_are_any(threshold):
+    """Failing would tell, without noise, whether any row exceeds a threshold of the asker's choice."""
+    steep = Affine(np.zeros(3), np.diag([np.finfo(float).max / threshold, 0.0, 0.0]))
+    asked = NoisyEmbeddingsQuestion(BAGS, with_fourier(FeatureMap(3, (steep,)), 1.0, 4, seed=1), 1.0, NOISING)
+    found = answer_noisily(cohort(), asked)
+    assert found.failures == {}
+    check_submission(asked, found)
+
+
+def test_rows_that_the_map_cannot_take_add_nothing_to_the_sum():
+    noising = Noising({"noise": "gaussian", "epsilon": 1e5, "delta": 0.1}, 1, "little noise", True)
+    steep = Affine(np.zeros(3), np.diag([np.finfo(float).max / 2, 0.0, 0.0]))
+    waves = with_fourier(FeatureMap(3, (steep,)), 1.0, 4, seed=1)
+    means = answer_noisily(cohort(), NoisyEmbeddingsQuestion(BAGS, waves, 1.0, noising)).arrays["means"][0, 0, 0]
+    holdings = BAGGED.call().holdings(0)
+    rows = holdings.rows[holdings.bags == 0]
+    taken = rows[np.abs(rows[:, 0]) < 2]
+    assert 0 < len(taken) < len(rows)
+    np.testing.assert_allclose(means, waves.transform(taken).sum(axis=0) / len(rows), atol=0.02)
+
+
+def test_rows_of_other_columns_are_named():
+    waves = with_fourier(FeatureMap(4, (UnitNorm(),)), 1.0, 4, seed=1)
+    found = answer_noisily(cohort(), NoisyEmbeddingsQuestion(BAGS, waves, 1.0, NOISING))
+    assert "3 columns, the feature map takes 4" in found.failures[0]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aggregator.ratios.measurement_error import expected_proportions
@@ -67,14 +67,23 @@ def test_bags_of_more_noise_move_further():
     assert moved[:100].max() < moved[100:].min() < 1
 
 
-def test_noise_above_the_signal_leaves_a_tenth_of_it():
-    proportions = np.array([[0.1, 0.9], [0.9, 0.1]])
-    found = expected_proportions(proportions, np.array([5, 5]), np.tile(centred(2, 100.0), (2, 1, 1)))
+@pytest.mark.parametrize("bags", [2, 200])
+def test_noise_above_the_signal_pulls_bags_together_but_leaves_them_apart(bags):
+    proportions = np.tile([[0.1, 0.9], [0.9, 0.1]], (bags // 2, 1))
+    found = expected_proportions(proportions, np.full(bags, 5), np.tile(centred(2, 100.0), (bags, 1, 1)))
     assert 0 < found[0, 1] - found[0, 0] < 0.1
     assert found.sum(axis=1) == pytest.approx(1)
 
 
-@given(st.integers(2, 5), st.integers(1, 12), st.floats(0, 2), st.integers(0, 2**32))
+@pytest.mark.parametrize("sd", [0.0, 1e-156, 0.1, 1e3])
+def test_equal_bags_stay_where_they_are(sd):
+    proportions = np.tile([0.25, 0.75], (3, 1))
+    found = expected_proportions(proportions, np.array([7, 8, 9]), np.tile(centred(2, sd**2), (3, 1, 1)))
+    assert found == pytest.approx(proportions)
+
+
+@example(classes=2, bags=1, sd=1.1088836576167726e-156, seed=0)
+@given(classes=st.integers(2, 5), bags=st.integers(1, 12), sd=st.floats(0, 2), seed=st.integers(0, 2**32))
 @settings(max_examples=60, deadline=None)
 def test_they_sum_to_one_keep_the_mean_and_never_move_away(classes, bags, sd, seed):
     _, noisy, noise = released(classes, bags, sd, seed)

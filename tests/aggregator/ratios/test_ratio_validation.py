@@ -43,22 +43,18 @@ def test_bags_that_are_no_tables_of_numbers_are_refused(bags, message):
         (SHARES[:2], "one row for each of 3 bags"),
         (np.ones((3, 1)), "at least 2"),
         (SHARES * 30, "divide counts by the size"),
-        (SHARES + [[0.2, -0.2], [0, 0], [0, 0]], None),
-        (SHARES + [[-0.2, 0.2], [0, 0], [0, 0]], "those of bag 0 go down to -0.1"),
+        (np.array([[-0.1, 1.1], [0.9, 0.1], [0.5, 0.5]]), "those of bag 0 go down to -0.1"),
         (SHARES * np.nan, "proportions must be finite"),
     ],
 )
 def test_proportions_off_the_simplex_are_refused(shares, message):
-    if message is None:
+    with pytest.raises(InputError, match=message):
         checked_proportions(shares, None, 3)
-    else:
-        with pytest.raises(InputError, match=message):
-            checked_proportions(shares, None, 3)
 
 
 def test_noisy_proportions_may_leave_the_simplex_but_not_its_plane():
     noise = np.tile(CENTRED, (3, 1, 1))
-    away = SHARES + [[-0.5, 0.5], [0, 0], [0.7, -0.7]]
+    away = SHARES + np.outer([-0.5, 0, 0.7], [1, -1])
     assert checked_proportions(away, noise, 3)[0] == pytest.approx(away)
     with pytest.raises(InputError, match="sum to 1"):
         checked_proportions(away + 0.1, noise, 3)
@@ -118,20 +114,16 @@ def test_means_need_sizes_and_variances():
     assert found.shape == (3, 2)
     assert sizes.dtype == np.float64
     for sizes, noise in (([1, 2], 0.0), ([0, 2, 3], 0.0), ([1, 2, 3], -1.0), ([1, 2, 3], [1.0, 2.0])):
-        with pytest.raises(InputError, match="sizes must be|mean_noise must be"):
+        with pytest.raises(InputError, match="must be"):
             checked_means(SHARES, sizes, noise)
 
 
 def test_covariances_must_be_covariances():
     assert checked_covariance(CENTRED, 2, 2) == pytest.approx(CENTRED)
     for wrong, rows, message in (
-        (CENTRED, 3, None),
         (np.eye(3), None, "must have shape"),
         (-np.eye(2), None, "positive semidefinite"),
         (np.eye(2), 2, "covariance_rows must exceed"),
     ):
-        if message is None:
+        with pytest.raises(InputError, match=message):
             checked_covariance(wrong, 2, rows)
-        else:
-            with pytest.raises(InputError, match=message):
-                checked_covariance(wrong, 2, rows)

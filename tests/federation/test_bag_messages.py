@@ -1,0 +1,155 @@
+"""Questions about bags: they survive the wire whole, and say what an answer may look like."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from federation.bag_messages import (
+    LARGEST_COUNT,
+    LARGEST_FEATURE,
+    Bags,
+    CountsQuestion,
+    EmbeddingsQuestion,
+    Noising,
+    NoisyEmbeddingsQuestion,
+    RowsQuestion,
+)
+from federation.errors import InputError
+from federation.features import fit, with_fourier
+from federation.grids.codec import (
+    bytes_per_party,
+    decode_question,
+    decode_submission,
+    encode_question,
+    encode_submission,
+    question_digest,
+)
+from federation.guarantee import Adjacency, Guarantee, Unit
+from federation.messages import Submission, check_submission
+from federation.registry import questions
+
+ROWS = np.random.default_rng(3).normal(size=(40, 3))
+UNIT = fit(["standardise", "unit_norm"], ROWS)
+WAVES = with_fourier(UNIT, 0.7, 6, seed=2)
+BAGS = Bags(2, 3, 4)
+NOISING = Noising({"noise": "dirichlet_floor", "epsilon": 0.1, "delta": 1e-6, "floor": 7}, 5, "a|b", False)
+ASKED = {
+    "counts": CountsQuestion(BAGS, NOISING),
+    "embeddings": EmbeddingsQuestion(BAGS, WAVES),
+    "noisy_embeddings": NoisyEmbeddingsQuestion(BAGS, WAVES, 1 / 3, NOISING),
+    "rows": RowsQuestion(BAGS, UNIT, 9),
+}
+SHAPES = {
+    "counts": {"sizes": (2,), "counts": (5, 2, 3)},
+    "embeddings": {"sizes": (2,), "means": (2, 6)},
+    "noisy_embeddings": {"sizes": (2,), "counts": (5, 2, 3), "means": (5, 2, 6)},
+    "rows": {"sizes": (2,), "rows": (2, 9, 3)},
+}
+
+
+def plain(question):
+    """All parts of a question but its map, whose rows are compared."""
+    return {part.name: getattr(question, part.name) for part in fields(question) if part.name != "feature_map"}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_question_survives_the_wire(kind):
+    question = ASKED[kind]
+    restored = decode_question(encode_question(question), type(question))
+    assert restored.kind == kind
+    assert plain(restored) == plain(question)
+    assert restored.fields() == question.fields()
+    assert question_digest(restored) == question_digest(question)
+    if kind != "counts":
+        np.testing.assert_array_equal(restored.feature_map.transform(ROWS), question.feature_map.transform(ROWS))
+
+
+@given(
+    st.floats(1e-300, 1e300),
+    st.floats(0, 1, exclude_max=True),
+    st.integers(1, 1000),
+    st.text(max_size=20),
+    st.booleans(),
+    st.integers(0, 50),
+)
+def test_every_number_arrives_as_it_was(epsilon, delta, draws, purpose, seeded, most):
+    known = {"noise": "pure", "epsilon": epsilon, "delta": delta}
+    question = CountsQuestion(Bags(1, 2, most), Noising(known, draws, purpose, seeded))
+    assert decode_question(encode_question(question), CountsQuestion) == question
+
+
+def test_every_part_of_a_question_is_in_its_digest():
+    bags, noising = replace(BAGS, rows_per_person=5), replace(NOISING, purpose="c")
+    others = [
+        *ASKED.values(),
+        replace(ASKED["counts"], bags=bags),
+        replace(ASKED["counts"], noising=noising),
+        replace(ASKED["counts"], noising=replace(NOISING, seeded=True)),
+        replace(ASKED["counts"], noising=replace(NOISING, draws=6)),
+        replace(ASKED["counts"], noising=replace(NOISING, mechanism={**NOISING.mechanism, "floor": 8})),
+        replace(ASKED["noisy_embeddings"], label_weight=0.5),
+        replace(ASKED["embeddings"], feature_map=with_fourier(UNIT, 0.7, 6, seed=3)),
+        replace(ASKED["embeddings"], bags=bags),
+        replace(ASKED["rows"], largest=10),
+    ]
+    assert len({question_digest(question) for question in others}) == len(others)
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_parties_answer_it_by_its_name(kind):
+    respond = questions()[kind].load()
+    assert get_type_hints(respond)["question"] is type(ASKED[kind])
+
+
+def answer(kind, parties=3):
+    question = ASKED[kind]
+    arrays = {name: np.zeros((parties, *declared.shape)) for name, declared in question.fields().items()}
+    promise = Guarantee(0.1, 1e-6, Unit.PERSON, Adjacency.REPLACE, "dirichlet_floor")
+    return Submission(kind, np.arange(parties), arrays, promise, {7: "dropped out"})
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_an_answer_has_the_declared_form_and_survives_the_wire(kind):
+    question, sent = ASKED[kind], answer(kind)
+    assert {name: declared.shape for name, declared in question.fields().items()} == SHAPES[kind]
+    check_submission(question, sent)
+    entries = sum(int(np.prod(shape)) for shape in SHAPES[kind].values())
+    assert bytes_per_party(question.fields()) == 8 * (1 + entries)
+    found = decode_submission(encode_submission(sent, question.fields()), question.fields())
+    assert (found.kind, found.guarantee, found.failures) == (kind, sent.guarantee, sent.failures)
+    for name, array in sent.arrays.items():
+        np.testing.assert_array_equal(found.arrays[name], array)
+        cut = {**sent.arrays, name: array[:, :-1]}
+        with pytest.raises(InputError, match="shape"):
+            check_submission(question, replace(sent, arrays=cut))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "valid"),
+    [
+        ("counts", "sizes", 0.0, True),
+        ("counts", "sizes", -1.0, False),
+        ("counts", "sizes", LARGEST_COUNT, True),
+        ("counts", "counts", -LARGEST_COUNT, True),
+        ("counts", "counts", 1.01 * LARGEST_COUNT, False),
+        ("counts", "counts", np.nan, False),
+        ("embeddings", "means", -1.0, True),
+        ("embeddings", "means", 1.01, False),
+        ("noisy_embeddings", "means", 1.01, True),  # noise
+        ("noisy_embeddings", "means", np.inf, False),
+        ("noisy_embeddings", "counts", np.nan, False),
+        ("rows", "rows", -LARGEST_FEATURE, True),
+        ("rows", "rows", 1.01 * LARGEST_FEATURE, False),
+        ("rows", "rows", np.nan, False),
+    ],
+)
+def test_values_out_of_range_are_those_of_one_party(kind, name, value, valid):
+    array = answer(kind).arrays[name]
+    array.reshape(3, -1)[1, -1] = value
+    assert ASKED[kind].fields()[name].invalid(array).tolist() == [False, not valid, False]

@@ -1,0 +1,166 @@
+"""Audits of what parties send about their bags: claims of whole answers stand, and broken parties are refuted."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from aggregator.class_ratio import ClassRatio
+from federation import bag_releases
+from federation.guarantee import Unit
+from federation.privacy.additive import calibrate
+from federation.privacy.counts.additive import AdditiveCounts
+from scenarios.audit_bags import Setting, audit_pair, question_of, worst_pair
+from scenarios.sweep import Variant
+
+RUNS = 60_000
+CLASSES = 3
+ROW = {"noise": "gaussian", "protect": "row", "submit": "embedding", "estimator": "whitened"}
+TIGHT = {
+    "auto": {},
+    "gaussian": {"noise": "gaussian"},
+    "laplace": {"noise": "laplace"},
+    "pure": {"noise": "pure"},
+    "independent_laplace": {"noise": "independent_laplace"},
+    "published_laplace": {"noise": "published_laplace"},
+    "dirichlet_floor": {"noise": "dirichlet_floor", "floor": 20},
+    "dirichlet_shifted": {"noise": "dirichlet_shifted", "pseudo_count": 20},
+    "row": ROW,
+    "row, little for labels": {**ROW, "label_share": 0.05},
+    "row, most for labels": {**ROW, "label_share": 0.95},
+}
+LOOSE = {"published_gaussian": {"noise": "published_gaussian"}, "laplace_prior": {"noise": "laplace_prior"}}
+TIGHT_IN_TWO_BAGS = ("auto", "laplace", "pure")
+
+
+def pair_of(name, rows_per_person=0, units=1):
+    variant = Variant(name, "class_ratio", asdict(ClassRatio(**(TIGHT | LOOSE)[name])), {}, False)
+    return worst_pair(question_of(variant, Setting(1.0, 0.01, CLASSES, rows_per_person)), units)
+
+
+def audited(pair, runs=RUNS):
+    return audit_pair(pair, runs=runs, confidence=0.999)
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_what_a_party_sends_is_as_private_as_it_promises_and_hardly_more(name):
+    result = audited(pair_of(name))
+    assert (result.claimed, result.delta) in ((1.0, 0.01), (1.0, 0.0))
+    assert 0.5 < result.lower_bound <= 1.0
+
+
+@pytest.mark.parametrize("name", TIGHT | LOOSE)
+def test_two_changes_need_twice_the_noise(name):
+    assert not audited(pair_of(name, units=2)).passed
+
+
+@pytest.mark.parametrize("name", LOOSE)
+def test_loose_claims_stand_too(name):
+    assert 0 < audited(pair_of(name)).lower_bound <= 1.0
+
+
+@pytest.mark.parametrize("name", [name for name in TIGHT if not name.startswith("row")])
+@pytest.mark.parametrize("bags", [1, 2])
+def test_a_person_who_changes_everywhere_is_protected(name, bags):
+    """It is in one bag more than count, and twice in each."""
+    pair = pair_of(name, rows_per_person=bags)
+    assert np.abs(pair.counts[0] - pair.counts[1]).sum(axis=1).tolist() == [2] * bags + [0]
+    result = audited(pair)
+    least = 0.5 if bags == 1 or name in TIGHT_IN_TWO_BAGS else 0.25  # else two bags lose less than the sum of claims
+    assert least < result.lower_bound <= 1.0
+
+
+def test_neighbours_differ_in_one_unit_and_nothing_public():
+    for name, unit in (("gaussian", Unit.LABEL), ("row", Unit.ROW)):
+        pair = pair_of(name)
+        answers = [pair.answer(side, "form", 1) for side in (0, 1)]
+        assert {answer.guarantee.unit for answer in answers} == {unit}
+        np.testing.assert_array_equal(*(answer.arrays["sizes"] for answer in answers))
+        held = [provider.call().holdings(0) for provider in pair.providers]
+        changed = (held[0].labels != held[1].labels) | (held[0].rows != held[1].rows).ravel()
+        assert changed.sum() == 1
+        assert (held[0].rows != held[1].rows).sum() == (unit is Unit.ROW)
+    moved = np.linalg.norm(pair.sums[0] - pair.sums[1])
+    assert 2 - 1e-3 < moved <= 2
+
+
+def test_bags_have_noise_of_their_own():
+    sent = pair_of("gaussian", rows_per_person=1).answer(0, "independent", RUNS).arrays["counts"][0]
+    correlation = np.corrcoef(sent[:, 0, 0], sent[:, 1, 0])[0, 1]
+    assert abs(correlation) < 5 / RUNS**0.5
+
+
+def breaking(monkeypatch, module, name, mistake):
+    """Parties of `module` that call `mistake` of what `name` really gives."""
+    real = getattr(bag_releases, name)
+    monkeypatch.setattr(f"parties.{module}.{name}", lambda question: mistake(real, question))
+
+
+@pytest.mark.parametrize("name", [name for name in TIGHT if not name.startswith("row")])
+def test_parties_with_half_the_noise_are_refuted(name, monkeypatch):
+    def halved(real, question):
+        mechanism = real(question)
+        if isinstance(mechanism, AdditiveCounts):
+            return replace(mechanism, scale=mechanism.scale / 2)
+        twin = copy.copy(mechanism)
+        object.__setattr__(twin, "sigma", 4 * mechanism.sigma)  # half the standard deviation
+        return twin
+
+    breaking(monkeypatch, "counts", "count_mechanism", halved)
+    assert not audited(pair_of(name)).passed
+
+
+@pytest.mark.parametrize("name", ["laplace", "pure", "independent_laplace", "gaussian", "dirichlet_shifted"])
+def test_parties_that_do_not_compose_a_persons_bags_are_refuted(name, monkeypatch):
+    def once(real, question):
+        return real(replace(question, bags=replace(question.bags, rows_per_person=1)))
+
+    breaking(monkeypatch, "counts", "count_mechanism", once)
+    assert not audited(pair_of(name, rows_per_person=3)).passed
+
+
+@pytest.mark.parametrize(("name", "bags"), [("pure", 1), ("pure", 2), ("gaussian", 1)])
+def test_parties_that_count_every_row_of_a_person_are_refuted(name, bags, monkeypatch):
+    monkeypatch.setattr("parties.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
+    assert not audited(pair_of(name, rows_per_person=bags)).passed
+
+
+def joint(changed):
+    """The joint mechanism with another idea of what one replaced row moves, as a function of the label weight."""
+
+    def mistaken(real, question):
+        known, honest = question.noising.mechanism, real(question)
+        return calibrate(
+            "gaussian",
+            sensitivity=changed(question.label_weight),
+            dimension=honest.dimension,
+            epsilon=known["epsilon"],
+            delta=known["delta"],
+        )
+
+    return mistaken
+
+
+@pytest.mark.parametrize(
+    ("name", "sensitivity"),
+    [
+        ("row", lambda weight: (2 * weight**2 + 1) ** 0.5),  # rows that are added, not replaced
+        ("row, little for labels", lambda weight: (2 * weight**2 + 1) ** 0.5),
+        ("row", lambda weight: 2.0),  # labels for free
+        ("row, most for labels", lambda weight: (weight**2 + 4) ** 0.5),  # one class moves, not two
+    ],
+)
+def test_parties_that_mistake_what_a_row_moves_are_refuted(name, sensitivity, monkeypatch):
+    breaking(monkeypatch, "embeddings", "joint_mechanism", joint(sensitivity))
+    assert not audited(pair_of(name), 4 * RUNS).passed
+
+
+def test_parties_whose_rows_are_longer_than_one_are_refuted(monkeypatch):
+    import parties.embeddings
+
+    real = parties.embeddings.mean_embedding
+    monkeypatch.setattr(parties.embeddings, "mean_embedding", lambda *arguments: 2**0.5 * real(*arguments))
+    assert not audited(pair_of("row, little for labels")).passed

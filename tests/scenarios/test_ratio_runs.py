@@ -1,0 +1,105 @@
+"""Scenarios of class ratios from end to end: equal files on every engine, whatever parties do."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import scenarios
+from scenarios import runner
+from scenarios.results import read_results
+
+WHITENED = {"kind": "class_ratio", "estimator": "whitened", "submit": "embedding", "dimensions": 32}
+
+
+def document(**changes):
+    return {
+        "name": "ratios",
+        "data": {
+            "source": "digits",
+            "auxiliary": 200,
+            "test": 0.3,
+            "features": [{"whiten": 10}, "unit_norm"],
+            "targets": {"shares": [0.1, 0.5]},
+        },
+        "parties": {"count": 12, "bags": 2, "rows": 72, "partition": {"majority": 0.05}},
+        "protocols": [
+            {**WHITENED},
+            {**WHITENED, "noise": "dirichlet_shifted", "pseudo_count": 20},
+            {**WHITENED, "noise": "gaussian", "protect": "row"},
+            {"kind": "class_ratio", "noise": "off", "submit": "rows", "estimator": "bag_classifier"},
+        ],
+        "privacy": {"epsilon": [1, 8], "delta": 1e-3},
+        "trials": {"splits": 1, "noise": 2},
+        **changes,
+    }
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch):
+    """Runs leave out their figures and report, which take longer than all else."""
+    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")  # another run's cluster must not be taken for ours
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "_draw", lambda *arguments: None)
+        return scenarios.run(document(), out=tmp_path_factory.mktemp("run") / "out")
+
+
+def errors(rows, variant, metric="l1"):
+    return [row["value"] for row in rows if (row["variant"], row["metric"]) == (variant, metric)]
+
+
+def test_every_release_is_scored(finished):
+    rows = read_results(finished.directory / "results.csv")
+    variants = {row["variant"] for row in rows}
+    assert len(variants) == 4
+    for variant in variants:
+        found = errors(rows, variant)
+        assert len(found) == (1 if "off" in variant else 4)  # epsilons x draws
+        assert np.isfinite(found).all()
+        assert 0 <= min(found) <= max(found) <= 2
+    units = {row["unit"] for row in rows if row["metric"] == "l1"}
+    assert units == {"label", "row", "none"}
+
+
+@pytest.mark.parametrize("engine", ["ray", "flower"])
+def test_every_engine_leaves_the_same_bytes(finished, tmp_path, monkeypatch, engine):
+    monkeypatch.setenv("FLWR_HOME", str(tmp_path / "home"))
+    chosen = {"kind": engine, "workers": 2, "parties_per_node": 5}
+    run = scenarios.run(document(engine=chosen), out=tmp_path / "out")
+    for name in ("results.csv", "ledger.json"):
+        assert (run.directory / name).read_bytes() == (finished.directory / name).read_bytes()
+    models = [path.relative_to(finished.directory) for path in finished.directory.rglob("*.npz")]
+    assert models
+    for name in models:
+        assert (run.directory / name).read_bytes() == (finished.directory / name).read_bytes()
+    assert json.loads((run.directory / "run.json").read_text())["engine"] == engine
+
+
+def test_dropouts_and_attacks_are_swept_like_other_keys(tmp_path):
+    parties = {
+        "count": 12,
+        "bags": 2,
+        "partition": {"majority": 0.2},
+        "dropout": [0, 0.2],
+        "hostile": {"fraction": [0, 0.25], "kind": ["flip", "malformed"]},
+        "quorum": 0.3,
+    }
+    data = {**document()["data"], "source": "breast_cancer", "auxiliary": 60}  # two classes: any two bags will do
+    swept = document(data=data, parties=parties, privacy={"epsilon": 8, "delta": 1e-3})
+    run = scenarios.run(swept, out=tmp_path / "out")
+    values = [row["value"] for row in run.rows if row["metric"] == "l1"]
+    assert len(values) == 8 * (3 * 2 + 1)  # worlds x draws, one without noise
+    assert np.isfinite(values).all()
+    assert max(values) <= 2
+    failures = json.loads((run.directory / "run.json").read_text())["failures"]
+    assert failures.pop("dropped out") > 0
+    [(cause, refused)] = failures.items()
+    assert "outside the declared range" in cause
+    assert refused > 0

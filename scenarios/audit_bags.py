@@ -180,6 +180,7 @@ def question_of(variant: Variant, setting: Setting) -> Released:
         draws=1,
         individual=0,
         bags=setting.rows_per_person + 1,
+        largest_bag=_LEAST * setting.classes,
         rows_per_person=setting.rows_per_person,
     )
     inquiry = Inquiry()

@@ -1,17 +1,17 @@
-"""Collects what parties say about their bags; a party counts when all that it says is of the declared form."""
+"""Collects what parties say about their bags."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from aggregator.local_answers import LocalAnswers
 from federation.guarantee import Guarantee
-from federation.messages import Question, Submission
+from federation.messages import Question
 
-_REFUSED = "answer refused: values outside the declared range"
 _ROUNDING = 1e-9  # of a bag's size: what counts in units of grid steps may miss in their sum
 
 
-class BagAnswers:
+class BagAnswers(LocalAnswers):
     """Answers of K parties to one question about bags of at most `largest` rows each.
 
     `promise` is the guarantee that every answer must carry, None for answers without one. Noise takes a count at most
@@ -27,34 +27,8 @@ class BagAnswers:
         count_reach: float = 0.0,
         sum_reach: float = 0.0,
     ) -> None:
-        self.question, self._largest, self._promise = question, largest, promise
-        self._count_reach, self._sum_reach = count_reach, sum_reach
-        self._fields = question.fields()
-        self._present = np.zeros(parties, dtype=bool)
-        self._arrays = {name: np.zeros((parties, *field.shape), field.dtype) for name, field in self._fields.items()}
-
-    @property
-    def answered(self) -> int:
-        """Number of parties whose answer was accepted."""
-        return int(self._present.sum())
-
-    def add(self, submission: Submission) -> dict[int, str]:
-        """Take a submission in; returns the refused parties and why."""
-        if self._promise is not None and not _same(submission.guarantee, self._promise):
-            return dict.fromkeys(submission.parties.tolist(), "answer refused: it lacks the guarantee asked for")
-        fine = np.ones(len(submission.parties), dtype=bool)
-        for name, declared in self._fields.items():
-            fine &= ~declared.invalid(submission.arrays[name])
-        fine[fine] = self._well_formed({name: array[fine] for name, array in submission.arrays.items()})
-        kept = submission.parties[fine]
-        for name, array in self._arrays.items():
-            array[kept] = submission.arrays[name][fine]
-        self._present[kept] = True
-        return dict.fromkeys(submission.parties[~fine].tolist(), _REFUSED)
-
-    def array(self, name: str) -> np.ndarray:
-        """One field with the party axis (K, ...); zeros where a party has not answered."""
-        return self._arrays[name]
+        super().__init__(question, parties, promise)
+        self._largest, self._count_reach, self._sum_reach = largest, count_reach, sum_reach
 
     @property
     def sizes(self) -> np.ndarray:
@@ -85,10 +59,3 @@ def shared_bags(*answers: BagAnswers, least: int = 1) -> tuple[np.ndarray, np.nd
     found = (sizes[0] >= least) & (sizes == sizes[0]).all(axis=0)
     party, number = np.nonzero(found)
     return party, number
-
-
-def _same(guarantee: Guarantee | None, promise: Guarantee) -> bool:
-    return guarantee is not None and all(
-        getattr(guarantee, name) == getattr(promise, name)
-        for name in ("epsilon", "delta", "unit", "adjacency", "mechanism")
-    )

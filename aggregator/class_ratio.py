@@ -51,8 +51,8 @@ class ClassRatio:
     task: ClassVar[str] = "class_ratio"
     default_features: ClassVar[tuple[str, ...]] = ("scale",)  # the kernel does the rest
     why_default: ClassVar[str] = (
-        "the default: the most accurate on census, particle and digit data; estimator: whitened with submit: embedding\n"
-        "is the choice where rows should not leave a party, or where they are many"
+        "the default: the most accurate on census, particle and digit data; whitened with submit: embedding is\n"
+        "the choice where rows should not leave a party, or where they are many"
     )
 
     estimator: Literal[

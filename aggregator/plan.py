@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,10 +40,13 @@ class WorldPlan:
     takes noise from the operating system. Node n serves the parties (n-1)*parties_per_node and following. `quorum`
     is the least fraction of the declared parties that must answer, `individual` the number of parties whose own
     accuracy is a (NON-PRIVATE) baseline, `timeout` in seconds. `simulation` keeps the texts of failures.
-    `class_names` says where the class names come from, for the ledger. `bags` is the most bags of a party,
-    `largest_bag` the most rows of one, and `rows_per_person` as in `federation.bag_messages.Bags`; all are public.
+    `class_names` says where the class names come from, for the ledger. Real labels have no `classes` but a public
+    `label_range` [lo, hi], and `class_names` says where that comes from. `bags` is the most bags of a party,
+    `largest_bag` and `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in
+    `federation.bag_messages.Bags`; all are public.
 
-    Raises `InputError` for what only a simulation may ask for: seeded noise, several draws and that baseline.
+    Raises `InputError` for a range beside classes or without two finite ends lo < hi, and for what only a simulation
+    may ask for: seeded noise, several draws and that baseline.
     """
 
     world: str
@@ -68,8 +72,17 @@ class WorldPlan:
     bags: int = 1
     largest_bag: int = 0
     rows_per_person: int = 0
+    label_range: tuple[float, float] | None = None
+    smallest_bag: int = 0
 
     def __post_init__(self) -> None:
+        if self.label_range is not None:
+            lo, hi = self.label_range
+            if self.classes or not (math.isfinite(lo) and math.isfinite(hi) and lo < hi):
+                raise InputError(
+                    "label_range is for real labels, without classes, and must be two finite numbers lo < hi, got "
+                    f"[{lo:g}, {hi:g}] with {len(self.classes)} classes"
+                )
         if self.simulation:
             return
         if self.noise_seed is not None:
@@ -93,6 +106,9 @@ class WorldPlan:
             record["variants"] = tuple(VariantPlan(**variant) for variant in record["variants"])
             for name in ("classes", "features", "epsilons"):
                 record[name] = tuple(record[name])
+            if record.get("label_range") is not None:
+                lo, hi = map(float, record["label_range"])
+                record["label_range"] = (lo, hi)
             return cls(**record)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"the plan {path} cannot be read: {error}") from error

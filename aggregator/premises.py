@@ -12,3 +12,5 @@ COUNTED_ONCE = Assumption(
 ATTENDANCE = Assumption(
     "whether and when a party answers is not protected; below the quorum nothing is released", Check.DECLARED
 )
+LOCAL = Assumption("every party adds its noise itself and trusts nobody", Check.ENFORCED)
+PUBLIC_CHOICES = Assumption("the feature map and all options were chosen without private labels", Check.DECLARED)

@@ -13,9 +13,10 @@ import numpy as np
 from aggregator.bag_answers import BagAnswers, shared_bags
 from aggregator.job import World
 from aggregator.plan import VariantPlan
-from aggregator.premises import ATTENDANCE, COUNTED_ONCE
+from aggregator.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, PUBLIC_CHOICES
 from aggregator.ratio_fitting import Fitting, Labelled, least_rows
-from aggregator.ratio_models import Described, ReleasedRatios
+from aggregator.ratio_models import ReleasedRatios
+from aggregator.released_estimators import Described
 from aggregator.releasing import plan_premises
 from federation.bag_messages import (
     Bags,
@@ -28,7 +29,7 @@ from federation.bag_messages import (
 from federation.bag_releases import OFF, PUBLISHED, count_mechanism, counts_guarantee, joint_guarantee, joint_mechanism
 from federation.features import FeatureMap, with_fourier
 from federation.grids.codec import bytes_per_party, question_digest
-from federation.guarantee import Assumption, Check, Guarantee, NoGuarantee
+from federation.guarantee import Guarantee, NoGuarantee
 from federation.ledger import Ledger
 from federation.messages import Question
 from federation.numerics.kernels.bandwidth import median_squared_distance
@@ -36,11 +37,7 @@ from federation.numerics.kernels.bandwidth import median_squared_distance
 if TYPE_CHECKING:
     from aggregator.class_ratio import ClassRatio
 
-_LOCAL = Assumption("every party adds its noise itself and trusts nobody", Check.ENFORCED)
-_PUBLIC_FITS = Assumption(
-    "the feature map, the bandwidth and all options were chosen without private labels", Check.DECLARED
-)
-_REACH = 40.0  # standard deviations: Laplace noise goes further with a probability of e^-56
+_REACH = 40.0  # standard deviations, or records: Laplace noise goes further with a probability below e^-40
 _CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
 
 
@@ -153,13 +150,13 @@ class RatioJob:
             return _REACH * deviation / question.label_weight, _REACH * deviation
         if isinstance(question, CountsQuestion) and self._options.noise not in (OFF, PUBLISHED):
             variance = count_mechanism(question).covariance(self._world.plan.largest_bag)[0, 0]
-            return _REACH * math.sqrt(variance), 0.0
+            return _REACH * max(math.sqrt(variance), 1.0), 0.0  # whole records are many deviations of little noise
         return 0.0, 0.0
 
     def _with_premises(self, guarantee: Guarantee | NoGuarantee) -> Guarantee | NoGuarantee:
         if isinstance(guarantee, NoGuarantee):
             return guarantee
-        premises = (_LOCAL, COUNTED_ONCE, ATTENDANCE, _PUBLIC_FITS, *plan_premises(self._world.plan))
+        premises = (LOCAL, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(self._world.plan))
         return replace(guarantee, assumptions=(*guarantee.assumptions, *premises))
 
     def _labelled(self, one: _Release) -> Labelled:

@@ -54,6 +54,19 @@ class Conduct:
             case _:
                 return labels
 
+    def real_labels(self, labels: np.ndarray, lo: float, hi: float, party: int) -> np.ndarray:
+        """The real labels (n,) that an attacker answers from, given its own in [lo, hi]: mirrored, random or all lo."""
+        match self.kind:
+            case "flip":
+                return np.clip(lo + hi - labels, lo, hi)
+            case "random":
+                random = generator(self.seed, "hostile labels", party, self.split)
+                return random.uniform(lo, hi, size=len(labels))
+            case "target":
+                return np.full_like(labels, lo)
+            case _:
+                return labels
+
     def answers(self, declared: Field, honest: np.ndarray) -> np.ndarray:
         """What attackers send in place of the honest entries (P, ...) of a declared field.
 

@@ -22,21 +22,29 @@ _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
 
 
 def read_table(
-    path: Path, label: str | None, groups: Sequence[str] = (), classes: Sequence[str] | None = None
+    path: Path,
+    label: str | None,
+    groups: Sequence[str] = (),
+    classes: Sequence[str] | None = None,
+    *,
+    real: bool = False,
 ) -> Table:
-    """The labelled rows of a CSV, npz or Parquet file.
+    """The labelled rows of a CSV, npz or Parquet file; with `real` the labels are real numbers and have no range yet.
 
-    CSV: `label` names the column of the class names; all other columns but `groups` are features, as numbers
+    CSV: `label` names the column of the labels; all other columns but `groups` are features, as numbers
     or, when fewer than nine in ten of a column's cells are numbers, as texts. Parquet: the same, with numbers and
     texts by the types of the columns (`scenarios.parquet`). npz: X (n, d) and y (n,), or
     X_train, X_test, y_train and y_test for an official split; `label` names another array than y, each of `groups`
     an array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present.
 
     Raises `InputError` for missing or unreadable values (naming file, line and column), unknown names, texts
-    that are nearly all different, labels outside the declared `classes` and, unless these are declared, labels
-    of one class or with more values than 20 and than a third of the rows.
+    that are nearly all different, real labels that are no finite numbers, labels outside the declared `classes` and,
+    unless these are declared, labels of one class or with more values than 20 and than a third of the rows.
     """
-    table = _from_npz(path, label, groups) if _suffix(path) == ".npz" else _from_sheet(_sheet(path), label, groups)
+    npz = _suffix(path) == ".npz"
+    table = _from_npz(path, label, groups, real) if npz else _from_sheet(_sheet(path), label, groups, real)
+    if real:
+        return table
     if classes is not None:
         return table.with_classes(classes)
     if len(table.classes) > max(_CLASSES_OF_A_SMALL_FILE, len(table) * _SHARE_OF_CLASSES):
@@ -92,11 +100,11 @@ def _sheet(path: Path) -> Sheet | ParquetSheet:
     return read_parquet(path) if path.suffix.lower() == ".parquet" else read_sheet(path)
 
 
-def _from_sheet(sheet: Sheet | ParquetSheet, label: str | None, groups: Sequence[str]) -> Table:
+def _from_sheet(sheet: Sheet | ParquetSheet, label: str | None, groups: Sequence[str], real: bool) -> Table:
     path = sheet.path
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
-    labels = _complete(sheet, label)
+    classes, labels = ((), sheet.numbers(label)) if real else encode_labels(_complete(sheet, label))
     grouped = {name: _as_integers(_complete(sheet, name)) for name in groups}
     columns = tuple(name for name in sheet.header if name != label and name not in grouped)
     if not columns:
@@ -104,8 +112,7 @@ def _from_sheet(sheet: Sheet | ParquetSheet, label: str | None, groups: Sequence
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
-    classes, codes = encode_labels(labels)
-    return Table(path.name, columns, classes, codes, (_features(sheet, columns, text),), text, grouped)
+    return Table(path.name, columns, classes, labels, (_features(sheet, columns, text),), text, grouped)
 
 
 def _require_categories(sheet: Sheet | ParquetSheet, name: str) -> None:
@@ -147,7 +154,7 @@ def _as_integers(texts: np.ndarray) -> np.ndarray:
         return texts
 
 
-def _from_npz(path: Path, label: str | None, groups: Sequence[str]) -> Table:
+def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool) -> Table:
     archive = Archive(path)
     parts = ("",) if "X" in archive else ("_train", "_test")
     if f"X{parts[0]}" not in archive:
@@ -157,16 +164,24 @@ def _from_npz(path: Path, label: str | None, groups: Sequence[str]) -> Table:
         )
     blocks = archive.tables(*(f"X{part}" for part in parts))
     width = blocks[0].shape[1]
-    classes, codes = encode_labels(_joined(archive, label or "y", parts, blocks))
+    found = _joined(archive, label or "y", parts, blocks)
+    classes, labels = ((), _numbers(path, label or "y", found)) if real else encode_labels(found)
     return Table(
         path.name,
         _column_names(archive, width),
         classes,
-        codes,
+        labels,
         (np.concatenate(blocks),) if len(blocks) > 1 else (blocks[0],),
         groups={name: _joined(archive, name, parts, blocks) for name in groups},
         official=official_split(*map(len, blocks)) if len(blocks) > 1 else None,
     )
+
+
+def _numbers(path: Path, name: str, labels: np.ndarray) -> np.ndarray:
+    """The labels of an array as float64 (n,)."""
+    if labels.dtype.kind not in "iufb":
+        raise InputError(f"{path}: array '{name}' holds texts, and real labels are numbers; name another in data.label")
+    return labels.astype(np.float64)
 
 
 def official_split(train: int, test: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scenarios.results import Row
 
-CLASSIFICATION, CLASS_RATIO = "classification", "class_ratio"
+CLASSIFICATION, CLASS_RATIO, REGRESSION = "classification", "class_ratio", "regression"
 AT_SHARE = "l1_at_"  # followed by a class share: the L1 error on the target sets with that share
 _LABELS = {"auc": "AUC", "l1": "L1 error", "mse": "mean squared error"}
+_DIGITS = 4  # of a squared error
+_LEAST_MAGNITUDE, _MOST_MAGNITUDE = -4, 6  # powers of ten that are written without an exponent
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,29 @@ PRIMARY = (ACCURACY, L1, MSE)  # of classification, class ratios and regression
 def label(name: str) -> str:
     """A metric's name in words, as on the axis of a figure."""
     return _LABELS.get(name, name.replace("_", " "))
+
+
+def heading(name: str) -> str:
+    """A metric's name above its values; of an error it says which of them are good."""
+    metric = next((metric for metric in PRIMARY if metric.name == name), ACCURACY)
+    return label(name) if metric.higher_is_better else f"{label(name)} (lower is better)"
+
+
+def shown(name: str, value: float, beside: float | None = None) -> str:
+    """A value of a metric as tables and sentences show it: three decimals, of a squared error four digits.
+
+    Squared errors have the unit of the labels squared, and so any magnitude. `beside` is another value whose decimals
+    this one takes: that of a mean for its deviation.
+    """
+    if name != MSE.name:
+        return f"{value:.3f}"
+    size = abs(value if beside is None else beside)
+    if size == 0 or not math.isfinite(size):
+        return f"{value:.4g}"
+    magnitude = math.floor(math.log10(size))
+    if not _LEAST_MAGNITUDE <= magnitude <= _MOST_MAGNITUDE:
+        return f"{value:.3e}"
+    return f"{value:.{max(0, _DIGITS - 1 - magnitude)}f}"
 
 
 def primary(rows: Iterable[Row]) -> Metric:

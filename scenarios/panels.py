@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from scenarios.curves import Axis, Curve
-from scenarios.metrics import PRIMARY, label
+from scenarios.metrics import MSE, PRIMARY, label
 from scenarios.protocol_options import BASELINES
 from scenarios.summary import NON_PRIVATE, Spread, VariantSummary
 
@@ -44,6 +44,7 @@ _EXPLANATION_OF_A_CROWD = (
     "band, of the default and each protocol's first published variant: 5-95 % of single releases"
 )
 _EXPLANATION_OF_HOLLOW = f"\nhollow markers: {NON_PRIVATE}, the ε is claimed and not kept"
+_MAGNITUDES = 20.0  # squared errors this many times apart are drawn on a logarithmic scale
 _ERRORS = {metric.name for metric in PRIMARY if not metric.higher_is_better}
 
 
@@ -94,15 +95,17 @@ def panels(
     FigureCanvasAgg(figure)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     measure = label(metric)
-    limits = _limits([curve for curves in shown.values() for curve in curves], metric in _ERRORS)
+    every = [curve for curves in shown.values() for curve in curves]
+    scale = "log" if metric == MSE.name and _spans_magnitudes(every) else "linear"
+    limits = _limits(every, metric in _ERRORS, scale)
     for number, (axes, (name, curves)) in enumerate(zip(grid, shown.items(), strict=False)):
         axes.set_title(textwrap.fill(name, 40), fontsize=9)
         if one_value:
             place = f"{measure} at {axis.name} = {axis.values[0]:g}" if axis.values else measure
-            _dots(axes, curves, limits, place)
+            _dots(axes, curves, limits, scale, place)
         else:
             _lines(axes, curves, axis, size[0] / columns, bars)
-            axes.set(ylim=limits, xlabel=axis.name, ylabel=measure)
+            axes.set(yscale=scale, ylim=limits, xlabel=axis.name, ylabel=measure)
         lowest = number >= len(shown) - columns
         axes.tick_params(labelbottom=lowest, labelleft=number % columns == 0)
         axes.set_xlabel(axes.get_xlabel() if lowest else "")
@@ -171,7 +174,7 @@ def _lines(axes: Axes, curves: Sequence[Curve], axis: Axis, inches: float, bars:
     axes.set_xticks([], minor=True)
 
 
-def _dots(axes: Axes, curves: Sequence[Curve], limits: tuple[float, float], name: str) -> None:
+def _dots(axes: Axes, curves: Sequence[Curve], limits: tuple[float, float], scale: str, name: str) -> None:
     """One row per marked variant at its only x, best read with the names beside it; references are vertical lines."""
     marked = [curve for curve in curves if not curve.reference]
     for row, curve in enumerate(marked):
@@ -185,7 +188,7 @@ def _dots(axes: Axes, curves: Sequence[Curve], limits: tuple[float, float], name
         if curve.reference:
             for spread in curve.points.values():
                 axes.axvline(spread.mean, color=curve.style.colour, linestyle=curve.style.line, linewidth=1.2)
-    axes.set(xlim=limits, xlabel=name, ylim=(max(len(marked), 1) - 0.5, -0.5))
+    axes.set(xscale=scale, xlim=limits, xlabel=name, ylim=(max(len(marked), 1) - 0.5, -0.5))
     axes.set_yticks(range(len(marked)), [_wrapped(curve.label) for curve in marked])
     axes.grid(visible=False, axis="y")
 
@@ -205,13 +208,27 @@ def _reach(spreads: Sequence[Spread]) -> list[list[float]]:
     ]
 
 
-def _limits(curves: Sequence[Curve], errors: bool) -> tuple[float, float]:
+def _ends(curves: Sequence[Curve]) -> tuple[float, float]:
+    """The lowest and the highest quantile that is shown."""
+    spreads = [spread for curve in curves for spread in curve.points.values()]
+    return min(spread.low for spread in spreads), max(spread.high for spread in spreads)
+
+
+def _spans_magnitudes(curves: Sequence[Curve]) -> bool:
+    """Whether values are so far apart that the small ones could not be told apart beside the large ones."""
+    low, high = _ends(curves)
+    return low > 0 and high > _MAGNITUDES * low
+
+
+def _limits(curves: Sequence[Curve], errors: bool, scale: str) -> tuple[float, float]:
     """Room for all means and quantiles, of errors from 0 or above.
 
     Intervals may leave the picture: those of two splits span everything.
     """
-    spreads = [spread for curve in curves for spread in curve.points.values()]
-    low, high = min(spread.low for spread in spreads), max(spread.high for spread in spreads)
+    low, high = _ends(curves)
+    if scale == "log":
+        margin = (high / low) ** 0.05
+        return low / margin, high * margin
     margin = 0.05 * (high - low) or 0.02
     return max(0.0, low - margin) if errors else low - margin, high + margin
 

@@ -18,6 +18,8 @@ from scenarios.composition import PRESCRIBED, bag_counts, bag_shares, is_prescri
 from scenarios.skew import LEAST, MOST, SKEWS, dealt, dealt_by_class, is_skew, quantities
 from scenarios.tables import Table
 
+BY_CLASS = ("dirichlet", *PRESCRIBED)  # partitions that need classes
+
 
 @dataclass(frozen=True, eq=False)
 class Cut:
@@ -132,6 +134,10 @@ def cut(
     kind, value = _form(partition)
     if column is not None and kind in PRESCRIBED:
         raise InputError(f"parties.bags must be a number with the {kind} partition, got {bags!r}")
+    if not table.classes and kind in BY_CLASS:
+        raise InputError(
+            f"parties.partition: {kind} deals rows by class; '{table.name}' has real labels: use iid, quantity or by"
+        )
     train, tested = _test_rows(table, test, seed, split)
     shuffled = generator(seed, "auxiliary", trial=split).permutation(train)
     count = _size("data.auxiliary", auxiliary, len(train))

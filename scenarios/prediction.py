@@ -18,13 +18,14 @@ from threadpoolctl import threadpool_limits
 from aggregator.models import ReleasedModels
 from federation.errors import InputError, nearest_name
 from scenarios.files import read_group, read_rows
-from scenarios.metrics import CLASS_RATIO
+from scenarios.metrics import CLASS_RATIO, REGRESSION
 from scenarios.protocol_options import BASELINES
 from scenarios.results import read_results
 
 if TYPE_CHECKING:
     from aggregator.ratio_models import ReleasedRatios
     from aggregator.ratios.estimator import RatioEstimator
+    from aggregator.regression_models import ReleasedRegressions
 
 DEFAULT = "default"
 LEVEL = 0.9  # of intervals
@@ -55,6 +56,14 @@ class Prediction:
 
 
 @dataclass(frozen=True)
+class RegressionPrediction:
+    """One number per row."""
+
+    values: tuple[float, ...]
+    used: Used
+
+
+@dataclass(frozen=True)
 class Ratio:
     """The share of one class in one set of rows, and its `LEVEL` interval where the estimator has one."""
 
@@ -81,19 +90,23 @@ def predict(
     split: int = 0,
     draw: int = 0,
     by: str | None = None,
-) -> Prediction | RatioPrediction:
+) -> Prediction | RegressionPrediction | RatioPrediction:
     """What one released model of a run directory says of the rows of `file` (`scenarios.files.read_rows`).
 
-    A model says of which class each row is, ties going to the first; a model of class ratios says what share each
-    class has among all rows, or among those with equal values in the column `by`. `variant`: a variant's name,
-    NAME/SETTING for one setting of a sweep, or `default`. `epsilon`: which release; the largest that there is when
-    omitted. `split`, `draw`: counted from 0. Raises `InputError` naming what there is when something asked for is not
-    there, and for unreadable files.
+    A model says of which class each row is, ties going to the first; a regression gives each row a number; a model of
+    class ratios says what share each class has among all rows, or among those with equal values in the column `by`.
+    `variant`: a variant's name, NAME/SETTING for one setting of a sweep, or `default`. `epsilon`: which release; the
+    largest that there is when omitted. `split`, `draw`: counted from 0. Raises `InputError` naming what there is when
+    something asked for is not there, and for unreadable files.
     """
     source = find_model(directory, variant, split)
-    if not _gives_ratios(source):
-        if by is not None:
-            raise InputError(f"--by is for models of class ratios, but {source} names the class of every row; omit it")
+    kind = _kind(source)
+    if by is not None and kind != CLASS_RATIO:
+        does = "predicts a number for" if kind == REGRESSION else "names the class of"
+        raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
+    if kind == REGRESSION:
+        return _numbers(source, file, epsilon, draw)
+    if kind != CLASS_RATIO:
         models = ReleasedModels.load(source)
         used, index = _chosen(source, models, epsilon)
         _check_draw(source, draw, len(models.weights[index]))
@@ -125,16 +138,29 @@ def _ratios(classes: Sequence[str], estimator: RatioEstimator, rows: np.ndarray)
     return [Ratio(name, float(share), end) for name, share, end in zip(classes, shares, ends, strict=True)]
 
 
-def _gives_ratios(source: Path) -> bool:
-    """Whether a released model estimates class ratios. Raises `InputError` for a file that is no npz."""
+def _numbers(source: Path, file: Path, epsilon: float | None, draw: int) -> RegressionPrediction:
+    from aggregator.regression_models import ReleasedRegressions
+
+    models = ReleasedRegressions.load(source)
+    used, index = _chosen(source, models, epsilon)
+    _check_draw(source, draw, models.draws(index))
+    features = models.feature_maps[index].transform(read_rows(file, models.columns, models.text_columns))
+    return RegressionPrediction(tuple(map(float, models.predict(index, draw, features))), used)
+
+
+def _kind(source: Path) -> str | None:
+    """The task of a released model, None for one that classifies. Raises `InputError` for a file that is no npz."""
     try:
         with np.load(source, allow_pickle=False) as stored:
-            return json.loads(str(stored["description"])).get("kind") == CLASS_RATIO
+            kind: str | None = json.loads(str(stored["description"])).get("kind")
+            return kind
     except (OSError, ValueError, KeyError, AttributeError, EOFError, BadZipFile) as error:
         raise InputError(f"{source} is not a released model: {error}") from error
 
 
-def _chosen(source: Path, models: ReleasedModels | ReleasedRatios, epsilon: float | None) -> tuple[Used, int]:
+def _chosen(
+    source: Path, models: ReleasedModels | ReleasedRegressions | ReleasedRatios, epsilon: float | None
+) -> tuple[Used, int]:
     """The release at an epsilon, the largest that there is for None, and its number."""
     known = [float(value) for value in models.epsilons]
     index = known.index(max(known)) if epsilon is None else _index(known, epsilon, source)

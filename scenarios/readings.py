@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scenarios.metrics import ACCURACY, L1, Metric
+from scenarios.metrics import ACCURACY, L1, MSE, Metric, shown
 from scenarios.summary import NON_PRIVATE, VariantSummary
 
 _MEANINGFUL_EPSILON = 10.0
 _POOLED = {
     ACCURACY.name: "The parties' classifier trained on all their rows together",
+    MSE.name: "Least squares on all private rows with their true labels",
     L1.name: "Adjusted classify-and-count with the label of every private row",
 }
 _UNITS = {
@@ -55,7 +56,9 @@ def readings(summaries: Sequence[VariantSummary], metric: Metric) -> list[tuple[
 
 def _reading(leading: VariantSummary, others: Sequence[VariantSummary], metric: Metric) -> str:
     name = f"The {'default' if leading.default else 'first'} variant, {leading.variant},"
-    reached = listed([f"{spread.mean:.3f} at {at(epsilon)}" for epsilon, spread in leading.by_epsilon.items()])
+    reached = listed(
+        [f"{shown(metric.name, spread.mean)} at {at(epsilon)}" for epsilon, spread in leading.by_epsilon.items()]
+    )
     first = next(iter(leading.by_epsilon.values()))
     sentences = [
         f"{name} reaches a {metric.mean} of {reached}, over {_count(first.releases, 'release')} at each ε "
@@ -64,11 +67,12 @@ def _reading(leading: VariantSummary, others: Sequence[VariantSummary], metric: 
     by_protocol = {other.protocol: next(iter(other.by_epsilon.values())).mean for other in others}
     if "pooled" in by_protocol:
         learned = _POOLED.get(metric.name, "What learns from all rows together")
-        sentences.append(f"{learned} (pooled, {NON_PRIVATE}) reaches {by_protocol['pooled']:.3f}.")
+        sentences.append(f"{learned} (pooled, {NON_PRIVATE}) reaches {shown(metric.name, by_protocol['pooled'])}.")
     if "individual" in by_protocol:
         alone = by_protocol["individual"]
         sentences.append(
-            f"A party that trains on its own rows alone (individual, {NON_PRIVATE}) reaches {alone:.3f}; "
+            f"A party that trains on its own rows alone (individual, {NON_PRIVATE}) reaches "
+            f"{shown(metric.name, alone)}; "
             f"{_passing(leading, alone, metric)}."
         )
     sentences += _ahead(leading, [other for other in others if not other.non_private], metric)
@@ -94,7 +98,7 @@ def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary], metric: Me
         best, rival = choose(known, key=lambda pair: pair[0], default=(spread.mean, leading))
         if spread.interval is not None and metric.better(best, choose(spread.interval)):
             weaker = f", which has δ = {rival.delta:g}," if rival.delta > leading.delta else ""
-            found.setdefault(f"{rival.variant}{weaker}", []).append(f"{best:.3f} at {at(epsilon)}")
+            found.setdefault(f"{rival.variant}{weaker}", []).append(f"{shown(metric.name, best)} at {at(epsilon)}")
     return [f"Ahead of it is {name} with {listed(values)}." for name, values in found.items()]
 
 

@@ -7,13 +7,14 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from federation.errors import InputError
 from scenarios.figures import draw
-from scenarios.metrics import ACCURACY, L1, MSE, label, primary
+from scenarios.metrics import ACCURACY, L1, MSE, heading, primary, shown
 from scenarios.readings import at, leaders, listed, protection, readings
 from scenarios.results import Row, read_results
 from scenarios.summary import CLAIMING, NON_PRIVATE, VariantSummary, epsilons, summarise
@@ -180,9 +181,11 @@ def _metric(summaries: Sequence[VariantSummary], figures: Path) -> dict[str, Any
     Figures are images in data addresses: an image cannot run anything, whatever the names in it spell.
     """
     metric, columns = summaries[0].metric, epsilons(summaries)
-    name = label(metric)
+    name = heading(metric)
     return {
         "name": name[0].upper() + name[1:],
+        "key": metric,
+        "shown": partial(shown, metric),
         "claiming": f"{CLAIMING}." if any(summary.claiming for summary in summaries) else "",
         "columns": [NON_PRIVATE if math.isinf(epsilon) else at(epsilon) for epsilon in columns],
         "rows": [(summary, [summary.by_epsilon.get(epsilon) for epsilon in columns]) for summary in summaries],

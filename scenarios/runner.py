@@ -19,11 +19,12 @@ from federation.ledger import Budget
 from scenarios.catalogue import digest
 from scenarios.costs import Costs
 from scenarios.directory import RunDirectory
+from scenarios.explained import to_yaml
 from scenarios.floors import require_floors
 from scenarios.progress import Progress, Silent
 from scenarios.protocol_options import BASELINES, spending
 from scenarios.results import NOBODY, Row, write_results
-from scenarios.schema import Scenario, resolve, to_yaml
+from scenarios.schema import Scenario, resolve
 from scenarios.simulation import SplitSpec, split
 from scenarios.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants, world_key
 from scenarios.tables import Table, describe

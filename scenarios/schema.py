@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from federation.errors import InputError, nearest_name
 from scenarios.classifier import Classifier, single_classifiers, swept_regularisations
 from scenarios.classifier import parse as parse_classifier
 from scenarios.composition import PRESCRIBED
 from scenarios.conduct import Kind
+from scenarios.label_rules import unsuited
 from scenarios.loader import load
 from scenarios.partition_entry import BY, Bags, Partition, partition_kind, swept_skew
 from scenarios.problems import problems, refusal, refuse, rule, shown
-from scenarios.protocol_options import (
-    Protocol,
-    default_kind,
-    is_default,
-    misplaced,
-    variant_name,
-    wanted_features,
-    why_default,
-)
+from scenarios.protocol_options import Protocol, misplaced, variant_name, wanted_features
 from scenarios.section import Count, Section
+from scenarios.tables import Outside
 from scenarios.targets import Targets
-from scenarios.values import AutoCount, ClassName, OneOrMore, Share, Stage, Sweep, TestShare
-from scenarios.yaml_rules import KeyPath, dump
+from scenarios.values import AutoCount, ClassName, OneOrMore, Share, Stage, Sweep, TestShare, all_values
+from scenarios.yaml_rules import KeyPath
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Probability = Annotated[float, Field(gt=0, lt=1)]
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -59,6 +54,12 @@ def _classes(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return names
 
 
+def _range(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    if ends is not None and ends[0] >= ends[1]:
+        raise rule("must be two numbers [lo, hi] with lo < hi")
+    return ends
+
+
 def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
     if not protocols:
         raise rule("must not be empty")
@@ -72,11 +73,6 @@ def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
     return protocols
 
 
-def _values(value: Any) -> tuple[Any, ...]:
-    """All values of a scalar that may be swept."""
-    return value if isinstance(value, tuple) else (value,)
-
-
 class Data(Section):
     """Which rows there are, and which of them are public or held out."""
 
@@ -84,10 +80,18 @@ class Data(Section):
         description="A data set by name (federation list shows them), or a csv, npz or Parquet file."
     )
     label: Annotated[_Text | None, Sweep()] = Field(
-        default=None, description="Column of the class names, for own files."
+        default=None, description="Column of the class names or real labels, for own files."
     )
     classes: Annotated[tuple[ClassName, ...] | None, AfterValidator(_classes)] = Field(
         default=None, description="All class names in order, declared public; null takes those in the data."
+    )
+    range: Annotated[tuple[_Finite, _Finite] | None, AfterValidator(_range)] = Field(
+        default=None,
+        description="Public range [lo, hi] of real labels, declared and never taken from the data; null takes the "
+        "documented one of a data set.",
+    )
+    outside: Outside = Field(
+        default="refuse", description="Labels outside data.range: refuse, or clip (they move to the nearer end)."
     )
     auxiliary: Annotated[Share, Sweep()] = Field(
         default=0.25,
@@ -117,15 +121,15 @@ class Data(Section):
 
     @model_validator(mode="after")
     def _cap_of_persons(self) -> Data:
-        if None in _values(self.person) and max(_values(self.rows_per_person)) > 1:
+        if None in all_values(self.person) and max(all_values(self.rows_per_person)) > 1:
             refuse([(("rows_per_person",), refusal("needs data.person, the column that says whose row each is"), None)])
         return self
 
     @model_validator(mode="after")
     def _label_of_own_file(self) -> Data:
         named = (".csv", ".parquet")
-        if None in _values(self.label) and any(s.lower().endswith(named) for s in _values(self.source)):
-            text = "missing; a csv or Parquet file needs the name of the column of the class names"
+        if None in all_values(self.label) and any(s.lower().endswith(named) for s in all_values(self.source)):
+            text = "missing; a csv or Parquet file needs the name of the column of the labels"
             refuse([(("label",), refusal(text), None)])
         return self
 
@@ -183,26 +187,26 @@ class Parties(Section):
 
     @model_validator(mode="after")
     def _count_unless_grouped(self) -> Parties:
-        dealt = [kind for kind in map(partition_kind, _values(self.partition)) if kind != BY]
-        if None in _values(self.count) and dealt:
+        dealt = [kind for kind in map(partition_kind, all_values(self.partition)) if kind != BY]
+        if None in all_values(self.count) and dealt:
             refuse([(("count",), refusal(f"missing; the {dealt[0]} partition needs the number of parties"), None)])
-        classifiers = _values(self.classifier)
+        classifiers = all_values(self.classifier)
         if len(classifiers) > 1 and any(map(swept_regularisations, classifiers)):
             text = "in a list of classifiers each regularisation must be one number"
             refuse([(("classifier",), refusal(text), None)])
-        partitions = _values(self.partition)
+        partitions = all_values(self.partition)
         if len(partitions) > 1 and any(map(swept_skew, partitions)):
             refuse([(("partition",), refusal("in a list of partitions each must have one number"), None)])
         return self
 
     @model_validator(mode="after")
     def _rows_for_bags(self) -> Parties:
-        bags, kinds = _values(self.bags), [*map(partition_kind, _values(self.partition))]
+        bags, kinds = all_values(self.bags), [*map(partition_kind, all_values(self.partition))]
         prescribed = [kind for kind in kinds if kind in PRESCRIBED]
         if prescribed and any(isinstance(entry, Mapping) for entry in bags):
             text = f"must be a number: the {prescribed[0]} partition says what is in each bag"
             refuse([(("bags",), refusal(text), None)])
-        uneven = [(n, b) for n in _values(self.rows) for b in bags if n and isinstance(b, int) and n % b]
+        uneven = [(n, b) for n in all_values(self.rows) for b in bags if n and isinstance(b, int) and n % b]
         if uneven and any(kind != BY for kind in kinds):
             rows, number = uneven[0]
             text = f"must divide parties.rows, got {number} bags for {rows} rows; change one of them"
@@ -211,7 +215,7 @@ class Parties(Section):
 
     @model_validator(mode="after")
     def _quorum_in_reach(self) -> Parties:
-        dropout, quorum = max(_values(self.dropout)), max(_values(self.quorum))
+        dropout, quorum = max(all_values(self.dropout)), max(all_values(self.quorum))
         if dropout + quorum > 1:
             text = (
                 f"{dropout:g} leaves {1 - dropout:g} of the parties to answer on average, but parties.quorum is "
@@ -301,14 +305,15 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _protocols_suit_the_world(self) -> Scenario:
-        trained = [member for value in _values(self.parties.classifier) for member in single_classifiers(value)]
-        found = {
+        trained = [member for value in all_values(self.parties.classifier) for member in single_classifiers(value)]
+        found: set[tuple[KeyPath, str]] = {
             (("protocols", position), text)
             for position, protocol in enumerate(self.protocols)
             for classifier in trained
             for text in protocol.refusals(self.data.features, classifier)
         }
         found |= {(("protocols", position), text) for position, text in misplaced(self.protocols)}
+        found |= set(unsuited(self))
         if found:
             refuse([(path, refusal(text), None) for path, text in sorted(found)])
         return self
@@ -351,38 +356,6 @@ def _default_features(plain: dict[str, Any]) -> None:
 
 def _dotted(path: KeyPath) -> str:
     return f"{'.'.join(map(str, path))}: " if path else ""
-
-
-def to_yaml(scenario: Scenario) -> str:
-    """The scenario as a file that `resolve` reads back, with every default and a comment on every key."""
-    head = f"# Scenario '{scenario.name}' with every default written out. Lists of scalars are swept.\n"
-    plain = scenario.to_plain() | {"protocols": scenario.protocols}
-    return head + "".join(_commented(Scenario, plain, ""))
-
-
-def _commented(section: type[BaseModel], plain: Mapping[str, Any], indent: str) -> Iterator[str]:
-    for key, field in section.model_fields.items():
-        if field.description:
-            yield f"{indent}# {field.description}\n"
-        value, inner = plain[key], field.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            yield f"{indent}{key}:\n"
-            yield from _commented(inner, value, indent + "  ")
-        elif key == "protocols":
-            yield f"{indent}{key}:\n"
-            yield from _entries(value, indent + "  ")
-        else:
-            yield f"{indent}{key}: {dump(value, flow=True)}"
-
-
-def _entries(protocols: Iterable[Protocol], indent: str) -> Iterator[str]:
-    """Protocols with the options that apply; the one with the default variant says why it is the default."""
-    listed = list(protocols)
-    kind = default_kind(listed)
-    for protocol in listed:
-        if protocol.kind == kind and any(is_default(kind, options) for options, _ in protocol.choices()):
-            yield from (f"{indent}# {line}\n" for line in why_default(kind).splitlines())
-        yield f"{indent}- {dump(protocol.shown(), flow=True)}"
 
 
 def swept_keys(section: type[Section]) -> list[str]:

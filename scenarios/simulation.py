@@ -19,7 +19,7 @@ from parties.holdings import DroppedOut, Holdings
 from scenarios.catalogue import digest, load
 from scenarios.conduct import Conduct
 from scenarios.partition import Cut, cut
-from scenarios.tables import Table
+from scenarios.tables import Outside, Table
 
 if TYPE_CHECKING:
     from scenarios.schema import Scenario
@@ -30,7 +30,7 @@ class SplitSpec:
     """All that decides one split: the data set, how much is public and held out, how the rest is dealt, the keys.
 
     `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
-    column that says whose row it is.
+    column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`).
     """
 
     source: str
@@ -47,6 +47,8 @@ class SplitSpec:
     split: int
     bags: int | Mapping[str, str] = 1
     person: str | None = None
+    label_range: tuple[float, float] | None = None
+    outside: Outside = "refuse"
 
     @classmethod
     def of(cls, scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:
@@ -67,6 +69,8 @@ class SplitSpec:
             split=number,
             bags=parties.bags,
             person=data.person,
+            label_range=data.range,
+            outside=data.outside,
         )
 
     @property
@@ -103,6 +107,8 @@ def _split(spec: str) -> Split:
         data_dir=known.data_dir,
         classes=known.classes,
         groups=known.groups,
+        label_range=known.label_range,
+        outside=known.outside,
     )
     pieces = cut(
         table,
@@ -154,7 +160,10 @@ class SimulatedParties:
         indices = pieces.party(party)
         labels = table.labels[indices]
         if self._attackers[party]:
-            labels = self._conduct.labels(labels, len(table.classes), party)
+            if table.label_range is None:
+                labels = self._conduct.labels(labels, len(table.classes), party)
+            else:
+                labels = self._conduct.real_labels(labels, *table.label_range, party)
         bags = pieces.bags(party) if pieces.bags_per_party > 1 else None
         persons = None if self._person is None else table.groups[self._person][indices]
         return Holdings(party, table.rows(indices), labels, bags, persons)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scenarios.metrics import label, primary
+from scenarios.metrics import heading, primary, shown
 from scenarios.results import COLUMNS, NOBODY, Row
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ class Spread:
             interval=student_interval([float(np.mean(part)) for part in by_split.values()]),
         )
 
-    @property
-    def text(self) -> str:
-        """Mean ± standard deviation over releases, or the single value."""
-        return f"{self.mean:.3f}" if self.deviation is None else f"{self.mean:.3f} ± {self.deviation:.3f}"
+    def text(self, metric: str) -> str:
+        """Mean ± standard deviation of the metric over releases, or the single value."""
+        mean = shown(metric, self.mean)
+        return mean if self.deviation is None else f"{mean} ± {shown(metric, self.deviation, self.mean)}"
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def _blocks(
     """The fewest blocks of columns, about equally long, that fit into `room` letters beside the names."""
     widths = []
     for epsilon in columns:
-        texts = [_header(epsilon), *(_cell(summary.by_epsilon.get(epsilon), joint) for summary in summaries)]
+        texts = [_header(epsilon), *(_cell(summary, epsilon, joint) for summary in summaries)]
         widths.append(_GAP + max(len(line) for text in texts for line in text.splitlines()))
     for count in range(1, len(columns) + 1):
         size = math.ceil(len(columns) / count)
@@ -253,7 +253,7 @@ def _table(
     drawn = Table(
         Column("variant", overflow="fold"),
         *(Column(Text(_header(epsilon)), justify="right", no_wrap=True) for epsilon in columns),
-        title=Text(label(summaries[0].metric) if summaries else "no results"),
+        title=Text(heading(summaries[0].metric) if summaries else "no results"),
         caption=CAPTION + (f"\n{CLAIMING}" if any(summary.claiming for summary in summaries) else ""),
         box=box.SIMPLE_HEAD,
         collapse_padding=True,
@@ -263,7 +263,7 @@ def _table(
     )
     for summary, lines in zip(summaries, names, strict=True):
         if any(epsilon in summary.by_epsilon for epsilon in columns):
-            cells = [_cell(summary.by_epsilon.get(epsilon), joint) for epsilon in columns]
+            cells = [_cell(summary, epsilon, joint) for epsilon in columns]
             drawn.add_row(Text("\n".join(lines), style="bold" if summary.default else ""), *map(Text, cells))
     return drawn
 
@@ -272,5 +272,6 @@ def _header(epsilon: float) -> str:
     return NON_PRIVATE if math.isinf(epsilon) else f"ε = {epsilon:g}"
 
 
-def _cell(spread: Spread | None, joint: str) -> str:
-    return "" if spread is None else spread.text.replace(" ± ", f"{joint}± ")
+def _cell(summary: VariantSummary, epsilon: float, joint: str) -> str:
+    spread = summary.by_epsilon.get(epsilon)
+    return "" if spread is None else spread.text(summary.metric).replace(" ± ", f"{joint}± ")

@@ -94,12 +94,14 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
     plain = setting.scenario.model_dump(mode="json", include={"data", "parties", "seed"})
     data, parties = plain["data"], plain["parties"]
     del data["targets"]
-    # A world where everybody answers has the noise of one that says nothing of it; and so with persons and bags.
+    # A world where everybody answers has the noise of one that says nothing of it; so with persons, bags, real labels.
     for section, key, unsaid in (
         (parties, "dropout", 0),
         (parties, "bags", 1),
         (data, "person", None),
         (data, "rows_per_person", 1),
+        (data, "range", None),
+        (data, "outside", "refuse"),
     ):
         if section[key] == unsaid:
             del section[key]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -13,25 +15,45 @@ from federation.errors import InputError, nearest_name
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
 _CHARACTERS_SHOWN = 40
 
+Outside = Literal["refuse", "clip"]  # what becomes of real labels outside the declared range
+
+
+class Block(Protocol):
+    """Raw columns side by side: a 2-D array, or what is read like one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, d)."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: np.ndarray, /) -> Any:
+        """The rows at `rows` (m,): numbers (m, d)."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """n labelled rows of d raw columns.
 
-    `blocks` stand side by side: 2-D arrays of n rows in their storage type, together d columns. The columns
-    numbered in `text` hold codes of texts (`federation.features.text_code`). `labels` (n,) are positions in
-    `classes`. `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's
-    own (training rows, test rows). Raises `InputError` when these do not belong together.
+    `blocks` stand side by side: 2-D arrays of n rows in their storage type, or what is read like them, together d
+    columns. Those numbered in `text` hold codes of texts (`federation.features.text_code`). `labels` (n,) are positions
+    in `classes`; without classes they are real numbers, float64, from the public `label_range` [lo, hi] (None: nobody
+    has declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's
+    own (training rows, test rows). Raises `InputError` when these do not belong together, and for real labels that are
+    not finite.
     """
 
     name: str
     columns: tuple[str, ...]
     classes: tuple[str, ...]
     labels: np.ndarray
-    blocks: tuple[np.ndarray, ...]
+    blocks: tuple[Block, ...]
     text: tuple[int, ...] = ()
     groups: Mapping[str, np.ndarray] = field(default_factory=dict)
     official: tuple[np.ndarray, np.ndarray] | None = None
+    label_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         widths = sum(block.shape[1] for block in self.blocks)
@@ -41,12 +63,17 @@ class Table:
                 f"the parts of '{self.name}' do not belong together: rows {sorted(lengths)}, "
                 f"{widths} columns of numbers for {len(self.columns)} names"
             )
+        if self.classes and self.label_range is not None:
+            raise InputError(f"'{self.name}' has classes, so its labels have no range")
+        if not self.classes:
+            _require_real(self)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __repr__(self) -> str:
-        shape = f"{len(self)} rows, {len(self.columns)} columns, {len(self.classes)} classes"
+        labels = f"{len(self.classes)} classes" if self.classes else "real labels"
+        shape = f"{len(self)} rows, {len(self.columns)} columns, {labels}"
         return f"Table('{self.name}': {shape})"
 
     def rows(self, indices: np.ndarray) -> np.ndarray:
@@ -64,6 +91,8 @@ class Table:
         A number stands for every spelling of it: a declared 1 is also the 1.0 of the file. Raises `InputError`
         for fewer than two classes, repeated ones, and a label that is not declared.
         """
+        if not self.classes:
+            raise InputError(f"'{self.name}' has real labels, no classes: remove data.classes")
         code = {_by_value(name): i for i, name in enumerate(classes)}
         if len(classes) < 2 or len(code) < len(classes):
             raise InputError(f"classes must name two or more different classes, got {list(classes)}")
@@ -76,6 +105,42 @@ class Table:
                 )
         recode = np.array([code.get(_by_value(name), -1) for name in self.classes], dtype=np.int64)
         return replace(self, classes=tuple(classes), labels=recode[self.labels])
+
+    def with_range(self, label_range: tuple[float, float], outside: Outside = "refuse") -> Table:
+        """The same rows with real labels in the declared public range [lo, hi].
+
+        Labels outside are refused, or with "clip" moved to the nearer end. Raises `InputError` for these, for classes
+        and for anything but two finite numbers lo < hi.
+        """
+        lo, hi = label_range
+        if self.classes:
+            raise InputError(f"data.range is for real labels, but '{self.name}' has classes; remove data.range")
+        if not (math.isfinite(lo) and math.isfinite(hi) and lo < hi):
+            raise InputError(f"data.range must be two finite numbers [lo, hi] with lo < hi, got [{lo:g}, {hi:g}]")
+        labels = np.clip(self.labels, lo, hi)
+        moved = np.flatnonzero(labels != self.labels)
+        if len(moved) and outside == "refuse":
+            raise InputError(
+                f"data.range: {len(moved)} of the {len(self)} labels of '{self.name}' lie outside [{lo:g}, {hi:g}], "
+                f"such as {self.labels[moved[0]]:g} in row {moved[0]} (counted from 0); correct them, widen the range "
+                "or choose data.outside: clip"
+            )
+        return replace(self, labels=labels, label_range=(float(lo), float(hi)))
+
+
+def _require_real(table: Table) -> None:
+    """Refuse labels that are not finite float64 numbers in their range, if there is one."""
+    labels, known = table.labels, table.label_range
+    if labels.dtype != np.float64:
+        raise InputError(f"the real labels of '{table.name}' must be float64, got {labels.dtype}")
+    if not np.isfinite(labels).all():
+        row = int(np.argmin(np.isfinite(labels)))
+        raise InputError(
+            f"'{table.name}': the label in row {row} (counted from 0) is {labels[row]}, not a finite number; correct "
+            "it or remove the row"
+        )
+    if known is not None and not (known[0] <= labels.min() and labels.max() <= known[1]):
+        raise InputError(f"'{table.name}' has labels outside its range [{known[0]:g}, {known[1]:g}]")
 
 
 def encode_labels(labels: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
@@ -95,13 +160,19 @@ def encode_labels(labels: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def describe(table: Table) -> str:
-    """One line on how a data set was read: rows, columns, which of them are text, rows per class."""
+    """One line on how a data set was read: rows, columns, which of them are text, rows per class or label range."""
     text = listed([cut(table.columns[i]) for i in table.text], _TEXTS_SHOWN)
+    columns = f"{len(table.columns)} columns{f' (text: {text})' if text else ''}"
+    return f"{table.name}: {len(table)} rows, {columns}, {_labels(table)}"
+
+
+def _labels(table: Table) -> str:
+    """The classes with their rows, or the range of real labels, of which the data itself says nothing."""
+    if table.label_range is not None:
+        return f"labels from {table.label_range[0]:g} to {table.label_range[1]:g}"
     sizes = np.bincount(table.labels, minlength=len(table.classes))
     counts = [f"{cut(name)} {size}" for name, size in zip(table.classes, sizes, strict=True)]
-    classes = listed(counts, _CLASSES_SHOWN)
-    columns = f"{len(table.columns)} columns{f' (text: {text})' if text else ''}"
-    return f"{table.name}: {len(table)} rows, {columns}, classes {classes}"
+    return f"classes {listed(counts, _CLASSES_SHOWN)}"
 
 
 def cut(text: str) -> str:

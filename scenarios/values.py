@@ -57,6 +57,11 @@ class Sweep:
         return _one_or_many_json(schema, handler)
 
 
+def all_values(value: Any) -> tuple[Any, ...]:
+    """All values of a scalar that may be swept."""
+    return value if isinstance(value, tuple) else (value,)
+
+
 @dataclass(frozen=True)
 class OneOrMore:
     """Marks a tuple that may be written as a single `item`; its values are distinct and at least one."""

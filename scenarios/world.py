@@ -20,7 +20,7 @@ from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from federation.randomness import generator
 from parties.classifiers import LOGISTIC
-from scenarios.catalogue import names
+from scenarios.catalogue import entry
 from scenarios.classifier import leading
 from scenarios.conduct import Conduct
 from scenarios.costs import Costs
@@ -46,10 +46,21 @@ def conduct(scenario: Scenario, split: int) -> Conduct:
 
 
 def _class_names(data: Data) -> str:
-    """The premise about class names and column types, for the ledger."""
+    """The premise about class names, or the range of real labels, and column types, for the ledger."""
+    known = entry(data.source)
+    if data.range is not None:
+        clipped = "; labels outside are clipped to it first" if data.outside == "clip" else ""
+        columns = "as declared" if known is None else "as documented for the data set"
+        return (
+            f"the range [{data.range[0]:g}, {data.range[1]:g}] of the labels is public knowledge as declared{clipped}, "
+            f"and which columns hold text is {columns}"
+        )
+    if known is not None and known.label_range is not None:
+        lo, hi = known.label_range
+        return f"the range [{lo:g}, {hi:g}] of the labels, and which columns hold text, are as the data set documents"
     if data.classes is not None:
         return "class names, and which columns hold text, are public knowledge as declared"
-    if data.source in names():
+    if known is not None:
         return "class names, and which columns hold text, are those documented for the data set"
     return (
         "class names, and which columns hold text, were read from all rows, private ones included, and are taken to "
@@ -87,7 +98,11 @@ class World:
 
     @cached_property
     def scoring(self) -> Scoring:
-        """What scores the releases, by the task of the protocols."""
+        """What scores the releases, by the labels of the data and the task of the protocols."""
+        if not self.split.table.classes:
+            from scenarios.regression_scoring import RegressionScoring
+
+            return RegressionScoring(self.split)
         if task(variant.kind for variant in self.variants) != CLASS_RATIO:
             return LinearScoring(self.split)
         from scenarios.ratio_scoring import RatioScoring  # brings all estimators along
@@ -127,7 +142,9 @@ class World:
             individual=INDIVIDUAL_SAMPLE if INDIVIDUAL in kinds else 0,
             bags=self.split.cut.bags_per_party,
             largest_bag=self.split.cut.largest_bag,
+            smallest_bag=int(self.split.cut.bag_sizes.min()),
             rows_per_person=0 if scenario.data.person is None else scenario.data.rows_per_person,
+            label_range=self.split.table.label_range,
         )
 
     def run(self, grid: SimulationGrid, costs: Costs) -> tuple[list[Row], dict[str, Any]]:

@@ -41,7 +41,7 @@ def _sum(guarantees: Sequence[Guarantee]) -> tuple[float, float]:
 
 
 def _compose_gaussian(guarantees: Sequence[Guarantee], target: float) -> tuple[float, float]:
-    """(epsilon, delta) of Gaussian releases; discrete ones pay the slack of `delta_bound`, or that of zCDP if smaller."""
+    """(epsilon, delta) of Gaussian releases; discrete ones pay the slack of `delta_bound`, or of zCDP if smaller."""
     summed = _sum(guarantees)
     if target <= 0:
         return summed

@@ -1,4 +1,4 @@
-"""Concentrated differential privacy: what any integer noise of discrete Gaussian law promises, however coarse its grid."""
+"""Concentrated differential privacy: what integer noise of discrete Gaussian law promises, however coarse its grid."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ def show(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = Fals
 
     SCENARIO is a file, or the name of a library scenario.
     """
-    from scenarios.schema import resolve, to_yaml
+    from scenarios.explained import to_yaml
+    from scenarios.schema import resolve
 
     resolved = resolve(scenario, settings)
     typer.echo(json.dumps(resolved.to_plain(), indent=2) + "\n" if as_json else to_yaml(resolved), nl=False)
@@ -77,7 +78,8 @@ def _choices() -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
     from scenarios.protocol_options import BASELINES
 
     yield "scenarios", ((name, load(name).value.get("description") or "") for name in library())
-    yield "data", [*names().items(), ("FILE.csv, FILE.npz, FILE.parquet", "your own rows, with data.label")]
+    own = ("FILE.csv, FILE.npz, FILE.parquet", "your own rows, with data.label, and data.range where labels are real")
+    yield "data", [*names().items(), own]
     baselines = "NON-PRIVATE baseline for comparison"
     protocols = ((name, _first_line(registry.protocol(name).__doc__)) for name in registry.protocol_names())
     yield "protocols", [*protocols, *((name, baselines) for name in BASELINES)]

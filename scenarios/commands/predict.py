@@ -28,18 +28,20 @@ def predict_command(
 ) -> None:
     """Print `row,prediction` (rows counted from 0) or write it to `out`; what was used goes to standard error.
 
-    A model of class ratios gives `class,ratio` of all rows, or `set,class,ratio` of the rows with equal values in the
-    column `by`, followed by `low,high` where it knows how far off it may be. With `as_json`, prints {"predictions",
-    "guarantee"} or {"ratios", "guarantee"}. Raises `InputError`s.
+    A prediction is a class, or the number that a regression gives. A model of class ratios gives `class,ratio` of all
+    rows, or `set,class,ratio` of the rows with equal values in the column `by`, followed by `low,high` where it knows
+    how far off it may be. With `as_json`, prints {"predictions", "guarantee"} or {"ratios", "guarantee"}. Raises
+    `InputError`s.
     """
-    from scenarios.prediction import LEVEL, Prediction, predict
+    from scenarios.prediction import LEVEL, Prediction, RatioPrediction, predict
 
     found = predict(directory, variant, file, epsilon=epsilon, split=split, draw=draw, by=by)
     print(_told(found.used, chosen=epsilon is not None), file=sys.stderr)
     lines: list[Sequence[Any]]
-    if isinstance(found, Prediction):
-        header, lines = ["row", "prediction"], list(enumerate(found.classes))
-        record: dict[str, Any] = {"predictions": found.classes}
+    if not isinstance(found, RatioPrediction):
+        predicted: Sequence[Any] = found.classes if isinstance(found, Prediction) else found.values
+        header, lines = ["row", "prediction"], list(enumerate(predicted))
+        record: dict[str, Any] = {"predictions": predicted}
     else:
         header, lines = _ratio_table(found, with_sets=by is not None)
         record = {"ratios": [dict(zip(header, line, strict=True)) for line in lines]}

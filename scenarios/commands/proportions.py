@@ -42,6 +42,8 @@ def proportions(
     """Mechanisms for the label counts of one bag: parameters, claims and expected distortion."""
     from federation.privacy.counts.comparison import compare, published_dirichlet, recommended
 
+    _require_public("--floor", floor)
+    _require_public("--pseudo-count", pseudo_count)
     what_if = counts is not None
     values = _counts(counts, classes, size)
     chosen, mechanism = recommended(len(values), epsilon, delta)
@@ -72,6 +74,13 @@ def proportions(
         f"Use noise: {chosen} (what auto chooses by {len(values)} classes, epsilon and delta alone).\n"
         f"A released count is then off by {deviation:.3g} records (standard deviation)."
     )
+
+
+def _require_public(option: str, value: int | None) -> None:
+    from federation.privacy.counts.dirichlet import MAX_FLOOR
+
+    if value is not None and not 1 <= value <= MAX_FLOOR:
+        raise InputError(f"{option} must be a whole number from 1 to {MAX_FLOOR}, got {value}")
 
 
 def _counts(counts: str | None, classes: int | None, size: int | None) -> np.ndarray:

@@ -15,8 +15,11 @@ from aggregator.job import World
 from aggregator.plan import VariantPlan
 from aggregator.ratio_models import ReleasedRatios
 from aggregator.views import Views
+from federation.bag_releases import count_mechanism, counts_guarantee
 from federation.errors import BudgetExceededError, InputError, QuorumError
 from federation.grids.launch import open_grid
+from federation.messages import Submission
+from federation.randomness import NoiseBits
 from federation.reference import Reference
 from federation.registry import protocol
 
@@ -95,6 +98,23 @@ def test_parties_are_asked_once_for_what_several_variants_use(plan):
     assert total["releases"] == 8  # four variants at two epsilons, of two noisy answers
     assert 4.0 < total["epsilon"] <= 5.0
     assert not np.allclose(ratios(chosen, "gaussian"), ratios(chosen, "uncorrected"), atol=1e-12)
+
+
+@pytest.mark.parametrize("noise", ["pure", "laplace", "gaussian", "independent_laplace"])
+@pytest.mark.parametrize("epsilon", [2.0, 10.0, 25.0])
+def test_no_honest_answer_is_out_of_reach(plan, noise, epsilon):
+    """Where noise is rare, a record of it is many of its standard deviations, and takes an empty class below zero."""
+    chosen = plan(variants=(VariantPlan("one", "class_ratio", {"noise": noise}),), epsilons=(epsilon,))
+    inquiry = Inquiry()
+    protocol("class_ratio")(noise=noise).job(World(chosen, Views(chosen), inquiry), chosen.variants[0])
+    [collector] = [taker for asked, takers in inquiry.questions() if asked.kind == "counts" for taker in takers]
+    mechanism = count_mechanism(collector.question)
+    sizes, counts = np.array([[60.0, 0.0]]), np.zeros((1, 2, 2, 3))
+    released = mechanism.release(np.array([60, 0, 0]), NoiseBits(1, "a party"), 40_000)
+    counts[0, :, 0] = released[np.argsort(released.min(axis=1))[:2]]
+    arrays = {"sizes": sizes, "counts": counts}
+    promise = counts_guarantee(collector.question)
+    assert collector.add(Submission("counts", np.array([0]), arrays, promise)) == {}
 
 
 def test_what_parties_send_is_counted(plan):

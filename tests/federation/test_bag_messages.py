@@ -153,3 +153,13 @@ def test_values_out_of_range_are_those_of_one_party(kind, name, value, valid):
     array = answer(kind).arrays[name]
     array.reshape(3, -1)[1, -1] = value
     assert ASKED[kind].fields()[name].invalid(array).tolist() == [False, not valid, False]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"rows_per_person": 1.5}, {"rows_per_person": -1}, {"rows_per_person": True}, {"count": 0}, {"classes": 2.0}],
+)
+def test_bags_are_counted_in_whole_numbers(wrong):
+    """Of 1.5 bags a person would be in two, for the noise of 1.5: more would be spent than is claimed."""
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} of bags must be a whole number"):
+        Bags(**{"count": 1, "classes": 2, **wrong})

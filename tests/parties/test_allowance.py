@@ -1,4 +1,6 @@
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -51,3 +53,42 @@ def test_an_allowance_that_cannot_be_read_is_refused(text):
 def test_an_allowance_is_read_from_a_nodes_configuration(tmp_path):
     text = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 2, "delta": 1e-6})
     assert Allowance.from_json(text) == Allowance(tmp_path / "spent.json", 2.0, 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("NaN", 0), (-1, 0), (1, "NaN"), (1, 1)])
+def test_an_allowance_is_a_number_that_can_be_exceeded(tmp_path, epsilon, delta):
+    with pytest.raises(InputError, match="epsilon from 0"):
+        Allowance.from_json(f'{{"ledger": "{tmp_path}/a", "epsilon": {epsilon}, "delta": {delta}}}')
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_write_that_is_interrupted_forgets_nothing(tmp_path, monkeypatch, step):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
+    allowance.spend(0, pure(1.0))
+    before = allowance.ledger.read_text()
+
+    def full(*_):
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, step, full)
+        with pytest.raises(OSError, match="space"):
+            allowance.spend(1, pure(1.0))
+    assert allowance.ledger.read_text() == before
+    with pytest.raises(BudgetExceededError):
+        allowance.spend(0, pure(0.1))
+
+
+@pytest.mark.parametrize("content", ["", '{"0": ['])
+def test_a_damaged_ledger_ends_the_answers(tmp_path, content):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
+    allowance.ledger.write_text(content)
+    with pytest.raises(InputError, match="restore it"):
+        allowance.spend(0, pure(0.1))
+
+
+def test_parties_that_spend_at_once_do_not_miss_each_other(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 10.0, 0.0)
+    with ThreadPoolExecutor(8) as pool:
+        spent = [pool.submit(allowance.spend, 0, pure(1.0)) for _ in range(30)]
+    assert sum(one.exception() is None for one in spent) == 10

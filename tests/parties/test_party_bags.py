@@ -23,8 +23,8 @@ class _Provider:
 class _Cohort(Cohort):
     """A cohort whose provider is given, not loaded."""
 
-    def __init__(self, holdings):
-        super().__init__("", 0, 1, seed=1)
+    def __init__(self, holdings, seed):
+        super().__init__("", 0, 1, seed)
         object.__setattr__(self, "_given", _Provider(holdings))
 
     @property
@@ -32,11 +32,11 @@ class _Cohort(Cohort):
         return self._given
 
 
-def of(labels, bags=None, persons=None, **declared):
+def of(labels, bags=None, persons=None, seed=1, **declared):
     labels = np.asarray(labels)
     rows = np.arange(len(labels), dtype=float)[:, None]
     holdings = Holdings(0, rows, labels, bags, persons)
-    return bags_of(_Cohort(holdings), 0, Bags(**{"count": 1, "classes": 3, **declared}))
+    return bags_of(_Cohort(holdings, seed), 0, Bags(**{"count": 1, "classes": 3, **declared}))
 
 
 def test_without_bags_all_rows_lie_in_the_first():
@@ -93,3 +93,23 @@ def test_rows_of_one_person_are_refused_under_label_privacy():
 def test_holdings_out_of_form_are_refused(changes, text):
     with pytest.raises(InputError, match=text):
         of(**{"labels": [0, 1], **changes})
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3, 4])
+def test_a_deployed_party_never_fails_over_a_label(classes):
+    """Whoever asks chooses how many classes; a failure would tell for certain that there is a label beyond them."""
+    assert of([0, 3, 1], seed=None, classes=classes).counts.sum() == 3
+    assert of([0, 3, 1], seed=None, classes=2).counts.tolist() == [[1, 2]]
+
+
+def test_a_deployed_party_tells_its_own_log_of_labels_that_nobody_declared(caplog):
+    of([0, 1], seed=None, classes=2)
+    assert caplog.records == []
+    of([0, 2], seed=None, classes=2)
+    assert "2 declared classes" in caplog.text
+
+
+@pytest.mark.parametrize("labels", [[0.0, 1.0], [-1, 0], ["a", "b"]])
+def test_a_deployed_party_takes_class_codes_only(labels):
+    with pytest.raises((InputError, TypeError)):
+        of(labels, seed=None)

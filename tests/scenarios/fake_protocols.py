@@ -51,4 +51,13 @@ class Ratio:
         return known.get(self.noise)
 
 
-KINDS: dict[str, Any] = {"count": Count, "ratio": Ratio, "soft_vote": Vote}
+@dataclass(frozen=True)
+class Slope:
+    """A third task."""
+
+    task: ClassVar[str] = "regression"
+
+    noise: Literal["pure", "off"] = "pure"
+
+
+KINDS: dict[str, Any] = {"count": Count, "ratio": Ratio, "slope": Slope, "soft_vote": Vote}

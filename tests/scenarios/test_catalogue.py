@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from federation.errors import InputError
-from scenarios.catalogue import load, names
+from scenarios.catalogue import entry, load, names
 
 RNG = np.random.default_rng(0)
 ACTIVITIES = ["", "WALKING", "UP", "DOWN", "SITTING", "STANDING", "LAYING"]
@@ -49,7 +49,10 @@ def kdd_arrays(**changes) -> dict[str, np.ndarray]:
 
 
 def test_names_have_one_line_each():
-    assert set(names()) == {"digits", "breast_cancer", "gaussians", "har", "kdd99"}
+    classes = {"digits", "breast_cancer", "gaussians", "adult", "har", "higgs", "kdd99", "mnist"}
+    assert {name for name in names() if not entry(name).regression} == classes
+    real = {"diabetes", "housing", "protein", "census_weeks", "census_1940", "criteo_sscl"}
+    assert set(names()) == classes | real
     assert all(line and "\n" not in line for line in names().values())
 
 
@@ -208,6 +211,40 @@ def test_declared_classes_of_a_data_set():
 def test_unknown_sources(source, part, tmp_path):
     with pytest.raises(InputError, match=part):
         load(source, label="y", data_dir=tmp_path)
+
+
+def test_own_files_have_real_labels_where_a_range_is_declared(tmp_path):
+    (tmp_path / "own.csv").write_text("g,x,y\n1,2,0.5\n1,3,7\n")
+    source = {"source": "own.csv", "label": "y", "data_dir": tmp_path}
+    table = load(**source, groups=["g"], label_range=(0, 10))
+    assert (table.columns, table.classes, table.label_range) == (("x",), (), (0.0, 10.0))
+    assert table.labels.tolist() == [0.5, 7.0]
+    assert load(**source).classes == ("0.5", "7")  # the same file with classes
+    assert load(**source, label_range=(0, 5), outside="clip").labels.tolist() == [0.5, 5.0]
+    with pytest.raises(InputError, match=r"data.range: 1 of the 2 labels .* outside \[0, 5\], such as 7 in row 1"):
+        load(**source, label_range=(0, 5))
+    with pytest.raises(InputError, match=r"remove one of them"):
+        load(**source, label_range=(0, 10), classes=["0.5", "7"])
+
+
+def test_a_range_is_never_taken_from_the_data(tmp_path, monkeypatch):
+    rows = "1\t5\t" + "\t".join(["1"] * 21) + "\n"
+    (tmp_path / "CriteoSearchData").write_text(rows)
+    with pytest.raises(InputError, match=r"data.range: real labels need a declared public range .* documents none"):
+        load("criteo_sscl", data_dir=tmp_path)
+    assert load("criteo_sscl", data_dir=tmp_path, label_range=(0, 400)).label_range == (0.0, 400.0)
+    with pytest.raises(InputError, match=r"'digits' has classes; remove data.range"):
+        load("digits", label_range=(0, 9))
+    with pytest.raises(InputError, match=r"has real labels, no classes: remove data.classes"):
+        load("diabetes", classes=["a", "b"])
+
+
+def test_a_documented_range_can_be_narrowed():
+    narrow = load("diabetes", label_range=(50, 200), outside="clip")
+    assert (narrow.labels.min(), narrow.labels.max(), narrow.label_range) == (50.0, 200.0, (50.0, 200.0))
+    assert load("diabetes").label_range == (25.0, 346.0)
+    with pytest.raises(InputError, match=r"choose data\.outside: clip"):
+        load("diabetes", label_range=(50, 200))
 
 
 def test_a_data_set_has_its_own_labels():

@@ -104,3 +104,21 @@ def test_numbers_out_of_form_and_the_largest_in_form():
     assert (oversized == 5.0).all()
     assert not REAL.invalid(oversized).any()
     assert (Conduct(hostile=1.0, kind="oversized").answers(Field((3,)), honest) == np.finfo(float).max).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hostile_real_labels_stay_in_the_range(kind):
+    labels = np.array([0.1, 0.2, 0.3, 1.9])
+    found = Conduct(hostile=1.0, kind=kind, seed=1).real_labels(labels, 0.1, 1.9, 3)
+    assert found.dtype == np.float64
+    assert ((found >= 0.1) & (found <= 1.9)).all()
+    if kind == "flip":
+        np.testing.assert_allclose(found, 2.0 - labels)
+    elif kind == "target":
+        assert found.tolist() == [0.1] * 4
+    elif kind == "random":
+        assert len(set(found)) == 4
+        assert found.tolist() == Conduct(hostile=1.0, kind=kind, seed=1).real_labels(labels, 0.1, 1.9, 3).tolist()
+        assert found.tolist() != Conduct(hostile=1.0, kind=kind, seed=1).real_labels(labels, 0.1, 1.9, 4).tolist()
+    else:
+        np.testing.assert_array_equal(found, labels)

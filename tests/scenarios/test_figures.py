@@ -370,3 +370,41 @@ def test_shares_have_a_panel_for_each_setting_and_one_share_has_no_figure():
 def test_in_a_crowd_every_spelling_of_published_counts():
     many = ratio_rows(("x", *(f"x-{i}" for i in range(8)), "x-published_b", "x-published_c"))
     assert bands(figures(many, "t")["l1-share"]) == [2]
+
+
+def squared_errors(*scales):
+    """Rows whose values are squared errors, those of variant i times scales[i]."""
+    made = rows(metrics=("mse",), variants=VARIANTS[: len(scales)], references=False)
+    factors = dict(zip(VARIANTS, scales, strict=False))
+    return [row | {"value": row["value"] * factors[row["variant"]]} for row in made]
+
+
+def test_squared_errors_have_a_figure_against_epsilon_and_swept_numbers():
+    made = rows(metrics=("mse",), settings=({"parties.count": "10"}, {"parties.count": "100"}))
+    drawn = figures(made, "t")
+    assert set(drawn) == {"mse", "mse-parties.count"}
+    for figure in drawn.values():
+        assert figure.axes[0].get_ylabel() == "mean squared error"
+    (axes,) = drawn["mse-parties.count"].axes
+    assert (axes.get_xlabel(), axes.get_yscale()) == ("parties.count", "linear")
+
+
+@pytest.mark.parametrize("epsilons", [(0.1, 1.0, 10.0), (1.0,)])
+def test_squared_errors_of_several_magnitudes_are_told_apart(epsilons, tmp_path):
+    far = [row for row in squared_errors(1.0, 1e6) if row["epsilon"] in epsilons]
+    (axes,) = figures(far, "t")["mse"].axes
+    scale, limits = (axes.get_yscale(), axes.get_ylim()) if len(epsilons) > 1 else (axes.get_xscale(), axes.get_xlim())
+    assert scale == "log"
+    low, high = (edge(row["value"] for row in far) for edge in (min, max))
+    assert 0.3 * low < limits[0] < 1.5 * low  # quantiles of single releases lie within all of them
+    assert 0.7 * high < limits[1] < 3 * high
+    assert draw(far, tmp_path, "t")
+    near = [row for row in squared_errors(1.0, 2.0) if row["epsilon"] in epsilons]
+    (axes,) = figures(near, "t")["mse"].axes
+    assert (axes.get_yscale(), axes.get_xscale())[len(epsilons) == 1] == "linear"
+
+
+def test_other_metrics_are_never_on_a_logarithmic_scale():
+    made = [row | {"metric": "accuracy"} for row in squared_errors(1.0, 1e6)]
+    (axes,) = figures(made, "t")["accuracy"].axes
+    assert axes.get_yscale() == "linear"

@@ -340,3 +340,44 @@ def test_another_encoding_is_named(tmp_path):
     path.write_bytes(b"x,y\n" + b"1,a\n" * 20_000 + "café,b\n".encode("latin-1"))
     with pytest.raises(InputError, match=r"not UTF-8 text \(line 20002\)"):
         read_table(path, "y")
+
+
+def test_real_labels_of_a_csv_file_are_numbers(write):
+    table = read_table(write(GOOD), "income", real=True)
+    assert table.columns == ("age", "city", "ill")
+    assert table.text == (1, 2)
+    assert (table.classes, table.label_range) == ((), None)
+    assert table.labels.tolist() == [1000.0, 2500.5, -3.0]
+    many = "x,y\n" + "".join(f"{i},{i / 7}\n" for i in range(90))  # no class has so many values
+    np.testing.assert_array_equal(read_table(write(many), "y", real=True).labels, np.arange(90) / 7)
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"), [("", "is missing"), ("nan", "is missing"), ("inf", "not a finite number"), ("many", "'many'")]
+)
+def test_labels_that_are_no_numbers_are_refused_with_their_line(write, cell, words):
+    with pytest.raises(InputError, match=rf"data.csv:3: column 'y' .*{words}"):
+        read_table(write(f"x,y\n1,1\n2,{cell}\n3,3\n4,4\n"), "y", real=True)
+
+
+def test_real_labels_of_an_npz_file(save):
+    table = read_table(save(X=np.ones((3, 2)), y=np.array([1, 2, 9], dtype=np.uint8)), None, real=True)
+    assert table.labels.dtype == np.float64
+    assert table.labels.tolist() == [1.0, 2.0, 9.0]
+    parts = {"X_train": np.ones((2, 2)), "X_test": np.zeros((1, 2)), "t_train": [0.5, 1.5], "t_test": [2.5]}
+    split = read_table(save(**parts), "t", real=True)
+    assert split.labels.tolist() == [0.5, 1.5, 2.5]
+    assert [part.tolist() for part in split.official] == [[0, 1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (np.array(["1", "2", "x"]), "array 'y' holds texts, and real labels are numbers"),
+        (np.array([1.0, np.nan, 2.0]), r"array 'y', row 1 \(counted from 0\) is missing"),
+        (np.array([1.0, 2.0, -np.inf]), "row 2 .* is -inf, not a finite number"),
+    ],
+)
+def test_arrays_that_are_no_real_labels_are_refused(save, labels, words):
+    with pytest.raises(InputError, match=words):
+        read_table(save(X=np.ones((3, 2)), y=labels), None, real=True)

@@ -182,3 +182,18 @@ def test_a_missing_reader_is_named(save, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(InputError, match="reading Parquet needs the package pyarrow"):
         read_table(path, "y")
+
+
+@pytest.mark.parametrize("numbers", [[1, 5, 2], [0.5, 1.25, -3.0], [Decimal("1.5"), Decimal("2.5"), Decimal("0.1")]])
+def test_real_labels_are_numbers_of_any_type(save, numbers):
+    table = read_table(save(x=[1, 2, 3], y=numbers), "y", real=True)
+    assert (table.columns, table.classes, table.labels.dtype) == (("x",), (), np.float64)
+    np.testing.assert_array_equal(table.labels, [float(number) for number in numbers])
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"), [(["a", "b", "c"], "not a number"), ([1.0, None, 2.0], "row 1 .* is missing")]
+)
+def test_columns_that_are_no_real_labels_are_refused(save, labels, words):
+    with pytest.raises(InputError, match=words):
+        read_table(save(x=[1, 2, 3], y=labels), "y", real=True)

@@ -326,3 +326,30 @@ def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
 def test_impossible_cuts_say_what_to_change(changes, part):
     with pytest.raises(InputError, match=part):
         cut_of(table(100, np.repeat(np.arange(10), 10)), **changes)
+
+
+def regression(n: int = 60) -> Table:
+    site = np.arange(n) // 20
+    return Table(
+        "real", ("row",), (), np.linspace(0, 1, n), (np.arange(n)[:, None],), groups={"site": site},
+        label_range=(0.0, 1.0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"rows": 6, "bags": 2}, {"partition": {"quantity": 1.0}}, {"partition": {"by": "site"}, "parties": 3}],
+)
+def test_real_labels_change_nothing_in_partitions_that_do_not_look_at_labels(changes):
+    pieces = cut_of(regression(), **changes)
+    assert_disjoint(pieces, 60)
+    classes = table(60, groups=np.arange(60) // 20)
+    same = cut_of(classes, **changes)
+    for name in ("auxiliary", "test", "order", "offsets", "bag_offsets"):
+        np.testing.assert_array_equal(getattr(pieces, name), getattr(same, name))
+
+
+@pytest.mark.parametrize("partition", [{"dirichlet": 1.0}, {"majority": 0.1}, {"proportions": [[0.5, 0.5]]}])
+def test_partitions_by_class_need_classes(partition):
+    with pytest.raises(InputError, match="deals rows by class; 'real' has real labels: use iid"):
+        cut_of(regression(), partition=partition)

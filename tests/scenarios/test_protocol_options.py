@@ -42,7 +42,7 @@ def test_defaults_are_filled_in_and_baselines_take_no_options() -> None:
         "rounds": 5, "fast": False, "bins": [1, 2], "note": "",
     }  # fmt: skip
     assert Protocol.parse({"kind": "pooled"}).options == {}
-    assert kinds() == ["count", "ratio", "soft_vote", "pooled", "individual"]
+    assert kinds() == ["count", "ratio", "slope", "soft_vote", "pooled", "individual"]
     assert _problems({"kind": "pooled", "noise": "off"}) == {"noise": "unknown key; allowed: kind"}
 
 

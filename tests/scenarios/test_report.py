@@ -149,6 +149,20 @@ def test_it_says_what_was_reached_who_is_protected_and_what_it_cost(make_run):
     assert "Incomplete" not in text
 
 
+def test_squared_errors_of_any_magnitude_can_be_read(make_run):
+    values = {"soft_vote": (2913.0, 130.5, 127.8), "soft_vote-gaussian": (125.0, 130.0, 130.0)}
+    text = page(renamed(make_run(values=values), "mse", lambda line: "individual" not in line)).text
+    for part in (
+        "reaches a mean squared error of 2913 at ε = 0.1, 130.5 at ε = 1 and 127.8 at ε = 10",
+        "Least squares on all private rows with their true labels (pooled, NON-PRIVATE) reaches 0.9000.",
+        "Ahead of it is soft_vote-gaussian, which has δ = 1e-06, with 125.0 at ε = 0.1",
+        "Mean squared error (lower is better) Mean ± standard deviation",
+        "2913 ± 02913 to 2913",
+    ):
+        assert part in text
+    assert "accurac" not in text
+
+
 @pytest.mark.parametrize(
     ("means", "said"),
     [
@@ -405,7 +419,7 @@ def test_errors_are_read_with_less_being_better(make_run):
         "The default variant, soft_vote, reaches a mean L1 error of 0.300 at ε = 0.1, 0.200 at ε = 1 and 0.100 at",
         "Adjusted classify-and-count with the label of every private row (pooled, NON-PRIVATE) reaches 0.900.",
         "Ahead of it is soft_vote-gaussian, which has δ = 1e-06, with 0.200 at ε = 0.1.",
-        "L1 error Mean ± standard deviation",
+        "L1 error (lower is better) Mean ± standard deviation",
     ):
         assert part in text
     assert "accurac" not in text

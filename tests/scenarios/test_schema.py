@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from federation.errors import InputError
-from scenarios.schema import Scenario, resolve, to_yaml
+from scenarios.explained import to_yaml
+from scenarios.schema import Scenario, resolve
 from scenarios.yaml_rules import parse
 
 pytestmark = pytest.mark.usefixtures("protocols")
@@ -87,6 +86,11 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("parties={count: 2, bags: {by: x}, partition: {majority: 0.1}}", "parties.bags: must be a number: the majority partition says what is in each bag"),
         ("data.rows_per_person=2", "data.rows_per_person: needs data.person, the column that says whose row each is"),
         ("data.rows_per_person=0", "data.rows_per_person: must be at least 1, got 0"),
+        ("data.range=5", "data.range: must be a list, got 5"),
+        ("data.range=[1, x]", 'data.range.1: must be a number, got the text "x"'),
+        ("data.range=[0, .inf]", "data.range.1: must be a finite number, got .inf"),
+        ("data.range=[2, 2]", "data.range: must be two numbers [lo, hi] with lo < hi, got [2, 2]"),
+        ("data.outside=clipp", "data.outside: must be one of refuse, clip, got the text \"clipp\"; did you mean 'clip'?"),
         ("data.targets=500", "data.targets: must be a section with keys from rows, shares, vary, got 500"),
         ("data.targets={share: [0.1]}", "data.targets.share: unknown key; allowed: rows, shares, vary; did you mean 'shares'?"),
         ("data.targets={shares: [0.5, 1.5]}", "data.targets.shares.1: must be at most 1, got 1.5"),
@@ -106,7 +110,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("parties.classifier.logistic.c=1", "parties.classifier.logistic.c: unknown key; allowed: regularisation"),
         ("parties.classifier=3", "parties.classifier: must be a name or a section such as {logistic: {regularisation: 1.0e-4}}, got 3"),
         ("data.source=digitz", "data.source: must be digits, "),
-        ("data.source=x.csv", "data.label: missing; a csv or Parquet file needs the name of the column of the class names"),
+        ("data.source=x.csv", "data.label: missing; a csv or Parquet file needs the name of the column of the labels"),
         ("data.source=x.parquet", "data.label: missing; a csv or Parquet file needs the name"),
         ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, got 1.0"),
         ("data.test=offical", "data.test: must be official, a count of rows"),
@@ -160,8 +164,8 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
     assert [line.removeprefix(f"{path}").split(" must")[0].split(" missing")[0] for line in lines] == [
         ":1: seed:",
         ":2: data.source:",
-        ":3: data.sourc: unknown key; allowed: source, label, classes, auxiliary, test, features, person, "
-        "rows_per_person, targets; "
+        ":3: data.sourc: unknown key; allowed: source, label, classes, range, outside, auxiliary, test, features, "
+        "person, rows_per_person, targets; "
         "did you mean 'source'?",
         ":4: parties.count:",
         ":6: protocols.0.rounds:",
@@ -213,48 +217,6 @@ def test_a_scenario_cannot_be_changed() -> None:
     scenario = resolve(MINIMAL)
     with pytest.raises(ValidationError):
         scenario.seed = 2  # type: ignore[misc]
-
-
-_OVERRIDES = st.lists(
-    st.sampled_from([
-        "parties.count=[1, 10]", "parties.rows=[3, null]", "parties.partition={by: a b}", "data.label=on",
-        "data.auxiliary=[0.1, 100]", "data.test=official", "data.features=[]", "data.classes=[0, yes]",
-        "data.features=[{pca: 3}, max_norm]", "data.source=[digits, har]", "privacy.budget={epsilon: 1, delta: 0}",
-        "parties.classifier=[logistic, {GaussianNB: {var_smoothing: 1e-9}}]", "privacy.epsilon=[1, 0.5]",
-        "protocols=[{kind: soft_vote, rounds: [1, 2], bins: [5]}, {kind: count, size: 1}, {kind: individual}]",
-        "engine={kind: ray, workers: 3, ray: {address: auto}, timeout: 1.5}", "seed=0", "trials.noise=7",
-        "parties.classifier.logistic.regularisation=[1e-5, 1]", "name='1e5'",
-        "parties.partition={dirichlet: [0.1, 1]}", "parties.partition=[iid, {quantity: 1.3}]", "parties.dropout=[0, 0.2]",
-        "parties.hostile={fraction: [0, 0.1], kind: [flip, malformed]}", "parties.hostile={fraction: 1}",
-        "parties.bags=[1, 3]", "parties.partition={majority: [0, 0.1]}", "data.person=[who, whose]",
-        "parties.partition=[{proportions: [[1, 0], [0.5, 0.5]]}, iid]", "data.targets={}",
-        "data.targets={rows: [5, null], shares: [0.1, 1], vary: [a, 3]}",
-        "parties.classifier={mixture: [logistic, {GaussianNB: {}, weight: 2}]}",
-    ]),
-    unique_by=lambda setting: setting.partition("=")[0].split(".logistic")[0],
-)  # fmt: skip
-
-
-@settings(derandomize=True, deadline=None, max_examples=60)
-@given(_OVERRIDES, st.text(max_size=20))
-def test_what_is_written_resolves_to_the_same_scenario(overrides: list[str], description: str) -> None:
-    scenario = _with_fakes({**MINIMAL, "description": description}, overrides)
-    value, lines = parse(to_yaml(scenario), "x")
-    assert _with_fakes(value) == scenario
-    assert _with_fakes(scenario.to_plain()) == scenario
-    assert ("privacy", "epsilon") in lines
-
-
-def _with_fakes(source: dict[str, Any], overrides: list[str] | None = None) -> Scenario:
-    return resolve(source, overrides or [])
-
-
-def test_every_key_is_explained_and_no_line_is_wrapped() -> None:
-    text = to_yaml(resolve(MINIMAL, ["description=" + "long " * 60]))
-    keys = [line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))]
-    comments = [line for line in text.splitlines() if line.lstrip().startswith("#")]
-    sections = [line for line in keys if line.endswith(":") and line != "protocols:"]
-    assert len(comments) == 1 + len(keys) - len(sections)
 
 
 def test_the_json_schema_accepts_what_files_may_say() -> None:

@@ -183,3 +183,29 @@ def test_attackers_flip_labels_before_they_are_counted(spec):
     bagged = replace(spec, parties=10, rows=40, bags=2)
     honest, flipped = counts(bagged), counts(bagged, hostile=1.0)
     np.testing.assert_array_equal(np.roll(honest, 1, axis=2), flipped)
+
+
+REAL = SplitSpec("diabetes", None, None, None, None, 40, 0.2, 5, None, "iid", 1, 0)
+
+
+def test_parties_hold_real_labels_in_the_declared_range():
+    clipped = replace(REAL, label_range=(50.0, 200.0), outside="clip")
+    for spec, (lo, hi) in ((REAL, (25.0, 346.0)), (clipped, (50.0, 200.0))):
+        world = split(spec)
+        held = provider(spec).holdings(3)
+        assert held.labels.dtype == np.float64
+        np.testing.assert_array_equal(held.real_labels(3, lo, hi), world.table.labels[world.cut.party(3)])
+        assert world.table.label_range == (lo, hi)
+    truth = split(REAL).table.labels
+    np.testing.assert_array_equal(split(clipped).table.labels, np.clip(truth, 50, 200))
+    with pytest.raises(InputError, match="labels of 'diabetes' lie outside"):
+        split(replace(REAL, label_range=(50.0, 200.0)))
+
+
+def test_test_rows_keep_their_true_labels_whoever_attacks():
+    attacked = provider(REAL, hostile=1.0, kind="flip", seed=1)
+    _, labels = attacked.evaluation()
+    np.testing.assert_array_equal(labels, split(REAL).table.labels[split(REAL).cut.test])
+    honest = provider(REAL).holdings(2)
+    np.testing.assert_allclose(attacked.holdings(2).labels, 371.0 - honest.labels)
+    assert attacked.holdings(2).real_labels(2, 25.0, 346.0).shape == honest.labels.shape

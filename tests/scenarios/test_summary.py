@@ -44,11 +44,11 @@ def test_one_split_has_no_interval_and_one_release_no_deviation():
     assert Spread.of({3: [0.2, 0.4]}).interval is None
     single = Spread.of({3: [0.25]})
     assert single.deviation is None
-    assert single.text == "0.250"
+    assert single.text("accuracy") == "0.250"
 
 
 def test_text_is_mean_and_deviation():
-    assert Spread.of({0: [0.825, 0.843]}).text == "0.834 ± 0.013"
+    assert Spread.of({0: [0.825, 0.843]}).text("accuracy") == "0.834 ± 0.013"
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

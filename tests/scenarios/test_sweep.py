@@ -206,3 +206,14 @@ def test_a_cell_is_named_by_what_its_results_depend_on() -> None:
     ]  # fmt: skip
     cells = [base, cell(split=1), *(cell(override) for override in different)]
     assert len(set(cells)) == len(cells)
+
+
+def test_real_labels_have_a_noise_of_their_own_for_every_range() -> None:
+    def key(*overrides: str) -> str:
+        given = ["data.source=diabetes", "protocols=[{kind: slope}]", *overrides]
+        return world_key(expand(resolve(MINIMAL, given))[0], 0)
+
+    assert key("data.outside=refuse") == key()
+    different = [key(), key("data.range=[0, 400]"), key("data.range=[0, 500]"),
+                 key("data.range=[0, 400]", "data.outside=clip")]  # fmt: skip
+    assert len(set(different)) == 4

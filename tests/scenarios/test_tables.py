@@ -106,6 +106,60 @@ def test_declared_numbers_stand_for_every_spelling():
         spelled.with_classes(["1", "1.0", "2", "x"])
 
 
+def real(**changes) -> Table:
+    return table(**{"classes": (), "labels": np.array([0.5, 2.0, -1.0, 3.0]), **changes})
+
+
+def test_real_labels_are_shown_by_their_range_only():
+    assert repr(real()) == "Table('toy': 4 rows, 3 columns, real labels)"
+    assert describe(real(label_range=(-1.0, 40.0))) == "toy: 4 rows, 3 columns, labels from -1 to 40"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"labels": np.array([0, 1, 2, 3])}, "must be float64, got int64"),
+        ({"labels": np.array([0.0, np.nan, 2, 3])}, r"row 1 \(counted from 0\) is nan, not a finite number"),
+        ({"labels": np.array([0.0, 1, np.inf, 3])}, r"row 2 \(counted from 0\) is inf"),
+        ({"label_range": (0.0, 3.0)}, r"labels outside its range \[0, 3\]"),
+        ({"classes": ("a", "b"), "labels": np.zeros(4, int), "label_range": (0.0, 1.0)}, "so its labels have no range"),
+    ],
+)
+def test_what_is_no_real_label_is_refused(changes, words):
+    with pytest.raises(InputError, match=words):
+        real(**changes)
+
+
+def test_a_declared_range_refuses_or_clips():
+    assert real().with_range((-1, 3)).label_range == (-1.0, 3.0)
+    with pytest.raises(InputError, match=r"2 of the 4 labels .* outside \[0, 2.5\], such as -1 in row 2 \(counted"):
+        real().with_range((0, 2.5))
+    clipped = real().with_range((0, 2.5), "clip")
+    assert clipped.labels.tolist() == [0.5, 2.0, 0.0, 2.5]
+    assert real().labels.tolist() == [0.5, 2.0, -1.0, 3.0]
+    for ends in ((1, 1), (2, 1), (0, np.inf), (np.nan, 1)):
+        with pytest.raises(InputError, match="two finite numbers"):
+            real().with_range(ends)
+    with pytest.raises(InputError, match=r"remove data\.range"):
+        table().with_range((0, 2))
+    with pytest.raises(InputError, match=r"remove data\.classes"):
+        real().with_classes(["a", "b"])
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4),
+    st.floats(-1e5, 1e5),
+    st.floats(1e-3, 1e5),
+)
+def test_clipped_labels_lie_in_the_range_and_others_stay(labels, lo, width):
+    given_labels, hi = np.array(labels), lo + width
+    clipped = real(labels=given_labels).with_range((lo, hi), "clip").labels
+    inside = (given_labels >= lo) & (given_labels <= hi)
+    assert ((clipped >= lo) & (clipped <= hi)).all()
+    np.testing.assert_array_equal(clipped[inside], given_labels[inside])
+
+
 def test_a_description_says_how_the_data_was_read():
     table = Table("t.csv", ("a", "b"), ("no", "yes"), np.array([0, 1, 1]), (np.zeros((3, 2)),), (1,))
     assert describe(table) == "t.csv: 3 rows, 2 columns (text: b), classes no 1, yes 2"

@@ -1,0 +1,1 @@
+"""Which mechanism for labels to use, from public numbers alone."""

@@ -1,0 +1,24 @@
+"""Options of protocols that form bags of a party's rows."""
+
+from __future__ import annotations
+
+from federation.errors import InputError
+
+
+def require_size(size: int, bags: int | None) -> None:
+    """Raises `InputError` unless bags have rows and there are some."""
+    if size < 1:
+        raise InputError(f"size, the rows of a bag, must be a whole number from 1, got {size}")
+    if bags is not None and bags < 1:
+        raise InputError(f"bags must be a whole number from 1, or null for as many as there can be, got {bags}")
+
+
+def bags_of_size(size: int, bags: int | None, least: int) -> int:
+    """How many bags every party forms of `least` rows. Raises `InputError` when they are too few."""
+    most = least // size
+    if most < (bags or 1):
+        raise InputError(
+            f"{bags or 1} disjoint bags of size {size} need {(bags or 1) * size} rows, but some party has {least}; use "
+            "smaller or fewer bags, or more rows per party"
+        )
+    return bags or most

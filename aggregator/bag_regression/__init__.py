@@ -1,0 +1,1 @@
+"""Regression from weighted sums of the labels of bags: closed form and neural."""

@@ -1,0 +1,57 @@
+"""Collects answers that parties made private themselves, where all that a party says is of the declared form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.guarantee import Guarantee
+from federation.messages import Question, Submission
+
+_REFUSED = "answer refused: values outside the declared range"
+_PROMISED = ("epsilon", "delta", "unit", "adjacency", "mechanism")
+
+
+class LocalAnswers:
+    """Answers of K parties to one question; `promise` is the guarantee that each must carry, None for those without."""
+
+    def __init__(self, question: Question, parties: int, promise: Guarantee | None) -> None:
+        self.question, self._promise = question, promise
+        self._fields = question.fields()
+        self._present = np.zeros(parties, dtype=bool)
+        self._arrays = {name: np.zeros((parties, *field.shape), field.dtype) for name, field in self._fields.items()}
+
+    @property
+    def answered(self) -> int:
+        """Number of parties whose answer was accepted."""
+        return int(self._present.sum())
+
+    @property
+    def present(self) -> np.ndarray:
+        """Ids of the parties whose answer was accepted, ascending."""
+        return np.flatnonzero(self._present)
+
+    def add(self, submission: Submission) -> dict[int, str]:
+        """Take a submission in; returns the refused parties and why."""
+        if self._promise is not None and not _same(submission.guarantee, self._promise):
+            return dict.fromkeys(submission.parties.tolist(), "answer refused: it lacks the guarantee asked for")
+        fine = np.ones(len(submission.parties), dtype=bool)
+        for name, declared in self._fields.items():
+            fine &= ~declared.invalid(submission.arrays[name])
+        fine[fine] = self._well_formed({name: array[fine] for name, array in submission.arrays.items()})
+        kept = submission.parties[fine]
+        for name, array in self._arrays.items():
+            array[kept] = submission.arrays[name][fine]
+        self._present[kept] = True
+        return dict.fromkeys(submission.parties[~fine].tolist(), _REFUSED)
+
+    def array(self, name: str) -> np.ndarray:
+        """One field with the party axis (K, ...); zeros where a party has not answered."""
+        return self._arrays[name]
+
+    def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        """Which parties' answers, in range as they are, can be those of honest parties."""
+        return np.ones(len(next(iter(arrays.values()))), dtype=bool)
+
+
+def _same(guarantee: Guarantee | None, promise: Guarantee) -> bool:
+    return guarantee is not None and all(getattr(guarantee, name) == getattr(promise, name) for name in _PROMISED)

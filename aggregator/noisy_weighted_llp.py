@@ -1,0 +1,105 @@
+"""Protocol `noisy_weighted_llp` (Brahmbhatt et al. 2023, Fig. 2): noise on labels in published, weighted bags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from aggregator.bag_options import bags_of_size, require_size
+from aggregator.option_rules import refuse_misplaced, require_positive
+from federation.bag_messages import Noising
+from federation.bag_releases import OFF
+from federation.errors import InputError
+from federation.label_messages import BagSums, BagSumsQuestion, LabelledRows
+from federation.numerics.bag_weights import noisy_count
+
+if TYPE_CHECKING:
+    from aggregator.job import World
+    from aggregator.local_answers import LocalAnswers
+    from aggregator.plan import VariantPlan
+    from aggregator.regression_job import RegressionJob
+    from aggregator.released_estimators import Described
+
+
+@dataclass(frozen=True)
+class NoisyWeightedLLP:
+    """Parties publish bags of their rows with weights, and weighted label sums under noise on some of the labels.
+
+    size: k, rows of a bag.
+    bags: m of every party; null for as many as the party with the fewest rows can form.
+    weights: `signs` (-1 or 1), which lose nothing, or as published `gaussian`, which make some labels loud.
+    noisy_rows: `stratified`, the same number in every bag, or as published `fixed`, a set of rows that leaves bags
+        without noise.
+    rho: share of the labels that get noise.
+    noise: `gaussian`, `laplace` (on the sum itself, with signs; pure) or `off` (NON-PRIVATE).
+    sigma: of the noise on a label; null for the least that epsilon and delta need. The paper's is 1: then delta is what
+        it is, and near 1 where labels have a wide range.
+    learner: `linear` (closed form) or `network` (128-64-1).
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    task: ClassVar[str] = "regression"
+    default_features: ClassVar[tuple[str, ...]] = ("standardise", "constant")
+    why_default: ClassVar[str] = (
+        "the default: signs and stratified noise need the least noise of all designs of bags of this size;\n"
+        "the smaller the bags, the less error, down to single labels (protocol private_labels)"
+    )
+
+    size: int = 64
+    bags: int | None = None
+    weights: Literal["signs", "gaussian"] = "signs"
+    noisy_rows: Literal["stratified", "fixed"] = "stratified"
+    rho: float = 1.0
+    noise: Literal["gaussian", "laplace", "off"] = "gaussian"
+    sigma: float | None = None
+    learner: Literal["linear", "network"] = "linear"
+
+    def __post_init__(self) -> None:
+        require_size(self.size, self.bags)
+        if not 0 < self.rho <= 1:
+            raise InputError(f"rho must lie in (0, 1], got {self.rho}")
+        if self.sigma is not None:
+            require_positive("sigma", self.sigma)
+        if self.noise == "laplace" and self.weights != "signs":
+            raise InputError("noise: laplace needs weights: signs, by which a label's change is bounded")
+        refuse_misplaced(self, ("noisy_rows", "rho", "sigma"), "noise: gaussian", self.noise == "gaussian")
+
+    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
+        """What parties calibrate their noise by."""
+        if self.noise == OFF:
+            return {"noise": OFF}
+        known: dict[str, Any] = {"noise": self.noise, "epsilon": epsilon, "delta": delta}
+        return known if self.sigma is None else {**known, "sigma": self.sigma}
+
+    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
+        """At most this is charged for a release aimed at (epsilon, delta); a given sigma may miss delta, up to 1."""
+        if self.noise == OFF:
+            return None
+        return epsilon, 0.0 if self.noise == "laplace" else delta
+
+    def question(self, rows: LabelledRows, least: int, noising: Noising) -> BagSumsQuestion:
+        """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
+        bags = bags_of_size(self.size, self.bags, least)
+        stratified = self.noisy_rows == "stratified"
+        per_bag = noisy_count(self.rho, self.size) if stratified else 0
+        noisy = 0 if stratified else noisy_count(self.rho, least)
+        return BagSumsQuestion(rows, BagSums(least, bags, self.size, self.weights, per_bag, noisy), noising)
+
+    def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
+        """The model of one noise draw."""
+        from aggregator.learners import from_bags
+
+        question, present = answers.question, answers.present
+        assert isinstance(question, BagSumsQuestion)
+        rows = answers.array("rows")[present]
+        weights, sums = answers.array("weights")[present, draw], answers.array("sums")[present, draw]
+        flat = rows.reshape(-1, *rows.shape[2:]), weights.reshape(-1, self.size), np.asarray(sums).ravel()
+        return from_bags(self.learner, *flat, question.rows.label_range, seed)
+
+    def job(self, world: World, variant: VariantPlan) -> RegressionJob:
+        """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""
+        from aggregator.regression_job import RegressionJob
+
+        return RegressionJob(world, variant, self)

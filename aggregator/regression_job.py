@@ -1,0 +1,114 @@
+"""The job of protocols that learn a regression from what parties made private themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from aggregator.job import World
+from aggregator.local_answers import LocalAnswers
+from aggregator.plan import VariantPlan
+from aggregator.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, PUBLIC_CHOICES
+from aggregator.regression_models import ReleasedRegressions
+from aggregator.released_estimators import Described
+from aggregator.releasing import plan_premises
+from federation.bag_messages import Noising
+from federation.bag_releases import OFF
+from federation.errors import InputError
+from federation.grids.codec import bytes_per_party, question_digest
+from federation.guarantee import Guarantee, NoGuarantee
+from federation.label_messages import LabelledRows
+from federation.label_releases import LabelQuestion, guarantee_of
+from federation.ledger import Ledger
+
+_CHECKS = ("answers were checked on arrival; those out of form were left out",)
+
+
+class RegressionProtocol(Protocol):
+    """Options of a protocol with real labels."""
+
+    @property
+    def noise(self) -> str:
+        """As in a scenario; "off" without any."""
+        ...
+
+    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
+        """What parties calibrate their noise by, as JSON values; `noise` among them."""
+        ...
+
+    def question(self, rows: LabelledRows, least: int, noising: Noising) -> LabelQuestion:
+        """What parties are asked, of whom each has `least` rows or more. Raises `InputError`."""
+        ...
+
+    def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
+        """The model of one noise draw. Raises `FederationError`s."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Release:
+    """One release to come."""
+
+    epsilon: float
+    answers: LocalAnswers
+    guarantee: Guarantee | NoGuarantee
+
+
+class RegressionJob:
+    """One release per epsilon, a single one with `noise: off`; every noise draw has a model of its own."""
+
+    def __init__(self, world: World, variant: VariantPlan, options: RegressionProtocol) -> None:
+        self._world, self._variant, self._options = world, variant, options
+        plan = world.plan
+        if plan.label_range is None:
+            raise InputError(f"'{variant.name}' needs real labels with a declared range, and the plan has classes")
+        self._view = world.views.at(OFF, math.inf)
+        self._rows = LabelledRows(self._view.public.feature_map, *plan.label_range, plan.largest_bag)
+        epsilons = (math.inf,) if options.noise == OFF else plan.epsilons
+        self._releases = [self._ask(epsilon) for epsilon in epsilons]
+
+    def costs(self) -> list[int]:
+        """Bytes that one party sends for each release."""
+        return [bytes_per_party(one.answers.question.fields()) for one in self._releases]
+
+    def finish(self, ledger: Ledger) -> list[dict[str, float]]:
+        """Charge the releases, learn from each noise draw and write the models; there are no diagnostics."""
+        plan, table = self._world.plan, self._world.views.table
+        described: list[tuple[Described, ...]] = []
+        for one in self._releases:
+            ledger.charge(self._variant.name, one.guarantee, _CHECKS, question_digest(one.answers.question))
+            draws = range(1 if self._options.noise == OFF else plan.draws)
+            described.append(tuple(self._options.learn(one.answers, draw, plan.split) for draw in draws))
+        ReleasedRegressions(
+            self._variant.name,
+            plan.classes,
+            tuple(table.columns),
+            tuple(table.text_columns),
+            np.array([one.epsilon for one in self._releases]),
+            tuple(described),
+            (self._view.public.feature_map,) * len(self._releases),
+            tuple(one.guarantee.to_dict() for one in self._releases),
+        ).save(Path(plan.directory) / f"{self._variant.name}.npz")
+        return [{} for _ in self._releases]
+
+    def _ask(self, epsilon: float) -> _Release:
+        plan, options = self._world.plan, self._options
+        mechanism = options.mechanism(epsilon, plan.delta)
+        draws = 1 if options.noise == OFF else plan.draws
+        # The question's own digest goes into the key: other bags or features are another release, with other noise.
+        draft = options.question(
+            self._rows, plan.smallest_bag, Noising(mechanism, draws, "", plan.noise_seed is not None)
+        )
+        purpose = f"{plan.world}|{question_digest(draft)}"
+        question = replace(draft, noising=replace(draft.noising, purpose=purpose))
+        guarantee = guarantee_of(question)
+        if isinstance(guarantee, Guarantee):
+            premises = (LOCAL, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(plan))
+            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *premises))
+        promise = guarantee if isinstance(guarantee, Guarantee) else None
+        answers = LocalAnswers(question, plan.parties, promise)
+        return _Release(epsilon, self._world.inquiry.add(question, self._view.training, answers), guarantee)

@@ -1,0 +1,69 @@
+"""Protocol `weighted_lba` (Brahmbhatt et al. 2023, Fig. 1): sums of rows and labels with secret Gaussian weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from aggregator.bag_options import bags_of_size, require_size
+from federation.bag_messages import Noising
+from federation.bag_releases import OFF
+from federation.label_messages import BagSums, LabelledRows, WeightedSumsQuestion
+from federation.label_releases import DATA_DEPENDENT
+
+if TYPE_CHECKING:
+    from aggregator.job import World
+    from aggregator.local_answers import LocalAnswers
+    from aggregator.plan import VariantPlan
+    from aggregator.regression_job import RegressionJob
+    from aggregator.released_estimators import Described
+
+
+@dataclass(frozen=True)
+class WeightedLBA:
+    """Parties release weighted sums of rows and labels over bags, and neither bags nor weights.
+
+    size: k, rows of a bag.
+    bags: m of every party; null for as many as the party with the fewest rows can form.
+    noise: `gaussian` on the label sums, without which nothing holds for all data; `published`, none (NON-PRIVATE: what
+        it protects depends on the data), which `off` is, too.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    task: ClassVar[str] = "regression"
+    default_features: ClassVar[tuple[str, ...]] = ("standardise", "constant")
+    why_default: ClassVar[str] = "the default: with noise on the label sums it has a guarantee for all data"
+
+    size: int = 64
+    bags: int | None = None
+    noise: Literal["gaussian", "published", "off"] = "gaussian"
+
+    def __post_init__(self) -> None:
+        require_size(self.size, self.bags)
+
+    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
+        """What parties calibrate their noise by."""
+        return {"noise": OFF} if self.noise == OFF else {"noise": self.noise, "epsilon": epsilon, "delta": delta}
+
+    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
+        """At most this is charged for a release aimed at (epsilon, delta)."""
+        return None if self.noise in (OFF, DATA_DEPENDENT) else (epsilon, delta)
+
+    def question(self, rows: LabelledRows, least: int, noising: Noising) -> WeightedSumsQuestion:
+        """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
+        bags = bags_of_size(self.size, self.bags, least)
+        return WeightedSumsQuestion(rows, BagSums(least, bags, self.size, "gaussian", 0, 0), noising)
+
+    def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
+        """The model of one noise draw: least squares on the sums."""
+        from aggregator.learners import from_sums
+
+        present = answers.present
+        row_sums = answers.array("row_sums")[present, draw]
+        return from_sums(row_sums.reshape(-1, row_sums.shape[-1]), answers.array("label_sums")[present, draw].ravel())
+
+    def job(self, world: World, variant: VariantPlan) -> RegressionJob:
+        """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""
+        from aggregator.regression_job import RegressionJob
+
+        return RegressionJob(world, variant, self)

@@ -1,0 +1,139 @@
+"""Which rows lie in which bag, with which weight, and which labels get noise: drawn from bits alone, never from labels.
+
+Everything comes from a ChaCha20 stream (`federation.randomness.NoiseBits`), so equal keys give equal bags on every
+machine. Whether the key is public (bags and weights that are published with the labels' sums) or secret (Gaussian
+weights that are themselves the protection) is the caller's decision; noise must have another key than published
+weights. Bags, weights and noisy rows of one release take their bits one after another, or from a key each.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from federation.errors import InputError
+from federation.randomness import NoiseBits
+
+_BLOCK = 1 << 20  # words at a time
+
+
+def disjoint_bags(rows: int, count: int, size: int, bits: NoiseBits) -> np.ndarray:
+    """Row numbers (m, k), int64, of m = `count` disjoint bags of k = `size` of n = `rows` rows, uniform among all such.
+
+    The rows of a bag are in random order. Takes 8 n bytes besides the result. Raises `InputError` unless m, k >= 1 and
+    m k <= n.
+    """
+    _require_shape(count, size)
+    if count * size > rows:
+        raise InputError(
+            f"{count} disjoint bags of {size} rows need {count * size} rows, got {rows}; use fewer or smaller bags"
+        )
+    return permutation(rows, bits)[: count * size].reshape(count, size).copy()
+
+
+def gaussian_weights(count: int, size: int, bits: NoiseBits) -> np.ndarray:
+    """Independent N(0, 1) weights (m, k), by inversion (Brahmbhatt et al. 2023, Figures 1 and 2).
+
+    Raises `InputError` unless m, k >= 1.
+    """
+    from scipy.special import ndtri
+
+    _require_shape(count, size)
+    weights = np.empty(count * size)
+    for start in range(0, len(weights), _BLOCK):
+        words = bits.words(min(_BLOCK, len(weights) - start))
+        # Midpoints of the 2^52 equal cells of (0, 1), never 0 or 1.
+        weights[start : start + len(words)] = ndtri(((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52)
+    return weights.reshape(count, size)
+
+
+def sign_weights(count: int, size: int, bits: NoiseBits) -> np.ndarray:
+    """Independent weights -1 or 1 with equal chances, (m, k) float64. Raises `InputError` unless m, k >= 1.
+
+    They estimate a loss as Gaussian weights do, and let every noisy label of a bag protect the others to the same
+    degree, so they lose nothing where weights are published.
+    """
+    _require_shape(count, size)
+    words = bits.words(-(-count * size // 64))
+    drawn = np.unpackbits(words.view(np.uint8))[: count * size]
+    return (2.0 * drawn - 1.0).reshape(count, size)
+
+
+def noisy_count(share: float, rows: int) -> int:
+    """|N|: `share` times `rows`, rounded half to even, with the share taken as the decimal number that it prints as.
+
+    0.1 of 30 rows are 3 and 0.145 of 100 rows are 14, whatever binary fractions make of them. Raises `InputError` for a
+    share outside (0, 1], and when the result is 0, as no label would have noise.
+    """
+    if not 0 < share <= 1:
+        raise InputError(f"rho, the share of labels that get noise, must lie in (0, 1], got {share}")
+    count = round(Fraction(repr(float(share))) * rows)
+    if count == 0:
+        raise InputError(f"rho {share} of {rows} rows is no row at all, so no label would be protected; raise rho")
+    return count
+
+
+def noisy_rows(rows: int, share: float, bits: NoiseBits) -> np.ndarray:
+    """Which of n rows get noise on their labels, (n,) bool with exactly `noisy_count` true, uniform among all such.
+
+    Raises `InputError` as `noisy_count`.
+    """
+    noisy = np.zeros(rows, dtype=bool)
+    noisy[permutation(rows, bits)[: noisy_count(share, rows)]] = True
+    return noisy
+
+
+def stratified_noise(count: int, size: int, noisy: int) -> np.ndarray:
+    """Which rows of each of m bags get noise on their labels: exactly q = `noisy` in every bag, (m, k) bool.
+
+    They are the first q, a uniform choice because `disjoint_bags` puts the rows of a bag in random order. No bag is
+    without noise, which would reveal a label. Raises `InputError` unless m, k >= 1 and 1 <= q <= k.
+    """
+    _require_shape(count, size)
+    if not 1 <= noisy <= size:
+        raise InputError(f"between 1 and all {size} rows of a bag must get noise on their labels, got {noisy}")
+    return np.tile(np.arange(size) < noisy, (count, 1))
+
+
+def permutation(rows: int, bits: NoiseBits) -> np.ndarray:
+    """The numbers 0..n-1 in uniform random order, int64, in place but for a block: 8 n bytes.
+
+    Sorts random words with a row number in their low bits; rows whose random bits coincide are put in order by fresh
+    words. Raises `InputError` for n < 1.
+    """
+    if rows < 1:
+        raise InputError(f"the number of rows must be at least 1, got {rows}")
+    width = np.uint64((rows - 1).bit_length())
+    low = (np.uint64(1) << width) - np.uint64(1)
+    keys = np.empty(rows, dtype=np.uint64)
+    for start in range(0, rows, _BLOCK):
+        part = keys[start : start + _BLOCK]
+        np.bitwise_and(bits.words(len(part)), ~low, out=part)
+        part |= np.arange(start, start + len(part), dtype=np.uint64)
+    keys.sort()
+    for first, last in _ties(keys, low):
+        fresh = bits.words(last - first)
+        keys[first:last] = keys[first:last][np.argsort(fresh, kind="stable")]
+    keys &= low
+    return keys.view(np.int64)
+
+
+def _ties(keys: np.ndarray, low: np.uint64) -> list[tuple[int, int]]:
+    """Ranges of sorted keys that agree in all but their `low` bits."""
+    tied: list[int] = []
+    for start in range(0, len(keys) - 1, _BLOCK):
+        part = keys[start : start + _BLOCK + 1]
+        tied += (start + np.flatnonzero((part[1:] ^ part[:-1]) <= low)).tolist()
+    ranges: list[tuple[int, int]] = []
+    for place in tied:
+        if ranges and ranges[-1][1] == place + 1:
+            ranges[-1] = (ranges[-1][0], place + 2)
+        else:
+            ranges.append((place, place + 2))
+    return ranges
+
+
+def _require_shape(count: int, size: int) -> None:
+    if count < 1 or size < 1:
+        raise InputError(f"there must be at least one bag of at least one row, got {count} bags of {size} rows")

@@ -1,0 +1,1 @@
+"""Weighted sums of labels over bags: exact accounting, calibration and mechanisms. Unit: one label, replaced."""

@@ -1,0 +1,86 @@
+"""The range of labels that is declared in public: what a sensitivity may depend on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from federation.errors import InputError
+from federation.guarantee import Assumption, Check
+
+Outside = Literal["refuse", "clip"]
+
+
+@dataclass(frozen=True)
+class LabelRange:
+    """[low, high], known before any label is seen; `outside` says what happens to labels that are not in it.
+
+    Raises `InputError` unless low < high, both finite, and `outside` is "refuse" or "clip".
+    """
+
+    low: float
+    high: float
+    outside: Outside = "refuse"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and 0 < self.high - self.low < math.inf):
+            raise InputError(
+                f"label_range must be two finite numbers, the smaller one first, got {self.low} and {self.high}; "
+                "declare what labels can be, not what the smallest and largest of yours are"
+            )
+        if self.outside not in get_args(Outside):
+            raise InputError(f"outside must be 'refuse' or 'clip', got {self.outside!r}")
+
+    @property
+    def width(self) -> float:
+        """By how much one label can change another's place: high - low."""
+        return self.high - self.low
+
+    @property
+    def middle(self) -> float:
+        """Halfway between low and high."""
+        return self.low + self.width / 2
+
+    @property
+    def assumption(self) -> Assumption:
+        """Why a label changes by at most `width`."""
+        text = f"every label lies in [{self.low:g}, {self.high:g}], which was declared without looking at any; "
+        if self.outside == "clip":
+            return Assumption(text + "others are moved to the nearer end", Check.ENFORCED)
+        return Assumption(text + "others are refused", Check.CHECKED)
+
+    def checked(self, labels: np.ndarray) -> np.ndarray:
+        """The labels (n,) as float64 in the range, clipped if so declared.
+
+        Raises `InputError` for another shape, no label, NaN, or labels outside a range that refuses them. The message
+        tells no label.
+        """
+        given = np.asarray(labels)
+        if given.ndim != 1 or not len(given) or given.dtype.kind not in "biuf":
+            raise InputError(f"labels must be numbers of shape (n,), n >= 1, got {given.dtype} of shape {given.shape}")
+        given = given.astype(np.float64)
+        if np.isnan(given).any():
+            raise InputError("labels must be numbers, got NaN; leave rows without a label out")
+        if self.outside == "clip":
+            return np.clip(given, self.low, self.high)
+        if given.min() < self.low or given.max() > self.high:
+            raise InputError(
+                f"labels must lie in label_range, [{self.low:g}, {self.high:g}], and some do not; declare what labels "
+                "can be, or clip those outside"
+            )
+        return given
+
+    def positions(self, labels: np.ndarray, steps: int) -> np.ndarray:
+        """The nearest of the `steps` + 1 evenly spaced points from low (0) to high (`steps`), (n,) int64.
+
+        Raises `InputError` as `checked`.
+        """
+        shares = (self.checked(labels) - self.low) / self.width
+        return np.clip(np.rint(shares * steps), 0, steps).astype(np.int64)
+
+    def points(self, positions: np.ndarray, steps: int) -> np.ndarray:
+        """Inverse of `positions`, also beyond the ends."""
+        return self.low + self.width / steps * positions

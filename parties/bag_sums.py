@@ -1,0 +1,105 @@
+"""Answers `bag_sums` and `weighted_sums`: weighted sums over bags of a party's own rows (Brahmbhatt et al. 2023)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.bag_releases import OFF
+from federation.errors import InputError
+from federation.guarantee import Guarantee
+from federation.label_messages import BagSums, BagSumsQuestion, WeightedSumsQuestion
+from federation.label_releases import DATA_DEPENDENT, bag_sums_mechanism, guarantee_of, weighted_sums_mechanism
+from federation.messages import Submission
+from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, permutation, sign_weights, stratified_noise
+from federation.numerics.sketch import label_sums, sketch
+from federation.privacy.bag_sums.laplace import LaplaceBagSums
+from federation.randomness import NoiseBits
+from parties.holdings import Cohort
+from parties.labelled import labelled
+from parties.noising import noise_bits, require_deployable, require_public_features
+from parties.one_by_one import gathered
+
+
+def answer(cohort: Cohort, question: BagSumsQuestion) -> Submission:
+    """Rows, weights and noisy label sums of the bags of every party (Fig. 2).
+
+    A party whose data fails is named among the failures, and costs no other party. Raises `InputError` for a
+    question that only a simulation may ask, and at a deployed node whose features are not declared public.
+    """
+    require_public_features(cohort)
+    guarantee, design = guarantee_of(question), question.design
+    require_deployable(cohort, question.noising, guarantee)
+    mechanism = None if question.noising.mechanism["noise"] == OFF else bag_sums_mechanism(question)
+
+    def act(party: int) -> dict[str, np.ndarray]:
+        rows, labels = labelled(cohort, party, question.rows)
+        noise = noise_bits(cohort, party, question.noising, guarantee)
+        public = _design_bits(cohort, party, question)
+        bags = disjoint_bags(_enough(rows, design), design.bags, design.size, public)
+        noisy = _noisy(design, bags, public)
+        weights, sums = [], []
+        for _ in range(question.noising.draws):
+            weights.append(_weights(design, public))
+            if mechanism is None:
+                sums.append(label_sums(labels, bags, weights[-1]))
+            elif isinstance(mechanism, LaplaceBagSums):
+                sums.append(mechanism.release(labels[bags], weights[-1], noise))
+            else:
+                sums.append(mechanism.release(labels[bags], weights[-1], noisy, noise))
+        return {"rows": rows[bags], "weights": np.stack(weights), "sums": np.stack(sums)}
+
+    return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
+
+
+def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> Submission:
+    """Sums of rows and labels with weights that nobody learns, of every party (Fig. 1); failures as in `answer`.
+
+    Features of all rows of a bag are mixed but not protected. Raises `InputError` as `answer`.
+    """
+    require_public_features(cohort)
+    guarantee, design = guarantee_of(question), question.design
+    require_deployable(cohort, question.noising, guarantee)
+    exact = question.noising.mechanism["noise"] in (OFF, DATA_DEPENDENT)
+    mechanism = None if exact else weighted_sums_mechanism(question)
+
+    def act(party: int) -> dict[str, np.ndarray]:
+        rows, labels = labelled(cohort, party, question.rows)
+        noise = noise_bits(cohort, party, question.noising, guarantee)
+        secret = _design_bits(cohort, party, question)
+        row_sums, sums = [], []
+        for _ in range(question.noising.draws):
+            bags = disjoint_bags(_enough(rows, design), design.bags, design.size, secret)
+            weights = gaussian_weights(design.bags, design.size, secret)
+            mixed = sketch(rows, labels, bags, weights)
+            row_sums.append(mixed.rows)
+            sums.append(mixed.labels if mechanism is None else mechanism.release(labels[bags], weights, noise))
+        return {"row_sums": np.stack(row_sums), "label_sums": np.stack(sums)}
+
+    return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
+
+
+def _design_bits(cohort: Cohort, party: int, question: BagSumsQuestion | WeightedSumsQuestion) -> NoiseBits:
+    """A stream for bags and weights, apart from that of the noise: weights may be published, and noise may not."""
+    noising = question.noising
+    return NoiseBits(cohort.seed if noising.seeded else None, f"bags and weights|{noising.purpose}", party)
+
+
+def _enough(rows: np.ndarray, design: BagSums) -> int:
+    """How many rows take part. Raises `InputError` for a party with fewer."""
+    if len(rows) < design.records:
+        raise InputError(f"{design.records} rows must take part, got {len(rows)}; ask for fewer or smaller bags")
+    return design.records
+
+
+def _noisy(design: BagSums, bags: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    """Which rows of the bags get noise on their labels, (m, k) bool."""
+    if design.per_bag:
+        return stratified_noise(design.bags, design.size, design.per_bag)
+    chosen = np.zeros(design.records, dtype=bool)
+    chosen[permutation(design.records, bits)[: design.noisy]] = True
+    return np.asarray(chosen[bags])
+
+
+def _weights(design: BagSums, bits: NoiseBits) -> np.ndarray:
+    drawn = sign_weights if design.weights == "signs" else gaussian_weights
+    return drawn(design.bags, design.size, bits)

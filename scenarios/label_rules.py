@@ -1,0 +1,72 @@
+"""Which labels a scenario's data must have for the task of its protocols, and what real labels leave no room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from scenarios.catalogue import NO_RANGE, entry, names
+from scenarios.metrics import REGRESSION
+from scenarios.partition import BY_CLASS
+from scenarios.partition_entry import partition_kind
+from scenarios.protocol_options import INDIVIDUAL, default_kind, task
+from scenarios.values import all_values
+
+if TYPE_CHECKING:
+    from scenarios.schema import Scenario
+    from scenarios.yaml_rules import KeyPath
+
+
+def unsuited(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+    """(key path, why) of what does not go together: the task of the protocols, the labels of the data, the rest.
+
+    Baselines alone have no task: the data decides. One's own file has real labels where a range is declared.
+    """
+    data = scenario.data
+    sources = all_values(data.source)
+    first = default_kind(scenario.protocols)
+    real = {source: _has_real_labels(source, data.range is not None) for source in sources}
+    wanted = all(real.values()) if first is None else task([first]) == REGRESSION
+    if wanted:
+        yield from _unsuited_to_real_labels(scenario)
+    elif data.range is not None:
+        yield ("data", "range"), f"is for real labels, which {first or 'these data sets'} cannot use; remove it"
+    elif data.outside != "refuse":
+        yield ("data", "outside"), "is for real labels outside data.range; remove it"
+    for source, found in real.items():
+        if entry(source) is not None and found != wanted:
+            others = ", ".join(name for name in names() if _has_real_labels(name, False) == wanted)
+            labels = ("real labels", "classes") if found else ("classes", "real labels")
+            needs = f"{first} needs {labels[1]}" if first else "other data here has classes"
+            yield ("data", "source"), f"'{source}' has {labels[0]}, but {needs}; choose one of {others} or an own file"
+        elif wanted and data.range is None and not _documents_range(source):
+            yield ("data", "range"), f"missing; {NO_RANGE}"
+
+
+def _unsuited_to_real_labels(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+    """What needs classes."""
+    data = scenario.data
+    if data.classes is not None:
+        yield ("data", "classes"), "names classes, but the labels are real numbers; remove it"
+    if data.targets is not None:
+        yield ("data", "targets"), "are sets to estimate class ratios of, but the labels are real numbers; remove it"
+    if data.outside != "refuse" and data.range is None:
+        yield ("data", "outside"), "needs data.range: a documented range holds all labels"
+    for kind in map(partition_kind, all_values(scenario.parties.partition)):
+        if kind in BY_CLASS:
+            text = f"{kind} deals rows by class, but the labels are real numbers; use iid, quantity or by"
+            yield ("parties", "partition"), text
+    for position, protocol in enumerate(scenario.protocols):
+        if protocol.kind == INDIVIDUAL:
+            text = f"the baseline {INDIVIDUAL} trains classifiers, but the labels are real numbers; remove it"
+            yield ("protocols", position), text
+
+
+def _has_real_labels(source: str, ranged: bool) -> bool:
+    known = entry(source)
+    return ranged if known is None else known.regression
+
+
+def _documents_range(source: str) -> bool:
+    known = entry(source)
+    return known is not None and known.label_range is not None

@@ -1,0 +1,80 @@
+"""Noise on single labels: the pair's delta against sums over its law, moments, and where the grid's ends lie."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.guarantee import Adjacency, Guarantee, Unit
+from federation.privacy import gaussian as continuous
+from federation.privacy.labels.additive import STEPS, GaussianLabels, LaplaceLabels, gaussian, laplace
+from federation.privacy.labels.label_range import LabelRange
+from federation.randomness import NoiseBits
+
+RANGE = LabelRange(0.15, 5.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
+def test_laplace_attains_epsilon_and_no_more(epsilon):
+    mechanism = laplace(RANGE, epsilon)
+    attained = STEPS / mechanism.scale  # the log likelihood ratio of the two ends beyond them
+    assert epsilon * (1 - 1e-4) <= attained <= epsilon
+    assert mechanism.delta_at(epsilon) == 0.0
+    assert mechanism.delta_at(0.9 * epsilon) > 0.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_laplace_delta_equals_the_integral_of_the_pair(share):
+    """At 2^20 steps the continuous law is as good: delta = 1 - exp((epsilon - 1)/2) for a pair one scale apart."""
+    mechanism = laplace(RANGE, 1.0)
+    assert mechanism.delta_at(share) == pytest.approx(-math.expm1((share - 1) / 2), abs=1e-5)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.2, 1e-3), (1.0, 1e-6), (4.0, 1e-9)])
+def test_gaussian_noise_is_what_the_exact_formula_asks_for(epsilon, delta):
+    mechanism = gaussian(RANGE, epsilon, delta)
+    assert mechanism.delta_at(epsilon) <= delta
+    needed = RANGE.width / continuous.mu(epsilon, delta)
+    assert needed <= math.sqrt(mechanism.variance()) <= needed * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("mechanism", [laplace(RANGE, 1.0), gaussian(RANGE, 1.0, 1e-3)], ids=["laplace", "gaussian"])
+def test_released_labels_are_unbiased_and_have_the_stated_variance(mechanism):
+    labels = np.repeat([0.15, 2.0, 5.0], 60_000)
+    noise = (mechanism.release(labels, NoiseBits(3, mechanism.name)) - labels).reshape(3, -1)
+    spread = math.sqrt(mechanism.variance())
+    assert np.abs(noise.mean(axis=1)).max() < 4.5 * spread / 60_000**0.5
+    np.testing.assert_allclose(noise.var(axis=1), mechanism.variance(), rtol=0.05)
+    np.testing.assert_array_equal(mechanism.variance(labels[:2]), [mechanism.variance()] * 2)
+
+
+@pytest.mark.parametrize("mechanism", [laplace(RANGE, 1.0), gaussian(RANGE, 1.0, 1e-3)], ids=["laplace", "gaussian"])
+def test_two_labels_move_a_release_by_the_number_of_steps_at_most(mechanism):
+    """The same noise on the two ends: the releases lie exactly as many steps apart as is charged."""
+    low, high = (mechanism.release(np.array([end]), NoiseBits(1, "same")) for end in (RANGE.low, RANGE.high))
+    assert (high - low)[0] == pytest.approx(RANGE.width, rel=1e-12)
+    grid = (low - RANGE.low) / (RANGE.width / STEPS)
+    assert grid == pytest.approx(np.rint(grid), abs=1e-6)
+
+
+@settings(max_examples=30)
+@given(label=st.floats(0.15, 5.0))
+def test_the_bias_is_the_rounding_and_nothing_else(label):
+    mechanism = laplace(RANGE, 1.0)
+    assert abs(mechanism.bias(np.array([label]))[0]) <= mechanism.bias() * (1 + 1e-6) + 1e-15
+    assert mechanism.bias() == RANGE.width / STEPS / 2
+
+
+def test_guarantees_are_per_label_and_read_by_composition():
+    pure, with_delta = (mechanism.guarantee() for mechanism in (laplace(RANGE, 1.0), gaussian(RANGE, 1.0, 1e-6)))
+    assert (pure.epsilon, pure.delta, pure.unit, pure.adjacency) == (1.0, 0.0, Unit.LABEL, Adjacency.REPLACE)
+    assert with_delta.delta == 1e-6
+    assert with_delta.gaussian_mu == pytest.approx(RANGE.width / with_delta.parameters["scale"])
+    assert with_delta.parameters["dimension"] == 1
+    assert Guarantee.from_dict(with_delta.to_dict()) == with_delta
+    assert isinstance(laplace(RANGE, 1.0), LaplaceLabels)
+    assert isinstance(gaussian(RANGE, 1.0, 0.1), GaussianLabels)

@@ -47,7 +47,7 @@ RANGE = (0.0, 52.0)  # weeks of a year
 SHARE, SIGMA = 0.2, 1.0  # of the labels with noise, and its standard deviation
 REFERENCE = {(256, 64): 142.6, (512, 64): 131.3, (1024, 64): 128.7, (2048, 32): 125.1}
 LABELLED = 112.4  # from every label, by the same reference
-PUBLISHED: dict[str, Any] = {"batch_size": 8192, "batch_unit": "rows", "restore_best": False}
+PUBLISHED: dict[str, Any] = {"batch_size": 8192, "batch_unit": "rows", "restore_best": False, "average": False}
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ Run from the repository root: python -m benchmarks.ratios [--data-dir DIR] [--sp
 Tables: adult and higgs (4 bags of 600 rows, no noise), mnist (20 bags of 3,000 and 2,200 rows, private counts at
 (.05, .05)), small (400 bags of 30 rows of adult, private counts). Errors are mean L1 distances to the ratios of
 unlabelled sets, over sets of shifted ratios and fresh splits, with standard errors over the splits. QuaPy's methods see
-the label of every row of the same bags; without QuaPy (pip install ".[benchmark]") its rows are left out. Tables whose data is
-missing are skipped with a message.
+the label of every row of the same bags; without QuaPy (the extra "benchmark") its rows are left out. Tables whose data
+is missing are skipped with a message.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def quapy_methods() -> dict[str, Method]:
             warnings.simplefilter("ignore")
             from quapy.method.aggregative import ACC, CC, EMQ, PACC, HDy, KDEyML
     except ImportError:
-        print("QuaPy is not installed (pip install ".[benchmark]"): its methods are left out")
+        print("QuaPy is not installed (pip install '.[benchmark]'): its methods are left out")
         return {}
 
     def labelled(kind: Callable[..., Any]) -> Method:

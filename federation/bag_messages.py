@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from federation.errors import InputError
 from federation.features import FeatureMap
 from federation.messages import Field
 
@@ -22,11 +23,20 @@ class Bags:
 
     `rows_per_person` 0 says that every row is another person's. Otherwise a person's rows count in so many bags at
     most, once in each; its further rows are left out everywhere.
+
+    Raises `InputError` for anything but whole numbers: a person's noise is divided by `rows_per_person`, and of 1.5
+    bags a person would be in two.
     """
 
     count: int
     classes: int
     rows_per_person: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("count", 1), ("classes", 1), ("rows_per_person", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InputError(f"{name} of bags must be a whole number from {least}, got {value!r}")
 
     def fields(self) -> dict[str, Field]:
         """The number of rows of each bag, 0 for bags that the party does not have."""

@@ -66,7 +66,7 @@ class BagSumsQuestion:
             minimum=-LARGEST_FEATURE,
             maximum=LARGEST_FEATURE,
         )
-        weights = Field((draws, design.bags, design.size), minimum=-2.0**20, maximum=2.0**20)
+        weights = Field((draws, design.bags, design.size), minimum=-(2.0**20), maximum=2.0**20)
         return {"rows": rows, "weights": weights, "sums": _real(draws, design.bags)}
 
 

@@ -12,22 +12,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, cast
 
 from federation.errors import BudgetExceededError, InputError
 from federation.guarantee import Guarantee
 from federation.privacy.composition import compose
+
+Spent = dict[str, list[dict[str, Any]]]  # by party, the guarantees of its releases
 
 _ROUNDING = 1e-9  # relative slack for allowances written with few digits
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """At most (epsilon, delta) in all for each party behind this node; `ledger` is a file that this node may write."""
+    """At most (epsilon, delta) in all for each party behind this node.
+
+    `ledger` is a file of this node in a folder that it may write; the first release makes it. Raises `InputError` for
+    an epsilon below 0 or a delta outside [0, 1).
+    """
 
     ledger: Path
     epsilon: float
     delta: float
+
+    def __post_init__(self) -> None:
+        if not (self.epsilon >= 0 and 0 <= self.delta < 1):  # NaN would allow everything
+            raise InputError(
+                f"an allowance must have an epsilon from 0 and a delta in [0, 1), got {self.epsilon} and {self.delta}"
+            )
 
     @classmethod
     def from_json(cls, text: str) -> Allowance:
@@ -46,8 +58,8 @@ class Allowance:
         Raises `BudgetExceededError`, and writes nothing, when the releases of this party would together spend more
         than the allowance; `InputError` when earlier ones protect another unit, so that no total exists.
         """
-        with _locked(self.ledger) as file:
-            spent: dict[str, list[dict[str, Any]]] = json.loads(file.read() or "{}")
+        with _locked(self.ledger):
+            spent = _read(self.ledger)
             known = spent.setdefault(str(party), [])
             known.append(guarantee.to_dict())
             epsilon, delta = compose([Guarantee.from_dict(record) for record in known], self.delta)
@@ -56,17 +68,44 @@ class Allowance:
                     f"this party's releases would spend epsilon={epsilon:g}, delta={delta:g} in all, its allowance is "
                     f"epsilon={self.epsilon:g}, delta={self.delta:g} ({len(known) - 1} releases are in {self.ledger})"
                 )
-            file.seek(0)
-            file.truncate()
-            json.dump(spent, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
+            _write(self.ledger, spent)
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[TextIO]:
-    """The file, held by this process alone until the end; made when there is none."""
-    with path.open("a+", encoding="utf-8") as file:
+def _locked(path: Path) -> Iterator[None]:
+    """Until the end no other process spends from this ledger."""
+    with _beside(path, ".lock").open("a", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        yield file
+        yield
+
+
+def _read(path: Path) -> Spent:
+    """What has been spent; nothing when there is no file. Raises `InputError` for one that is damaged or empty."""
+    if not path.exists():
+        return {}
+    try:
+        spent = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(
+            f"{path} does not say what this node has spent: {error}; restore it, or delete it if nothing was released"
+        ) from error
+    return cast(Spent, spent)
+
+
+def _write(path: Path, spent: Spent) -> None:
+    """Put a new file in place of the old one at once: a write that is interrupted must not forget what was spent."""
+    fresh = _beside(path, ".new")
+    with fresh.open("w", encoding="utf-8") as file:
+        json.dump(spent, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # else a power failure may bring the old file back
+    finally:
+        os.close(folder)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from federation.bag_messages import Bags
 from federation.errors import InputError
 from parties.holdings import Cohort, Holdings
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,8 +44,14 @@ class PartyBags:
 
 
 def bags_of(cohort: Cohort, party: int, declared: Bags) -> PartyBags:
-    """What a party holds, as the declared bags. Raises `InputError` for labels, bags or persons out of form."""
+    """What a party holds, as the declared bags. Raises `InputError` for labels, bags or persons out of form.
+
+    A deployed party counts a label beyond the declared classes as the last of them, and says so in its own log:
+    to fail over it would tell for certain that there is such a label, and whoever asks chooses how many classes.
+    """
     holdings = cohort.provider.holdings(party)
+    if cohort.seed is None:
+        holdings = _within(holdings, declared.classes)
     labels = holdings.class_codes(party, declared.classes)
     owner = np.zeros(len(labels), np.int64) if holdings.bags is None else _codes("bags", holdings.bags)
     if owner.max() >= declared.count:
@@ -51,6 +60,13 @@ def bags_of(cohort: Cohort, party: int, declared: Bags) -> PartyBags:
         )
     kept = _counted(holdings, owner, declared.rows_per_person)
     return PartyBags(np.asarray(holdings.rows, np.float64)[kept], labels[kept], owner[kept], declared)
+
+
+def _within(holdings: Holdings, classes: int) -> Holdings:
+    """The same with every label below `classes`."""
+    if np.max(holdings.labels) >= classes:
+        _log.warning("party %d: labels beyond the %d declared classes count as the last", holdings.party, classes)
+    return replace(holdings, labels=np.minimum(holdings.labels, classes - 1))
 
 
 def _codes(name: str, values: np.ndarray) -> np.ndarray:

@@ -42,32 +42,12 @@ class Holdings:
 
     def class_codes(self, party: int, classes: int) -> np.ndarray:
         """The labels as int64 (n,). Raises `InputError` unless they are `party`'s and codes in 0..classes-1."""
-        self._require(party)
         labels = np.asarray(self.labels)
+        if self.party != party:
+            raise InputError(f"asked for party {party}, the provider gave the rows of party {self.party}")
         if labels.ndim != 1 or labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= classes:
             raise InputError(f"labels must be one class code in 0..{classes - 1} per row; check the provider's labels")
         return labels.astype(np.int64)
-
-    def real_labels(self, party: int, lo: float, hi: float) -> np.ndarray:
-        """The labels as float64 (n,). Raises `InputError` unless they are `party`'s, finite and in [lo, hi].
-
-        The message says nothing of a label: it may travel.
-        """
-        self._require(party)
-        labels = np.asarray(self.labels)
-        if labels.ndim != 1 or labels.dtype.kind not in "iuf":
-            raise InputError("labels must be one number per row; check the provider's labels")
-        # Compared so that NaN lies outside, too.
-        if not ((labels >= lo) & (labels <= hi)).all():
-            raise InputError(
-                f"labels must be finite and lie in the declared range [{lo:g}, {hi:g}]; the provider must clip or drop "
-                "the others"
-            )
-        return labels.astype(np.float64)
-
-    def _require(self, party: int) -> None:
-        if self.party != party:
-            raise InputError(f"asked for party {party}, the provider gave the rows of party {self.party}")
 
     def __repr__(self) -> str:
         return f"Holdings(party={self.party}, rows={self.rows.shape})"
@@ -131,7 +111,7 @@ class Cohort:
                 int(config["parties"]),
                 None if seed is None else int(seed),
                 None if allowance is None else str(allowance),
-                bool(config.get("public-features", False)),
+                config.get("public-features") is True,  # nothing that merely looks like it
             )
         except KeyError as error:
             raise InputError(f"the node's configuration lacks {error}") from error

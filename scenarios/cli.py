@@ -13,6 +13,7 @@ import typer
 
 from federation.errors import FederationError
 from scenarios.commands import inspect
+from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit
 from scenarios.commands.options import DataDirectory, ScenarioName, Settings
 from scenarios.commands.privacy import privacy_app
@@ -90,6 +91,7 @@ app.command()(inspect.validate)
 app.command("list")(inspect.list_choices)
 app.command()(inspect.schema)
 app.command()(audit)
+app.command()(advise)
 app.add_typer(privacy_app, name="privacy")
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from synthetic import Parties, public_table
 
 from aggregator.plan import VariantPlan, WorldPlan
 from federation.reference import Reference
+
+# How long an example takes depends on what else the machine does, and speed is for benchmarks.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture

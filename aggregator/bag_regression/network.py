@@ -43,6 +43,7 @@ class BagNetwork(RegressorMixin, BaseEstimator):
         validation: share of the bags that are held out, at random, to decide when to stop; 0 for none.
         patience: stop after so many epochs in a row without a smaller loss of the held out bags; None never.
         restore_best: keep the parameters of the smallest such loss; the paper does not say that it did.
+        average: average the parameters over the last steps, which few noisy sums need; the paper does not.
         seed: of the initial parameters, the held out bags and the order of the bags. It may be public.
 
     After fitting: `parameters_` (P,) float32 (see `aggregator.bag_regression.perceptron`), `centre_` and `scale_` (d,)
@@ -69,6 +70,7 @@ class BagNetwork(RegressorMixin, BaseEstimator):
         validation: float = 0.1,
         patience: int | None = 3,
         restore_best: bool = True,
+        average: bool = True,
         seed: int = 0,
     ) -> None:
         self.label_range = label_range
@@ -81,6 +83,7 @@ class BagNetwork(RegressorMixin, BaseEstimator):
         self.validation = validation
         self.patience = patience
         self.restore_best = restore_best
+        self.average = average
         self.seed = seed
 
     def fit(self, rows: np.ndarray, bags: np.ndarray, weights: np.ndarray, sums: np.ndarray) -> Self:
@@ -178,4 +181,6 @@ class BagNetwork(RegressorMixin, BaseEstimator):
         if self.batch_size is not None:
             require_integer("batch_size", self.batch_size, 1, _BAGS_PER_STEP)
             batch = self.batch_size if self.batch_unit == "bags" else max(1, self.batch_size // size)
-        return Schedule(self.epochs, batch, self.learning_rate, self.alpha, self.patience, self.restore_best)
+        return Schedule(
+            self.epochs, batch, self.learning_rate, self.alpha, self.patience, self.restore_best, self.average
+        )

@@ -10,13 +10,16 @@ from aggregator.bag_regression.adam import Adam, cosine_decay
 from aggregator.bag_regression.bag_loss import ReleasedBags, bag_loss
 from aggregator.bag_regression.perceptron import Perceptron
 
+_DECAY = 8  # eta
+
 
 @dataclass(frozen=True)
 class Schedule:
     """At most `epochs` passes with `batch` bags a step, and learning rates from `learning_rate` to `alpha` times it.
 
     Training stops after `patience` epochs in a row without a smaller loss of the validation bags, None never; with
-    `restore_best` the parameters of the smallest are kept, otherwise the last ones.
+    `restore_best` the parameters of the smallest are kept, otherwise the last ones. With `average` parameters stand for
+    their average over the steps so far (see `averaged`), for validation too.
     """
 
     epochs: int
@@ -25,6 +28,7 @@ class Schedule:
     alpha: float
     patience: int | None
     restore_best: bool
+    average: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +52,8 @@ def train(
     held_out, used = order[:validation], order[validation:]
     steps = -(-len(used) // schedule.batch) * schedule.epochs
     adam, gradient = Adam(parameters), np.empty_like(parameters)
-    best, least, waited, step = parameters.copy(), np.inf, 0, 0
+    kept = parameters.copy() if schedule.average else parameters
+    best, least, waited, step = kept.copy(), np.inf, 0, 0
     losses: list[tuple[float, float]] = []
     for _ in range(schedule.epochs):
         random.shuffle(used)
@@ -58,13 +63,24 @@ def train(
             total += len(chosen) * bag_loss(network, parameters, bags, chosen, gradient)
             adam.step(gradient, cosine_decay(step, steps, schedule.learning_rate, schedule.alpha))
             step += 1
-        held = bag_loss(network, parameters, bags, held_out) if validation else np.nan
+            if schedule.average:
+                averaged(kept, parameters, step)
+        held = bag_loss(network, kept, bags, held_out) if validation else np.nan
         losses.append((total / len(used), held))
         if not validation:
             continue
         waited += 1
         if held < least:
-            best, least, waited = parameters.copy(), held, 0
+            best, least, waited = kept.copy(), held, 0
         if schedule.patience is not None and waited >= schedule.patience:
             break
-    return Trained(best if validation and schedule.restore_best else parameters, np.array(losses))
+    return Trained(best if validation and schedule.restore_best else kept, np.array(losses))
+
+
+def averaged(average: np.ndarray, parameters: np.ndarray, step: int) -> None:
+    """Moves the average (P,) to include the parameters after `step` 1, 2, ...; the last ones count most.
+
+    Polynomial decay averaging (Shamir and Zhang 2013, Section 4): step s of t has a weight proportional to
+    s (s + 1) ... (s + eta - 1), so that about the last t / eta steps count.
+    """
+    average += (_DECAY + 1) / (step + _DECAY) * (parameters - average)

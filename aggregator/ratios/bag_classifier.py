@@ -97,7 +97,7 @@ class BagClassifier(ScaledRows):
         expected = expected_proportions(proportions, sizes, noise)
         transition = Transition.of(expected, sizes)
         numbers = np.repeat(np.arange(len(bags)), sizes)
-        parts = dealt(sizes, min(self.folds, len(rows)), generator(self.seed, "folds"))
+        parts = dealt(sizes, min(self.folds, len(rows)), generator(int(self.seed), "folds"))
         found = cross_fit(rows, numbers, transition, self.regularisation, parts)
         self.weights_, self.priors_, self.regularisation_ = found.weights, transition.priors, found.regularisation
         means = np.add.reduceat(found.held_out, np.cumsum(sizes) - sizes) / sizes[:, None]
@@ -113,3 +113,4 @@ class BagClassifier(ScaledRows):
         if self.regularisation is not None:
             require_number("regularisation", self.regularisation, 1e-3)
         require_integer("folds", self.folds, 2, 5)
+        require_integer("seed", self.seed, 0, 0)

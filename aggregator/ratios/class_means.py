@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aggregator.ratios.kernel_means import KernelMeans
 from aggregator.ratios.mean_errors import MeanErrors
+from aggregator.ratios.parameters import require_flag
 from aggregator.ratios.sample import thinned
 from aggregator.ratios.unmixing import Unmixing, given_labels, tempered, undistorted
 from aggregator.ratios.validation import checked_covariance, checked_means, checked_proportions
@@ -117,6 +118,11 @@ class ClassMeans(KernelMeans):
             return operator, raw
         products = errors.debiased(raw, metric) if self.debiased else raw
         return operator, tempered(undistorted(products, errors.distortion, errors.noise), raw)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_flag("debiased", self.debiased)
+        require_flag("corrected", self.corrected)
 
     def _fit_bags(
         self, space: Kernel, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None

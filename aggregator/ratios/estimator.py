@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from aggregator.ratios.validation import doubles
+
 
 class RatioEstimator(BaseEstimator, ABC):
     """Estimates the class ratios of unlabelled sets, from M bags of rows with label proportions.
@@ -41,15 +43,18 @@ class RatioEstimator(BaseEstimator, ABC):
         """Equal for estimators whose `embed` are the same function."""
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
-        """Class ratios (C,) on the simplex of the set of rows (n, d)."""
-        return self.estimate(self.embed(np.asarray(rows, dtype=np.float64)))
+        """Class ratios (C,) on the simplex of the set of rows (n, d). Raises `InputError` for rows of another kind."""
+        return self.estimate(self.embed(doubles(rows, "a set")))
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The estimator's name, parameters and fitted JSON values, and its fitted arrays; `load` is the inverse."""
         values = {name: getattr(self, name) for name in self.fitted}
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
         plain = {name: value for name, value in values.items() if name not in arrays}
-        return {"estimator": self.name, "parameters": self.get_params(), "values": plain}, arrays
+        parameters = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
+        }
+        return {"estimator": self.name, "parameters": parameters, "values": plain}, arrays
 
     @classmethod
     def from_arrays(cls, description: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:

@@ -107,5 +107,5 @@ class KernelMeans(RatioEstimator):
         self.bandwidth_ = (
             selected_bandwidth(self, bags, proportions, noise) if self.bandwidth == "auto" else float(self.bandwidth)
         )
-        gamma = self.bandwidth_ / median_squared_distance(rows, self.seed)
-        return kernel(self.kernel, rows, gamma, self.features, self.seed)
+        gamma = self.bandwidth_ / median_squared_distance(rows, int(self.seed))
+        return kernel(self.kernel, rows, gamma, int(self.features), int(self.seed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,17 @@ from federation.errors import InputError
 
 def require_number(name: str, value: Any, usual: float) -> None:
     """Raises `InputError` unless `value` is a positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise InputError(f"{name} must be a positive and finite number, got {value!r}; {usual:g} is usual")
 
 
 def require_integer(name: str, value: Any, least: int, usual: int) -> None:
     """Raises `InputError` unless `value` is an integer from `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} must be an integer from {least}, got {value!r}; {usual} is usual")
+
+
+def require_flag(name: str, value: Any) -> None:
+    """Raises `InputError` unless `value` is true or false."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, got {value!r}")

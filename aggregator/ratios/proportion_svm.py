@@ -96,7 +96,7 @@ class ProportionSVM(ScaledRows):
         sizes = np.diff([0, *edges, len(rows)])
         best, least = None, np.inf
         for restart in range(self.restarts):
-            random = generator(self.seed, "guessed labels", party=y, trial=restart)
+            random = generator(int(self.seed), "guessed labels", party=y, trial=restart)
             places = [random.permutation(n) for n in sizes]
             labels = guessed(-np.concatenate(places).astype(np.float64), edges, shares, 0.0, 1.0)
             found = self._annealed(rows, edges, shares, labels)
@@ -133,6 +133,7 @@ class ProportionSVM(ScaledRows):
         require_number("cost", self.cost, 0.01)
         require_number("proportion_cost", self.proportion_cost, 100.0)
         require_integer("restarts", self.restarts, 2, 3)
+        require_integer("seed", self.seed, 0, 0)
 
 
 def guessed(

@@ -49,8 +49,8 @@ class ScaledRows(RatioEstimator):
         if self.features is not None:
             require_integer("features", self.features, 2, 512)
             require_number("bandwidth", self.bandwidth, 1.0)
-            gamma = self.bandwidth / median_squared_distance(rows, self.seed)
-            self.frequencies_ = FourierKernel.draw(rows.shape[1], gamma, self.features, self.seed).frequencies
+            gamma = self.bandwidth / median_squared_distance(rows, int(self.seed))
+            self.frequencies_ = FourierKernel.draw(rows.shape[1], gamma, int(self.features), int(self.seed)).frequencies
         rows = self._kernel().features(rows)
         self.centre_ = rows.mean(axis=0)
         rows -= self.centre_

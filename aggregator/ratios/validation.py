@@ -20,6 +20,8 @@ def checked(
     Raises `InputError` unless the bags are not empty, finite and of equal width, and the proportions pass
     `checked_proportions`.
     """
+    if not hasattr(bags, "__len__"):
+        raise InputError(f"bags must be a list of arrays, one (rows, columns) for each bag, got {type(bags).__name__}")
     if not len(bags):
         raise InputError("bags must not be empty: at least one bag per class is needed")
     arrays = [_rows(bag, f"bag {i}") for i, bag in enumerate(bags)]
@@ -145,16 +147,29 @@ def _covariance(noise: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def _rows(bag: np.ndarray, what: str) -> np.ndarray:
     rows = _numbers(bag, what)
-    if rows.ndim != 2 or 0 in rows.shape:
+    if rows.ndim != 2:
+        raise InputError(
+            f"{what} must have two axes, rows and columns, got shape {rows.shape}; make a single column (n, 1)"
+        )
+    if 0 in rows.shape:
         raise InputError(f"{what} must have at least one row and one column, got shape {rows.shape}; leave it out")
     return rows
 
 
-def _numbers(values: np.ndarray | float, what: str) -> np.ndarray:
+def doubles(values: np.ndarray | float, what: str) -> np.ndarray:
+    """The values as float64, finite or not. Raises `InputError` unless they are a dense array of real numbers."""
+    if hasattr(values, "toarray"):
+        raise InputError(f"{what} must be a dense array, got a sparse one; convert it by its toarray()")
+    if np.iscomplexobj(values):
+        raise InputError(f"{what} must be real numbers, got complex ones; leave out the imaginary parts")
     try:
-        array = np.asarray(values, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be an array of numbers: {error}") from error
+
+
+def _numbers(values: np.ndarray | float, what: str) -> np.ndarray:
+    array = doubles(values, what)
     if not np.isfinite(array).all():
         raise InputError(f"{what} must be finite; remove or replace NaN and infinite values")
     return array

@@ -74,14 +74,16 @@ def noisy_count(share: float, rows: int) -> int:
     return count
 
 
-def noisy_rows(rows: int, share: float, bits: NoiseBits) -> np.ndarray:
-    """Which of n rows get noise on their labels, (n,) bool with exactly `noisy_count` true, uniform among all such.
+def noisy_rows(rows: int, noisy: int, bits: NoiseBits) -> np.ndarray:
+    """Which of n rows get noise on their labels, (n,) bool with |N| = `noisy` true, uniform among all such sets.
 
-    Raises `InputError` as `noisy_count`.
+    `noisy_count` says how many. Raises `InputError` unless 1 <= |N| <= n.
     """
-    noisy = np.zeros(rows, dtype=bool)
-    noisy[permutation(rows, bits)[: noisy_count(share, rows)]] = True
-    return noisy
+    if not 1 <= noisy <= rows:
+        raise InputError(f"between 1 and all {rows} rows must get noise on their labels, got {noisy}")
+    chosen = np.zeros(rows, dtype=bool)
+    chosen[permutation(rows, bits)[:noisy]] = True
+    return chosen
 
 
 def stratified_noise(count: int, size: int, noisy: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Iyer, Nath and Sarawagi 2016: the ordering of its figures on bundled data, and its numbers where the data is at hand."""
+"""Iyer, Nath and Sarawagi 2016: the ordering of its figures on bundled data, its numbers where the data is at hand."""
 
 import os
 import statistics

@@ -95,6 +95,8 @@ def _distribution(reached: np.ndarray, part: Exposure, weights: Weights) -> np.n
     if part.own:
         below += part.probability[alone].sum() * (reached >= 1)
     q, p = part.others[~alone].astype(float), part.probability[~alone]
+    if not len(q):
+        return below
     if weights == "signs":
         met = np.searchsorted(reached, 1 / np.sqrt(q + part.own), side="left")
         return below + np.cumsum(np.bincount(met, p, minlength=len(reached) + 1))[: len(reached)]

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Guarantee, Unit
 from federation.privacy.counts import independent_laplace
 from federation.privacy.counts.additive import equal_counts, exchangeable
@@ -30,11 +31,17 @@ def published_gaussian(classes: int, epsilon: float, delta: float) -> CountGauss
     """Noise of the classic sigma = sqrt(2 ln(1.25/delta)) sqrt(2)/epsilon (Dwork, Roth 2014, Theorem A.1).
 
     It claims what this sigma really gives: the exact delta at `epsilon`, far below the given one for small
-    epsilon, and above it where the theorem does not hold (epsilon > 1).
+    epsilon, and above it where the theorem does not hold (epsilon > 1). Raises `InputError` where that is 1.
     """
     wanted = math.sqrt(2 * math.log(1.25 / delta)) * math.sqrt(2) / epsilon
     sigma = smallest_scale(lambda scale: scale >= wanted, wanted)
-    return CountGaussian(classes, epsilon, exact_delta(epsilon, float(sigma)), sigma)
+    true = exact_delta(epsilon, float(sigma))
+    if true >= 1:
+        raise InputError(
+            f"noise published_gaussian hides nothing at epsilon {epsilon:g}, far beyond its theorem, which ends at 1; "
+            "choose gaussian"
+        )
+    return CountGaussian(classes, epsilon, true, sigma)
 
 
 @dataclass(frozen=True)

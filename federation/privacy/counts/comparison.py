@@ -11,6 +11,8 @@ import numpy as np
 from federation.errors import InputError
 from federation.privacy.counts.additive import AdditiveCounts, checked_counts
 from federation.privacy.counts.calibration import CountNoise, calibrate
+from federation.privacy.counts.dirichlet import MAX_FLOOR
+from federation.privacy.counts.dirichlet_divergence import MeasuredDelta
 from federation.privacy.counts.distortion import DRAWS, Distortion, affordable, distortion, sampled
 from federation.privacy.counts.published_dirichlet import published_release, sigma_for_counts, true_delta
 from federation.randomness import NoiseBits
@@ -24,7 +26,7 @@ _NOISE_PARAMETERS = ("scale", "sigma", "floor", "pseudo_count", "least")
 class Candidate:
     """A mechanism at the asked (epsilon, delta), or in `note` why there is none.
 
-    `delta` is what it claims or, when it is not `private`, what was measured.
+    `delta` is what it claims or, when it is not `private`, what was measured, None where that was too small to measure.
     """
 
     noise: str
@@ -49,13 +51,15 @@ def compare(
 ) -> list[Candidate]:
     """Every kind of noise that `calibrate` knows except "auto", the smallest distortion first, impossible ones last.
 
-    `counts` (C,) are invented or public. `floor` defaults to their smallest, `pseudo_count` to half their sum.
+    `counts` (C,) are invented or public. `floor` defaults to their smallest, `pseudo_count` to half their sum, and
+    neither to more than 10^6.
     Raises `InputError` for counts that are none.
     """
     counts = checked_counts(counts, len(counts))
+    half = min(max(1, int(counts.sum()) // 2), MAX_FLOOR)
     extra = {
-        "dirichlet_floor": {"floor": int(counts.min()) if floor is None else floor},
-        "dirichlet_shifted": {"pseudo_count": max(1, int(counts.sum()) // 2) if pseudo_count is None else pseudo_count},
+        "dirichlet_floor": {"floor": min(int(counts.min()), MAX_FLOOR) if floor is None else floor},
+        "dirichlet_shifted": {"pseudo_count": half if pseudo_count is None else pseudo_count},
     }
     kinds = [noise for noise in get_args(CountNoise) if noise != "auto"]
     found = [_candidate(noise, counts, epsilon, delta, extra.get(noise, {})) for noise in kinds]
@@ -76,18 +80,26 @@ def published_dirichlet(counts: np.ndarray, epsilon: float, delta: float) -> Can
     if sigma is None or neighbour is None:
         note = "NOT differentially private: no sigma serves these counts, and that it fails here tells them from others"
         return Candidate(PUBLISHED_DIRICHLET, {}, None, None, private=False, note=note)
-    runs = max(2**12, _RUNS // len(counts))
+    runs = max(2**12, _RUNS // len(counts)) if len(counts) > 2 else None  # exact for two classes
     pairs = ((counts, neighbour), (neighbour, counts))
-    worst = max((true_delta(*pair, epsilon, delta, runs=runs) for pair in pairs), key=lambda found: found.value)
-    spread = f" +- {worst.standard_error:.1g}" if worst.standard_error else ""
+    worst = max((true_delta(*pair, epsilon, delta, runs=runs or 1) for pair in pairs), key=lambda found: found.value)
     note = (
         f"NOT differentially private: sigma comes from the counts; its true delta to {_text(neighbour)} is "
-        f"{worst.value:.3g}{spread}, {worst.value / delta:.2g} times the claim"
+        f"{_measured(worst, delta, runs)}"
     )
     bits = NoiseBits(1, "distortion of published_dirichlet")
     released = published_release(counts, epsilon, delta, bits, affordable(DRAWS, len(counts)))
     expected = sampled(released, counts)
-    return Candidate(PUBLISHED_DIRICHLET, {"sigma": sigma}, worst.value, expected, private=False, note=note)
+    shown = worst.value if worst.value or runs is None else None
+    return Candidate(PUBLISHED_DIRICHLET, {"sigma": sigma}, shown, expected, private=False, note=note)
+
+
+def _measured(found: MeasuredDelta, claimed: float, runs: int | None) -> str:
+    """In words, what was found with so many `runs`, or exactly if None."""
+    if runs and not found.value:
+        return f"too small for {runs} draws to show, likely below {3 / runs:.1g} (claimed: {claimed:g})"
+    spread = f" +- {found.standard_error:.1g}" if found.standard_error else ""
+    return f"{found.value:.3g}{spread}, {found.value / claimed:.2g} times the claim"
 
 
 def _candidate(noise: CountNoise, counts: np.ndarray, epsilon: float, delta: float, extra: dict[str, int]) -> Candidate:

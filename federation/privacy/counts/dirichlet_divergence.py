@@ -20,6 +20,7 @@ from federation.randomness import NoiseBits
 
 _BLOCK = 2**16  # draws at a time
 _REACH = 1e9  # log odds beyond every root that matters
+_LARGE = 700.0  # an epsilon whose exponential is a double; the delta of a larger one is at most its own
 
 
 @dataclass(frozen=True)
@@ -88,5 +89,6 @@ def _two_classes(epsilon: float, p: np.ndarray, q: np.ndarray) -> float:
         inside = [t for t in turns if low < t < high]
         if excess(inside[0] if inside else (low + high) / 2) > 0:
             first, second = (beta_tail(np.array([low, high]), *np.full((2, 2), law).T) for law in (p, q))
-            total += float(first[0] - first[1] - math.exp(epsilon) * (second[0] - second[1]))
+            factor = math.exp(min(epsilon, _LARGE))
+            total += float(first[0] - first[1] - factor * (second[0] - second[1]))
     return min(max(total, 0.0), 1.0)

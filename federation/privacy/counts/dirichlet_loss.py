@@ -55,7 +55,9 @@ def delta_exact(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike
     log_t = _log_threshold(epsilon, a, b, sigma)
     here = beta_tail(log_t, sigma * a, sigma * b)
     there = beta_tail(log_t, sigma * (a - 1), sigma * (b + 1))
-    return np.where(_disjoint(a, b), 1.0, np.clip(here - np.exp(epsilon) * there, 0.0, 1.0))
+    with np.errstate(divide="ignore"):
+        granted = np.exp(epsilon + np.log(there))  # e^epsilon alone may overflow
+    return np.where(_disjoint(a, b), 1.0, np.clip(here - granted, 0.0, 1.0))
 
 
 def delta_eq10(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike, size: int) -> np.ndarray:
@@ -101,7 +103,7 @@ def delta_exact_limit(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike) -> np.ndar
     epsilon, a, b, _ = _arguments(epsilon, a, b, 1.0)
     slope = _slope(epsilon, a, b)
     up = a / ((a + b) * (b + 1)) * np.exp(-np.maximum(slope, 0.0) * b)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         down = b / ((a + b) * (a - 1)) * np.exp(np.minimum(slope, 0.0) * a) - np.expm1(epsilon)
     return np.where(_disjoint(a, b), 1.0, np.where(slope >= 0, up, down))
 

@@ -88,10 +88,10 @@ class CountGaussian(AdditiveCounts):
 
 def calibrate(classes: int, epsilon: float, delta: float) -> CountGaussian:
     """The least noise on the grid whose exact delta at `epsilon` > 0 is at most `delta` in (0, 1)."""
+    limit = delta * (1 - _SAFE)
     near = math.sqrt(2) / gaussian.mu(epsilon, delta)
-    return CountGaussian(
-        classes, epsilon, delta, smallest_scale(lambda s: exact_delta(epsilon, float(s)) <= delta, near)
-    )
+    scale = smallest_scale(lambda scale: exact_delta(epsilon, float(scale)) <= limit, near)
+    return CountGaussian(classes, epsilon, delta, scale)
 
 
 def exact_delta(epsilon: float, sigma: float) -> float:

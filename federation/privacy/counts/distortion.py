@@ -52,10 +52,15 @@ def distortion(mechanism: CountMechanism, counts: np.ndarray, draws: int = DRAWS
 def sampled(released: np.ndarray, counts: np.ndarray, unprojected: float | None = None) -> Distortion:
     """The mean distortion of released counts (draws, C), draws >= 2, and its standard error.
 
-    `unprojected` is the expected distortion before projection, where known: a control variate.
+    `unprojected` is the expected distortion before projection, where known: a control variate, which counts as much as
+    the draws show it to matter, hence not at all for noise far above the counts.
     """
     size = int(np.sum(counts))
     errors = np.abs(project(released / size) - counts / size).sum(axis=1)
     if unprojected is not None:
-        errors += unprojected - np.abs(released - counts).sum(axis=1) / size
+        known = np.abs(released - counts).sum(axis=1) / size
+        about = known - known.mean()
+        spread = float(about @ about)
+        if spread > 0:
+            errors += about @ errors / spread * (unprojected - known)
     return Distortion(float(errors.mean()), float(errors.std(ddof=1) / np.sqrt(len(errors))))

@@ -83,7 +83,7 @@ def exact_delta(epsilon: float, classes: int, scale: float) -> float:
 
 def loss_beyond(epsilon: float, scale: float) -> float:
     """1 - e^{epsilon - 2/s} where the loss 2/s exceeds epsilon, else 0; without rounding in the difference."""
-    return max(0.0, -math.expm1(Fraction(epsilon) - 2 / Fraction(scale)))
+    return abs(math.expm1(min(Fraction(0), Fraction(epsilon) - 2 / Fraction(scale))))
 
 
 def ratio(degree: int, scale: float) -> float:

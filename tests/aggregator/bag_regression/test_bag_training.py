@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +11,9 @@ import pytest
 from aggregator.bag_regression import training as module
 from aggregator.bag_regression.bag_loss import ReleasedBags, bag_loss
 from aggregator.bag_regression.perceptron import Perceptron
-from aggregator.bag_regression.training import Schedule, train
+from aggregator.bag_regression.training import Schedule, averaged, train
 
-SCHEDULE = Schedule(epochs=30, batch=4, learning_rate=3e-3, alpha=1e-3, patience=None, restore_best=True)
+SCHEDULE = Schedule(epochs=30, batch=4, learning_rate=3e-3, alpha=1e-3, patience=None, restore_best=True, average=False)
 NETWORK = Perceptron((3, 8, 1))
 
 
@@ -100,6 +101,43 @@ def test_without_validation_all_bags_are_learned_from_to_the_end():
     assert len(found.losses) == 30
     assert np.isnan(found.losses[:, 1]).all()
     assert (trained(released(), validation=0, restore_best=False).parameters == found.parameters).all()
+
+
+def test_averages_weigh_steps_by_rising_factorials():
+    values = np.random.default_rng(0).normal(size=(20, 3))
+    average = np.full(3, 99.0)
+    for step, value in enumerate(values, start=1):
+        averaged(average, value, step)
+        weights = np.array([math.prod(range(s, s + 8)) for s in range(1, step + 1)], dtype=float)
+        np.testing.assert_allclose(average, weights @ values[:step] / weights.sum(), rtol=1e-12)
+
+
+def test_averages_are_judged_and_kept_and_do_not_change_the_path(monkeypatch):
+    seen = []
+
+    def watched(average, parameters, step):
+        seen.append((step, parameters.copy()))
+        averaged(average, parameters, step)
+
+    monkeypatch.setattr(module, "averaged", watched)
+    bags = released()
+    plain, found = trained(bags, restore_best=False), trained(bags, restore_best=False, average=True)
+    np.testing.assert_array_equal(found.losses[:, 0], plain.losses[:, 0])
+    np.testing.assert_array_equal(seen[-1][1], plain.parameters)
+    assert [step for step, _ in seen] == list(range(1, 30 * 12 + 1))
+    expected = np.zeros(NETWORK.size, np.float32)
+    for step, parameters in seen:
+        averaged(expected, parameters, step)
+    np.testing.assert_allclose(found.parameters, expected, rtol=1e-5, atol=1e-6)
+    assert bag_loss(NETWORK, found.parameters, bags, held_out(60, 12)) == found.losses[-1, 1]
+
+
+def test_averages_have_less_of_the_noise_of_steps():
+    jumps = [
+        np.abs(np.diff(trained(released(), learning_rate=0.03, alpha=1.0, average=average).losses[:, 1], 2)).mean()
+        for average in (False, True)
+    ]
+    assert jumps[1] < 0.3 * jumps[0]
 
 
 def test_every_bag_is_seen_once_an_epoch(monkeypatch):

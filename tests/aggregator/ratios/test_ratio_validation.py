@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from aggregator.ratios.validation import checked, checked_covariance, checked_means, checked_proportions, checked_set
 from federation.errors import InputError
@@ -28,7 +29,11 @@ def test_what_can_be_used_comes_back_as_doubles():
         ([BAGS[0], np.zeros((0, 2)), BAGS[2]], "bag 1 must have at least one row"),
         ([BAGS[0], np.zeros((2, 3)), BAGS[2]], "bag 1 has 3, bag 0 has 2"),
         ([BAGS[0], np.full((2, 2), np.nan), BAGS[2]], "bag 1 must be finite"),
-        ([BAGS[0], np.zeros(4), BAGS[2]], "got shape"),
+        ([BAGS[0], np.zeros(4), BAGS[2]], r"bag 1 must have two axes, rows and columns, got shape \(4,\)"),
+        ([BAGS[0], csr_array(BAGS[1]), BAGS[2]], "bag 1 must be a dense array, got a sparse one"),
+        ([BAGS[0], BAGS[1] + 1j, BAGS[2]], "bag 1 must be real numbers"),
+        (None, "bags must be a list of arrays"),
+        ((bag for bag in BAGS), "bags must be a list of arrays"),
         ([BAGS[0], np.array([["a", "b"]]), BAGS[2]], "bag 1 must be an array of numbers"),
     ],
 )

@@ -150,8 +150,8 @@ def test_the_number_of_noisy_rows_is_decimal_arithmetic(parts, rows):
 
 def test_noisy_rows_are_a_uniform_subset():
     stream = bits()
-    assert noisy_rows(1000, 0.1, stream).sum() == 100
-    frequencies_fit(lambda _: tuple(np.flatnonzero(noisy_rows(5, 0.4, stream)).tolist()), 10)
+    assert noisy_rows(1000, 100, stream).sum() == 100
+    frequencies_fit(lambda _: tuple(np.flatnonzero(noisy_rows(5, 2, stream)).tolist()), 10)
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.data())
@@ -184,7 +184,9 @@ def test_stratified_noise_falls_on_every_row_alike():
     (lambda: noisy_count(0.0, 10), r"rho.*\(0, 1\], got 0"),
     (lambda: noisy_count(1.01, 10), "got 1.01"),
     (lambda: noisy_count(math.nan, 10), "got nan"),
-    (lambda: noisy_rows(10, 0.01, bits()), "raise rho"),
+    (lambda: noisy_count(0.01, 10), "raise rho"),
+    (lambda: noisy_rows(10, 0, bits()), "between 1 and all 10"),
+    (lambda: noisy_rows(10, 11, bits()), "got 11"),
     (lambda: permutation(0, bits()), "at least 1"),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_refused(call, complaint):

@@ -61,6 +61,30 @@ def test_where_the_published_dirichlet_fails_it_says_that_this_tells(counts: tup
     assert "no sigma serves these counts" in row.note
 
 
+def test_a_delta_that_draws_cannot_show_is_not_called_zero() -> None:
+    row = published_dirichlet(SKEWED, 1.0, 1e-6)
+    assert row.delta is None
+    assert "too small for 209715 draws to show, likely below 1e-05" in row.note
+    exact = published_dirichlet(np.array([400, 600]), 1.0, 1e-6)
+    assert exact.delta is not None
+    assert 0 < exact.delta < 1e-5
+
+
+def test_defaults_stay_within_what_is_allowed() -> None:
+    rows = {row.noise: row for row in compare(np.array([4 * 10**6, 6 * 10**6]), 1.0, 1e-6)}
+    assert rows["dirichlet_floor"].parameters["floor"] == 10**6
+    assert rows["dirichlet_shifted"].parameters["pseudo_count"] == 10**6
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.5])
+@pytest.mark.parametrize("epsilon", [701.0, 1e5, 1e9])
+def test_an_absurd_epsilon_gives_rows_or_reasons(epsilon: float, delta: float) -> None:
+    rows = {row.noise: row for row in compare(SKEWED, epsilon, delta)}
+    assert rows["pure"].distortion is not None
+    assert rows["pure"].distortion.mean == 0
+    assert all(row.distortion or row.note for row in rows.values())
+
+
 def test_the_published_dirichlet_needs_a_delta() -> None:
     assert "delta" in published_dirichlet(SKEWED, 1.0, 0.0).note
 

@@ -104,6 +104,12 @@ def test_calibration_keeps_its_claim_and_the_next_smaller_scale_does_not(
     assert smaller <= 0 or exact_delta(epsilon, float(smaller)) > delta * (1 - 1e-8)
 
 
+def test_a_scale_that_reaches_its_delta_exactly_is_not_trusted() -> None:
+    """Its delta is computed in double precision, and the true one may lie above."""
+    just_enough = 2.5
+    assert calibrate(3, 1.0, exact_delta(1.0, just_enough)).scale > just_enough
+
+
 def test_the_scales_of_the_literature() -> None:
     assert float(calibrate(5, 0.05, 0.05).scale) == pytest.approx(7.937, abs=5e-4)
     # One coordinate of sensitivity sqrt 2 would need 7.9385: close, and not the same.

@@ -224,3 +224,15 @@ def test_beta_tail_in_all_regimes_is_a_probability_that_falls() -> None:
 def test_arguments_out_of_range_are_refused(name: str, arguments: tuple[float, ...]) -> None:
     with pytest.raises(InputError, match="epsilon must be >= 0"):
         getattr(dirichlet_loss, name)(*arguments)
+
+
+@pytest.mark.parametrize("epsilon", [650.0, 720.0, 5000.0])
+def test_an_epsilon_whose_exponential_is_no_double_keeps_its_delta(epsilon: float) -> None:
+    a, b, sigma = 3, 2, epsilon / 6
+    with mpmath.workdps(60):
+        x, s = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon) / sigma)), mpmath.mpf(sigma)
+        here = mpmath.betainc(s * b, s * a, 0, x, regularized=True)
+        there = mpmath.betainc(s * (b + 1), s * (a - 1), 0, x, regularized=True)
+        expected = float(here - mpmath.exp(epsilon) * there)
+    assert float(delta_exact(epsilon, a, b, sigma)) == pytest.approx(expected, rel=1e-9)
+    assert float(delta_exact_limit(epsilon, a, b)) < 1e-300

@@ -87,6 +87,16 @@ def test_it_is_reproducible_and_never_above_two() -> None:
     assert 0.5 < found.mean <= 2
 
 
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.1])
+@pytest.mark.parametrize("noise", ["pure", "gaussian", "published_gaussian", "independent_laplace"])
+def test_noise_far_above_the_counts_is_measured_precisely(noise: str, epsilon: float) -> None:
+    mechanism = calibrate(noise, classes=3, epsilon=epsilon, delta=1e-6)
+    found = distortion(mechanism, np.array([33, 33, 34]))
+    plain = sampled(mechanism.release(np.array([33, 33, 34]), NoiseBits(5, "plain"), 20_000), np.array([33, 33, 34]))
+    assert 0 < found.standard_error <= 1.05 * plain.standard_error
+    assert found.mean == pytest.approx(plain.mean, abs=4 * np.hypot(found.standard_error, plain.standard_error))
+
+
 def test_many_classes_do_not_fill_the_memory() -> None:
     mechanism = calibrate("independent_laplace", classes=5000, epsilon=1.0, delta=1e-3)
     found = distortion(mechanism, np.ones(5000))

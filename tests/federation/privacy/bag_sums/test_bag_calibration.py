@@ -1,0 +1,94 @@
+"""Calibration meets its target from the safe side, at the smallest noise, size and count that do."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.errors import InputError
+from federation.privacy import gaussian
+from federation.privacy.bag_sums.accounting import delta
+from federation.privacy.bag_sums.calibration import (
+    fewest_noisy,
+    smallest_sigma,
+    smallest_sigma_composed,
+    smallest_size,
+    smallest_tau,
+)
+from federation.privacy.bag_sums.composition import composed_delta
+from federation.privacy.bag_sums.design import BagDesign
+from federation.privacy.bag_sums.weight_ratio import mean_delta_chi
+
+UNIT = (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("share", "size"), [(0.05, 2128), (0.1, 1063), (0.2, 531), (0.3, 353), (1.0, 93)])
+def test_known_sizes_for_a_millionth(share: float, size: int) -> None:
+    assert smallest_size(1.0, 1e-6, bags=1000, share=share, sigma=1.0, label_range=UNIT) == size
+
+
+@pytest.mark.parametrize(("epsilon", "tau"), [(0.5, 18.08), (1.0, 9.854), (2.0, 5.436), (4.0, 3.068)])
+def test_known_noise_on_weighted_sums_for_a_millionth(epsilon: float, tau: float) -> None:
+    found = smallest_tau(epsilon, 1e-6, label_range=(0, 52))
+    assert found / 52 == pytest.approx(tau, rel=3e-4)
+    assert mean_delta_chi(epsilon, 52 / found) <= 1e-6 < mean_delta_chi(epsilon, 52 / found * (1 + 1e-7))
+
+
+@given(st.floats(0.05, 5), st.floats(-14, -1), st.integers(3, 200), st.floats(0.3, 1))
+@settings(derandomize=True, deadline=None, max_examples=20)
+def test_the_noise_meets_the_target(epsilon: float, exponent: float, size: int, share: float) -> None:
+    design = BagDesign(7 * size, 7, size, noisy=max(1, round(share * 7 * size)))
+    target = max(10**exponent, 2 * design.noise_free)
+    if target >= 1:
+        return
+    sigma = smallest_sigma(epsilon, target, design, label_range=(-3, 5))
+    assert delta(epsilon, design, sigma=sigma, label_range=(-3, 5)) <= target
+    assert delta(epsilon, design, sigma=sigma * (1 - 1e-7), label_range=(-3, 5)) > target * (1 - 1e-6)
+
+
+def test_stratified_signs_need_the_noise_of_a_gaussian_mechanism() -> None:
+    design = BagDesign(6400, 100, 64, per_bag=16, weights="signs")
+    expected = 1 / gaussian.mu(1.0, 1e-6) / 4
+    assert smallest_sigma(1.0, 1e-6, design, label_range=UNIT) == pytest.approx(expected, rel=1e-8)
+
+
+def test_fewest_noisy_labels() -> None:
+    plain = fewest_noisy(1.0, 1e-5, BagDesign(25_600, 100, 256, noisy=1), sigma=1.0, label_range=UNIT)
+    assert delta(1.0, plain, sigma=1.0, label_range=UNIT) <= 1e-5
+    less = BagDesign(25_600, 100, 256, noisy=plain.noisy - 1)
+    assert delta(1.0, less, sigma=1.0, label_range=UNIT) > 1e-5
+    signs = BagDesign(25_600, 100, 256, per_bag=1, weights="signs")
+    assert fewest_noisy(1.0, 1.1e-8, signs, sigma=1.0, label_range=UNIT).per_bag == 26
+
+
+def test_noise_for_several_releases() -> None:
+    design = BagDesign(12_800, 100, 128, noisy=12_800)
+    sigma = smallest_sigma_composed(1.0, 1e-5, design, label_range=UNIT, releases=5)
+    assert composed_delta(1.0, design, sigma=sigma, label_range=UNIT, releases=5) <= 1e-5
+    assert composed_delta(1.0, design, sigma=sigma * 0.997, label_range=UNIT, releases=5) > 1e-5
+    once = smallest_sigma(1.0, 1e-5, design, label_range=UNIT)
+    assert smallest_sigma_composed(1.0, 1e-5, design, label_range=UNIT, releases=1) == once < sigma < 5**0.5 * once
+
+
+def test_targets_out_of_reach_are_refused() -> None:
+    design = BagDesign(6400, 100, 64, noisy=640)
+    with pytest.raises(InputError, match=r"out of reach of any noise: with probability 0\.00126"):
+        smallest_sigma(1.0, 1e-3, design, label_range=UNIT)
+    with pytest.raises(InputError, match="out of reach of any noise over 3 releases"):
+        smallest_sigma_composed(1.0, 3e-3, design, label_range=UNIT, releases=3)
+    with pytest.raises(InputError, match="6400 noisy labels are not enough"):
+        fewest_noisy(1.0, 1e-12, design, sigma=1.0, label_range=UNIT)
+
+
+@pytest.mark.parametrize("target", [0.0, 1.0, -1e-6])
+def test_impossible_targets_are_refused(target: float) -> None:
+    with pytest.raises(InputError, match="delta must lie strictly between 0 and 1"):
+        smallest_tau(1.0, target, label_range=UNIT)
+    with pytest.raises(InputError, match="delta must lie strictly between 0 and 1"):
+        smallest_sigma(1.0, target, BagDesign(100, 5, 20, noisy=50), label_range=UNIT)
+
+
+def test_an_impossible_share_is_refused() -> None:
+    with pytest.raises(InputError, match=r"rho, the share of labels that get noise, must lie in \(0, 1\], got 0"):
+        smallest_size(1.0, 1e-6, bags=10, share=0.0, sigma=1.0, label_range=UNIT)

@@ -14,7 +14,7 @@ from federation.errors import InputError
 
 Learner = Literal["linear", "network"]
 
-_DEPENDENT = 1e-10  # eigenvalues below this share of the largest, of columns of norm 1, are zero
+_DEPENDENT = 1e-12  # eigenvalues below this share of the largest, of columns of norm 1, are rounding errors of X'X
 
 
 def from_sums(row_sums: np.ndarray, label_sums: np.ndarray) -> Described:

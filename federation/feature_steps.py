@@ -171,6 +171,19 @@ class ClipNorm:
         return scaled
 
 
+@dataclass(frozen=True)
+class SignedLog:
+    """sign(x) ln(1 + |x|): counts and amounts that span magnitudes, on a scale where a few do not outweigh the rest."""
+
+    kind: ClassVar[str] = "signed_log"
+
+    def width(self, columns: int) -> int:
+        return columns
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        return np.copysign(np.log1p(np.abs(rows)), rows)
+
+
 @dataclass(frozen=True, eq=False)
 class Fourier:
     """[cos(x'F), sin(x'F)] / sqrt(D/2) for frequencies F (d, D/2): D features, each row of norm 1 up to rounding."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from federation.errors import InputError, nearest_name
-from federation.feature_steps import Affine, Append, ClipNorm, Fourier, OneHot, Step, UnitNorm, finite_rows
+from federation.feature_steps import Affine, Append, ClipNorm, Fourier, OneHot, SignedLog, Step, UnitNorm, finite_rows
 from federation.numerics.kernels.bandwidth import median_squared_distance
 
 # Columns whose largest range is beyond this many lower-quartile ranges do not share a unit. Data sets in one
@@ -30,7 +30,8 @@ _FOURIER_SEED = 0
 # Rows transformed at a time, so that what lies between two steps stays in cache.
 _TILE = 1024
 
-_STEPS: dict[str, type[Any]] = {step.kind: step for step in (OneHot, Affine, Append, UnitNorm, ClipNorm, Fourier)}
+_KNOWN_STEPS = (OneHot, Affine, Append, UnitNorm, ClipNorm, SignedLog, Fourier)
+_STEPS: dict[str, type[Any]] = {step.kind: step for step in _KNOWN_STEPS}
 
 
 def text_code(text: str) -> float:
@@ -91,6 +92,7 @@ class FeatureMap:
         - append: append one column of `value`.
         - unit_norm: divide each row by its Euclidean norm; zero rows stay zero.
         - clip_norm: divide by `largest`; then divide each row whose Euclidean norm is above 1 by that norm.
+        - signed_log: sign(x) ln(1 + |x|).
         - fourier: [cos z, sin z] / sqrt(K) for z = x @ frequencies, K the number of columns of z.
         """
         arrays: dict[str, np.ndarray] = {}
@@ -146,6 +148,7 @@ def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_column
     - {"pca": k}: centred, projected to the k directions of largest variance.
     - {"whiten": k}: the same, each component over its standard deviation: covariance Z'Z/N = I on `rows`.
       Both keep fewer when the rank is smaller, and turn each direction so that its largest entry is positive.
+    - "signed_log": sign(x) ln(1 + |x|).
     - "constant": a column of ones. "unit_norm": rows of norm 1 (zero rows stay zero).
     - "max_norm": divided by the largest norm among `rows`, then clipped to norm 1.
     - {"fourier": D}: D random features (an even number) of the kernel exp(-gamma |x - y|^2) with gamma = 1 / median
@@ -188,6 +191,7 @@ def _stage(stage: str | Mapping[str, int]) -> Callable[[np.ndarray], Step | None
         "scale": lambda rows: _standardise(rows) if mixed_units(rows) else None,
         "standardise": _standardise,
         "constant": lambda rows: Append(1.0),
+        "signed_log": lambda rows: SignedLog(),
         "unit_norm": lambda rows: UnitNorm(),
         "max_norm": _max_norm,
     }

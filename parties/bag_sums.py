@@ -10,7 +10,7 @@ from federation.guarantee import Guarantee
 from federation.label_messages import BagSums, BagSumsQuestion, WeightedSumsQuestion
 from federation.label_releases import DATA_DEPENDENT, bag_sums_mechanism, guarantee_of, weighted_sums_mechanism
 from federation.messages import Submission
-from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, permutation, sign_weights, stratified_noise
+from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, noisy_rows, sign_weights, stratified_noise
 from federation.numerics.sketch import label_sums, sketch
 from federation.privacy.bag_sums.laplace import LaplaceBagSums
 from federation.randomness import NoiseBits
@@ -95,9 +95,7 @@ def _noisy(design: BagSums, bags: np.ndarray, bits: NoiseBits) -> np.ndarray:
     """Which rows of the bags get noise on their labels, (m, k) bool."""
     if design.per_bag:
         return stratified_noise(design.bags, design.size, design.per_bag)
-    chosen = np.zeros(design.records, dtype=bool)
-    chosen[permutation(design.records, bits)[: design.noisy]] = True
-    return np.asarray(chosen[bags])
+    return np.asarray(noisy_rows(design.records, design.noisy, bits)[bags])
 
 
 def _weights(design: BagSums, bits: NoiseBits) -> np.ndarray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from aggregator.job import World
 from aggregator.plan import VariantPlan, WorldPlan
 from aggregator.views import Views
 from federation.bag_messages import CountsQuestion, NoisyEmbeddingsQuestion
-from federation.messages import Submission
+from federation.messages import Question, Submission
 from federation.privacy.audit import AuditResult, audit
 from federation.reference import Reference
 from federation.registry import protocol, questions
@@ -33,7 +33,7 @@ RUNS = 100_000
 _LEAST = 10  # rows of every class beside those that change
 _FEATURES = 2  # one random frequency: two rows can then be as far from each other as the sensitivity reckons
 _TINY = 1e-9  # of a record: what stands for a share that was rounded to 0
-_SEED = 1
+SEED = 1
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Pair:
         noising = replace(self.question.noising, draws=runs, purpose=f"audit|{purpose}|{side}")
         asked = replace(self.question, noising=noising)
         respond = questions()[asked.kind].load()
-        submission: Submission = respond(Cohort(self.providers[side].to_json(), 0, 1, _SEED), asked)
+        submission: Submission = respond(Cohort(self.providers[side].to_json(), 0, 1, SEED), asked)
         return submission
 
     def statistic(self, mechanism: str) -> Callable[[Mapping[str, np.ndarray]], np.ndarray]:
@@ -158,35 +158,56 @@ def question_of(variant: Variant, setting: Setting) -> Released:
     options = dict(variant.options)
     if options["protect"] == "row":
         options["dimensions"] = _FEATURES
-    plan = WorldPlan(
-        world=f"audit|{variant.name}",
-        directory="",
-        noise_seed=_SEED,
-        simulation=True,
-        split=0,
-        parties=1,
-        parties_per_node=1,
-        quorum=1.0,
-        timeout=None,
+    plan = world_of(
+        replace(variant, options=options),
+        setting.epsilon,
+        setting.delta,
+        public="scenarios.audit_bags:public_rows",
         classes=tuple(map(str, range(setting.classes))),
-        class_names="",
-        public=Reference("scenarios.audit_bags:public_rows"),
-        features=(),
-        classifier={},
-        variants=(VariantPlan(variant.name, variant.kind, options),),
-        epsilons=(setting.epsilon,),
-        delta=setting.delta,
-        budget=None,
-        draws=1,
-        individual=0,
         bags=setting.rows_per_person + 1,
         largest_bag=_LEAST * setting.classes,
         rows_per_person=setting.rows_per_person,
     )
-    inquiry = Inquiry()
-    protocol(variant.kind)(**options).job(World(plan, Views(plan), inquiry), plan.variants[0])
-    [question] = [asked for asked, _ in inquiry.questions() if isinstance(asked, Released)]
+    [question] = [asked for asked in asked_in(plan) if isinstance(asked, Released)]
     return question
+
+
+def world_of(variant: Variant, epsilon: float, delta: float, *, public: str, **fields: Any) -> WorldPlan:
+    """The plan of a world with one party and one variant; `public` makes its public rows, `fields` are what else.
+
+    Noise is seeded, so that an audit finds the same each time.
+    """
+    known: dict[str, Any] = {
+        "world": f"audit|{variant.name}",
+        "directory": "",
+        "noise_seed": SEED,
+        "simulation": True,
+        "split": 0,
+        "parties": 1,
+        "parties_per_node": 1,
+        "quorum": 1.0,
+        "timeout": None,
+        "classes": (),
+        "class_names": "",
+        "public": Reference(public),
+        "features": (),
+        "classifier": {},
+        "variants": (VariantPlan(variant.name, variant.kind, variant.options),),
+        "epsilons": (epsilon,),
+        "delta": delta,
+        "budget": None,
+        "draws": 1,
+        "individual": 0,
+    }
+    return WorldPlan(**{**known, **fields})
+
+
+def asked_in(plan: WorldPlan) -> list[Question]:
+    """What the job of a plan's only variant asks of parties."""
+    [variant] = plan.variants
+    inquiry = Inquiry()
+    protocol(variant.kind)(**variant.options).job(World(plan, Views(plan), inquiry), variant)
+    return [asked for asked, _ in inquiry.questions()]
 
 
 def worst_pair(question: Released, units: int = 1) -> Pair:
@@ -208,7 +229,7 @@ def worst_pair(question: Released, units: int = 1) -> Pair:
     here, there = (
         Reference("scenarios.audit_bags:Neighbour", {**arguments, "moved": moved}) for moved in (False, True)
     )
-    held = [bags_of(Cohort(provider.to_json(), 0, 1, _SEED), 0, question.bags) for provider in (here, there)]
+    held = [bags_of(Cohort(provider.to_json(), 0, 1, SEED), 0, question.bags) for provider in (here, there)]
     sums = np.zeros((2, question.bags.count, 0))
     if isinstance(question, NoisyEmbeddingsQuestion):
         transform = question.feature_map.transform
@@ -239,7 +260,19 @@ def audit_bags(
     return one, two
 
 
-def audit_pair(pair: Pair, *, runs: int, confidence: float) -> AuditResult:
+class Neighbours(Protocol):
+    """Two holdings that a guarantee makes hard to tell apart, and what shows best which of them answered."""
+
+    def answer(self, side: int, purpose: str, runs: int) -> Submission:
+        """What a party with one of the holdings sends of `runs` releases of independent noise."""
+        ...
+
+    def statistic(self, mechanism: str) -> Callable[[Mapping[str, np.ndarray]], np.ndarray]:
+        """Of an answer's arrays without the party axis: one number per draw (draws,)."""
+        ...
+
+
+def audit_pair(pair: Neighbours, *, runs: int, confidence: float) -> AuditResult:
     """The audit of what parties promise with their answers to a pair's question."""
     promised = pair.answer(0, "promise", 1).guarantee
     assert promised is not None  # of a question that asks for private answers

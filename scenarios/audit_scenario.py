@@ -22,7 +22,8 @@ from federation.privacy.audit import AuditResult, audit
 from federation.randomness import NoiseBits
 from federation.registry import protocol
 from scenarios.audit_bags import Setting, audit_bags
-from scenarios.metrics import CLASS_RATIO, CLASSIFICATION
+from scenarios.audit_labels import LabelSetting, audit_labels
+from scenarios.metrics import CLASS_RATIO, CLASSIFICATION, REGRESSION
 from scenarios.protocol_options import spending, task
 from scenarios.schema import resolve
 from scenarios.summary import broken, name_width
@@ -61,7 +62,7 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
     scenario = resolve(target)
     epsilon = min(scenario.privacy.epsilon, key=lambda value: abs(np.log(value / _EPSILON_IN_REACH)))
     known, delta = task(protocol.kind for protocol in scenario.protocols), scenario.privacy.delta
-    if known not in (CLASSIFICATION, CLASS_RATIO):
+    if known not in (CLASSIFICATION, CLASS_RATIO, REGRESSION):
         raise InputError(
             f"scenario '{scenario.name}' has the task {known}, whose variants cannot be audited end to end"
         )
@@ -71,9 +72,14 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
         raise InputError(f"scenario '{scenario.name}' releases nothing under a guarantee, so there is nothing to audit")
     if known == CLASS_RATIO:
         setting = Setting.of(scenario, epsilon)
-        audits = [audit_bags(variant, setting, runs=runs, confidence=CONFIDENCE) for variant in private]
-        findings = [VariantAudit(variant.name, *pair) for variant, pair in zip(private, audits, strict=True)]
+        pairs = [audit_bags(variant, setting, runs=runs, confidence=CONFIDENCE) for variant in private]
+        findings = [VariantAudit(variant.name, *pair) for variant, pair in zip(private, pairs, strict=True)]
         world = setting.described
+    elif known == REGRESSION:
+        labels = LabelSetting.of(scenario, epsilon)
+        pairs = [audit_labels(variant, labels, runs=runs, confidence=CONFIDENCE) for variant in private]
+        findings = [VariantAudit(variant.name, *pair) for variant, pair in zip(private, pairs, strict=True)]
+        world = labels.described
     else:
         findings = [audit_variant(variant, epsilon, delta, runs) for variant in private]
         world = f"{PARTIES} parties and 2 classes, one party changes all it sends"

@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from scenarios.problems import MANY, ONE, rule
 
-_BARE_STAGES = ("scale", "standardise", "constant", "unit_norm", "max_norm")
+_BARE_STAGES = ("scale", "standardise", "signed_log", "constant", "unit_norm", "max_norm")
 _SIZED_STAGES = ("pca", "whiten", "fourier")
 AUTO = {"whiten": "auto"}
 

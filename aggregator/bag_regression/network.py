@@ -38,12 +38,12 @@ class BagNetwork(RegressorMixin, BaseEstimator):
             `learning_rate` to `alpha` times it.
         batch_size: of one step, counted in bags; with `batch_unit` "rows" as the paper counts, in rows, rounded down to
             whole bags but at least one (8,192 for the census, 1,024 for Criteo). A batch of so many rows holds the
-            fewer bags the larger they are, so that large bags get more steps. None means 16 bags, or as many as have
-            1,024 rows.
+            fewer bags the larger they are, so that large bags get more steps. None means 16 bags or those of 1,024
+            rows, whichever are more.
         validation: share of the bags that are held out, at random, to decide when to stop; 0 for none.
         patience: stop after so many epochs in a row without a smaller loss of the held out bags; None never.
         restore_best: keep the parameters of the smallest such loss; the paper does not say that it did.
-        average: average the parameters over the last steps, which few noisy sums need; the paper does not.
+        average: average the parameters over the last steps, which helps where sums are few; the paper does not.
         seed: of the initial parameters, the held out bags and the order of the bags. It may be public.
 
     After fitting: `parameters_` (P,) float32 (see `aggregator.bag_regression.perceptron`), `centre_` and `scale_` (d,)

@@ -74,6 +74,10 @@ def proportions(
         f"Use noise: {chosen} (what auto chooses by {len(values)} classes, epsilon and delta alone).\n"
         f"A released count is then off by {deviation:.3g} records (standard deviation)."
     )
+    if deviation > values.sum():
+        typer.echo(
+            "That is more than the bag holds: a release would say nothing. Take a larger epsilon or larger bags."
+        )
 
 
 def _require_public(option: str, value: int | None) -> None:

@@ -10,7 +10,7 @@ from federation.errors import FederationError
 
 _NEGLIGIBLE = 50.0  # nats below the largest value: what lies beyond adds less than e^-45 of the integral
 _FIRST, _LAST = 64, 2**15  # intervals of the trapezoidal rule
-_TOLERANCE = 1e-11
+_TOLERANCE = 1e-9
 
 
 def scan(low: float, high: float) -> np.ndarray:
@@ -20,7 +20,7 @@ def scan(low: float, high: float) -> np.ndarray:
 
 def window(points: np.ndarray, logs: np.ndarray) -> tuple[float, float]:
     """The part of `points` within which `logs` matter, with one more point at each end."""
-    kept = np.flatnonzero(logs > logs.max() - _NEGLIGIBLE)
+    kept = np.flatnonzero(logs >= logs.max() - _NEGLIGIBLE)
     return float(points[max(kept[0] - 1, 0)]), float(points[min(kept[-1] + 1, len(points) - 1)])
 
 

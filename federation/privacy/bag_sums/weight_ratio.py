@@ -17,6 +17,7 @@ from federation.privacy.bag_sums.design import Exposure, Weights
 from federation.privacy.bag_sums.quadrature import integral, scan, window
 
 _MARGIN = 45.0  # nats below the largest: counts of noisy labels that add less are left out
+_VANISHED = -680.0  # integrands below e^-680 count as 0: doubles soon end
 _SAMPLED = 64  # counts at which the size of the integrals is estimated first
 
 
@@ -52,7 +53,8 @@ def mean_delta_chi(epsilon: float, ratio: float, releases: int = 1, charge: floa
         return density + gaussian.log_delta(epsilon, ratio * np.exp(x) + charge)
 
     points = scan(-30.0, 0.5 * math.log(releases) + 4.0)
-    return integral(log_integrand, *window(points, log_integrand(points)))
+    logs = log_integrand(points)
+    return integral(log_integrand, *window(points, logs)) if logs.max() >= _VANISHED else 0.0
 
 
 def _over_angles(epsilon: float, ratio: float, q: np.ndarray, log_p: np.ndarray, own: bool, charge: float) -> float:
@@ -74,9 +76,11 @@ def _over_angles(epsilon: float, ratio: float, q: np.ndarray, log_p: np.ndarray,
     log_cos, common = parts(points)
     sampled = np.unique(np.linspace(0, len(q) - 1, _SAMPLED).astype(int))
     logs = np.multiply.outer(q[sampled] - 1, log_cos) + (constant + log_p)[sampled, None] + common
+    if logs.max() < _VANISHED:
+        return 0.0
     low, high = window(points, logs.max(axis=0))
     size = np.interp(np.arange(len(q)), sampled, logs.max(axis=1) - log_p[sampled]) + log_p
-    kept = size > size.max() - _MARGIN
+    kept = size >= size.max() - _MARGIN
     exponents, terms = q[kept] - 1, (constant + log_p)[kept]
 
     def log_integrand(x: np.ndarray) -> np.ndarray:

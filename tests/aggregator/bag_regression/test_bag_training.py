@@ -137,7 +137,7 @@ def test_averages_have_less_of_the_noise_of_steps():
         np.abs(np.diff(trained(released(), learning_rate=0.03, alpha=1.0, average=average).losses[:, 1], 2)).mean()
         for average in (False, True)
     ]
-    assert jumps[1] < 0.3 * jumps[0]
+    assert jumps[1] < 0.6 * jumps[0]
 
 
 def test_every_bag_is_seen_once_an_epoch(monkeypatch):

@@ -84,3 +84,16 @@ def test_tables_mark_the_choice_and_explain_what_is_missing() -> None:
 def test_bad_input_is_refused_in_a_sentence(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         output(*arguments)
+
+
+def test_noise_above_the_whole_bag_is_pointed_out() -> None:
+    public = ("--classes", "3", "--size", "100", "--epsilon")
+    assert "more than the bag holds" in output(*public, ".001")
+    assert "more than the bag holds" not in output(*public, "1")
+
+
+@pytest.mark.parametrize("option", ["--floor", "--pseudo-count"])
+@pytest.mark.parametrize("value", ["0", "-2", "1000001"])
+def test_public_numbers_out_of_range_are_refused(option: str, value: str) -> None:
+    with pytest.raises(InputError, match=f"{option} must be a whole number from 1 to 1000000, got {value}"):
+        output(*FIGURE, option, value)

@@ -165,6 +165,14 @@ def test_weighted_labels_under_noise_of_a_fixed_scale() -> None:
         assert mean_delta_chi(1.0, ratio, releases) == pytest.approx(expected, rel=1e-7)
 
 
+def test_what_doubles_cannot_hold_counts_as_nothing() -> None:
+    """Noise far beyond the range: bags of one or two other noisy labels, whose tails decide everything."""
+    design = BagDesign(21, 7, 3, noisy=19)
+    found = delta(0.6953125, design, sigma=math.exp(4), label_range=UNIT)
+    assert found == pytest.approx(max(quadrature(0.6953125, design, math.exp(-4))), rel=1e-7)
+    assert delta(3.0, BagDesign(21, 7, 3, noisy=21), sigma=1e8, label_range=UNIT) == 0
+
+
 def test_the_worst_party_counts() -> None:
     designs = [BagDesign(128 * 4, 4, 128, noisy=n) for n in (256, 25, 256, 100)]
     alone = [delta(1.0, design, sigma=1.0, label_range=UNIT) for design in designs]

@@ -35,13 +35,11 @@ def test_known_noise_on_weighted_sums_for_a_millionth(epsilon: float, tau: float
     assert mean_delta_chi(epsilon, 52 / found) <= 1e-6 < mean_delta_chi(epsilon, 52 / found * (1 + 1e-7))
 
 
-@given(st.floats(0.05, 5), st.floats(-14, -1), st.integers(3, 200), st.floats(0.3, 1))
+@given(st.floats(0.05, 5), st.floats(-14, -1), st.integers(20, 200), st.floats(0.5, 1))
 @settings(derandomize=True, deadline=None, max_examples=20)
 def test_the_noise_meets_the_target(epsilon: float, exponent: float, size: int, share: float) -> None:
     design = BagDesign(7 * size, 7, size, noisy=max(1, round(share * 7 * size)))
-    target = max(10**exponent, 2 * design.noise_free)
-    if target >= 1:
-        return
+    target = 10**exponent + 2 * design.noise_free
     sigma = smallest_sigma(epsilon, target, design, label_range=(-3, 5))
     assert delta(epsilon, design, sigma=sigma, label_range=(-3, 5)) <= target
     assert delta(epsilon, design, sigma=sigma * (1 - 1e-7), label_range=(-3, 5)) > target * (1 - 1e-6)
@@ -77,6 +75,8 @@ def test_targets_out_of_reach_are_refused() -> None:
         smallest_sigma(1.0, 1e-3, design, label_range=UNIT)
     with pytest.raises(InputError, match="out of reach of any noise over 3 releases"):
         smallest_sigma_composed(1.0, 3e-3, design, label_range=UNIT, releases=3)
+    with pytest.raises(InputError, match="would exceed the label range a billion times"):
+        smallest_sigma(1.0, 1e-11, BagDesign(21, 7, 3, noisy=19), label_range=UNIT)
     with pytest.raises(InputError, match="6400 noisy labels are not enough"):
         fewest_noisy(1.0, 1e-12, design, sigma=1.0, label_range=UNIT)
 

@@ -25,7 +25,8 @@ class ClassRatio:
     The default was the most accurate on census, particle and digit data, at any noise that left something to learn.
     `estimator: whitened` with `submit: embedding` is less accurate and needs of a bag a few hundred numbers, no row.
 
-    estimator: `bag_classifier` (forward-corrected, with moment matching), `bag_classifier_em` (its EM form),
+    estimator: `bag_classifier` (forward-corrected, with moment matching), `bag_classifier_em` (its EM form, which
+        takes the classifier's probabilities for true and can be far off where they are not),
         `whitened` (class means in whitened coordinates of random features), `class_means` (without whitening), `mmd`
         (as published), `energy` (distances for a kernel) or `proportion_svm`.
     noise: of the label counts: `auto` (by public numbers, the less distorting of the next two), `gaussian` (discrete
@@ -41,7 +42,7 @@ class ClassRatio:
     bandwidth: gamma of the kernel exp(-gamma |x-y|^2) times the median squared distance; null for the choice of the
         estimator: 1, or for `mmd` the published selection by held-out bags.
     ridge: of `whitened`, what is added to the covariance, in mean variances.
-    corrected: of `whitened` and `class_means`: account for the known noise of the counts.
+    corrected: of `whitened`, `class_means` and `energy`: account for the known noise of the counts.
     label_share: of `protect: row`, the part of the noise's budget that labels get.
     floor: of `dirichlet_floor`: every class has so many rows in every bag, which is declared, not checked.
     pseudo_count: of `dirichlet_shifted`: added to every count.
@@ -94,10 +95,12 @@ class ClassRatio:
             raise InputError("estimator: whitened needs explicit features; use kernel: fourier or nystrom")
         corrected = means or self.estimator == "energy"
         refuse_misplaced(self, ("corrected",), "estimator: whitened, class_means or energy", corrected)
-        refuse_misplaced(self, ("kernel", "bandwidth"), "kernel estimators", means or self.estimator == "mmd")
+        refuse_misplaced(
+            self, ("kernel", "bandwidth"), "estimator: whitened, class_means or mmd", means or self.estimator == "mmd"
+        )
         refuse_misplaced(self, ("label_share",), "protect: row", self.protect == "row")
         featured = (means or self.estimator == "mmd") and self.kernel != "exact"
-        refuse_misplaced(self, ("dimensions",), "estimators with random features", featured)
+        refuse_misplaced(self, ("dimensions",), "estimator: whitened, class_means or mmd with features", featured)
 
     def _check_noise(self) -> None:
         for name, noise in (("floor", "dirichlet_floor"), ("pseudo_count", "dirichlet_shifted")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -58,8 +59,12 @@ class Labelled:
 
     def conditioning(self) -> dict[str, float]:
         """How well the proportions of the first draw tell the classes apart; metrics of results.csv."""
-        found = conditioning(self.proportions(0))
-        return {name.replace(" ", "_"): value for name, value in found.items()}
+        found = {name.replace(" ", "_"): value for name, value in conditioning(self.proportions(0)).items()}
+        if self.count_noise is None:
+            return found
+        deviations = np.sqrt(np.diagonal(self.count_noise, axis1=1, axis2=2)).sum(axis=1) / self.sizes
+        # Expected L1 distance by Gaussian noise over 2, that of the two proportions that are furthest apart.
+        return {**found, "noise_to_signal": float(np.sqrt(2 / np.pi) * deviations.mean() / 2)}
 
 
 class Fitting:
@@ -76,7 +81,9 @@ class Fitting:
         estimator = catalogue.estimator_class(self._options.estimator)(**self._parameters())
         proportions, noise, features = labelled.proportions(draw), labelled.noise(), labelled.features
         if isinstance(features, list):
-            return estimator.fit(features, proportions, noise)
+            with warnings.catch_warnings():  # what an estimator warns of stands in the protocol's options
+                warnings.simplefilter("ignore", UserWarning)
+                return estimator.fit(features, proportions, noise)
         return estimator.fit_means(
             features[draw if len(features) > 1 else 0],
             labelled.sizes,

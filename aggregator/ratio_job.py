@@ -27,6 +27,7 @@ from federation.bag_messages import (
     RowsQuestion,
 )
 from federation.bag_releases import OFF, PUBLISHED, count_mechanism, counts_guarantee, joint_guarantee, joint_mechanism
+from federation.errors import InputError
 from federation.features import FeatureMap, with_fourier
 from federation.grids.codec import bytes_per_party, question_digest
 from federation.guarantee import Guarantee, NoGuarantee
@@ -58,6 +59,11 @@ class RatioJob:
         self._world, self._variant, self._options = world, variant, options
         plan = world.plan
         self._bags = Bags(plan.bags, len(plan.classes), plan.rows_per_person)
+        if plan.parties * plan.bags < len(plan.classes):
+            raise InputError(
+                f"{plan.parties} parties with at most {plan.bags} bags cannot tell {len(plan.classes)} classes apart: "
+                "class ratios need at least as many bags as classes; raise parties.count or parties.bags"
+            )
         self._view = world.views.at(OFF, math.inf)
         epsilons = (math.inf,) if options.noise == OFF else plan.epsilons
         self._releases = [self._ask(epsilon) for epsilon in epsilons]

@@ -27,7 +27,7 @@ RUNS = 20_000
 RUNS_OF_SUMS = 200_000  # whose noise is drawn for all runs at once
 RUNS_OF_BINS = 4_000  # where every release searches for bins
 
-_CHANGED = 4  # so many labels with Gaussian weights move a sum as one does whose range is twice as wide
+_CHANGED = 4  # so many labels with random weights move a sum as one does whose range is twice as wide
 _COLUMNS = 2  # the first is 1 in rows whose labels change, the second in all others
 
 
@@ -195,17 +195,15 @@ def audit_labels(
 ) -> tuple[AuditResult, AuditResult]:
     """The audits of one variant: of its claim, and of a twin with half the noise for what is protected.
 
-    In the twin more labels change: two, or with Gaussian weights four. Raises `InputError` where no noise serves.
+    In the twin more labels change: two, or with random weights four. Raises `InputError` where no noise serves.
     """
     question = label_question_of(variant, setting)
     usual = RUNS_OF_SUMS if isinstance(question, LabelSumsQuestion) else RUNS
     if question.noising.mechanism["noise"] == "estimated_bins":
         usual = RUNS_OF_BINS
-    gaussian = isinstance(question, WeightedSumsQuestion) or (
-        isinstance(question, BagSumsQuestion) and question.design.weights == "gaussian"
-    )
+    weighted = isinstance(question, BagSumsQuestion | WeightedSumsQuestion)
     one, twin = (
         audit_pair(LabelPair(question, changed), runs=runs or usual, confidence=confidence)
-        for changed in (1, _CHANGED if gaussian else 2)
+        for changed in (1, _CHANGED if weighted else 2)
     )
     return one, twin

@@ -6,6 +6,10 @@ from collections.abc import Iterable
 
 from scenarios.results import NOBODY, Row
 
+_HELP = {
+    "soft_vote": "more parties, a larger epsilon, Gaussian noise or fewer dimensions",
+    "class_ratio": "larger bags, a larger epsilon or fewer classes",
+}
 SWAMPED = 1.0  # expected noise over the largest possible signal
 
 
@@ -23,8 +27,6 @@ def hints(rows: Iterable[Row]) -> list[str]:
     swamped = [(epsilon, min(values)) for epsilon, values in sorted(ratios.items()) if min(values) > SWAMPED]
     if not swamped:
         return []
+    remedy = _HELP.get(next(row["protocol"] for row in known if row["variant"] == leading), _HELP["soft_vote"])
     listed = ", ".join(f"{epsilon:g} ({ratio:.1f} times)" for epsilon, ratio in swamped)
-    return [
-        f"{leading}: the noise exceeds the largest possible signal at epsilon {listed}; "
-        "more parties, a larger epsilon, Gaussian noise or fewer dimensions would help"
-    ]
+    return [f"{leading}: the noise exceeds the largest possible signal at epsilon {listed}; {remedy} would help"]

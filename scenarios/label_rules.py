@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from scenarios.catalogue import NO_RANGE, entry, names
-from scenarios.metrics import REGRESSION
+from scenarios.metrics import CLASS_RATIO, REGRESSION
 from scenarios.partition import BY_CLASS
-from scenarios.partition_entry import partition_kind
+from scenarios.partition_entry import BY, partition_kind
 from scenarios.protocol_options import INDIVIDUAL, default_kind, task
 from scenarios.values import all_values
 
@@ -27,6 +27,7 @@ def unsuited(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     first = default_kind(scenario.protocols)
     real = {source: _has_real_labels(source, data.range is not None) for source in sources}
     wanted = all(real.values()) if first is None else task([first]) == REGRESSION
+    yield from _labels_made_public(scenario, wanted or (first is not None and task([first]) == CLASS_RATIO))
     if wanted:
         yield from _unsuited_to_real_labels(scenario)
     elif data.range is not None:
@@ -41,6 +42,22 @@ def unsuited(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
             yield ("data", "source"), f"'{source}' has {labels[0]}, but {needs}; choose one of {others} or an own file"
         elif wanted and data.range is None and not _documents_range(source):
             yield ("data", "range"), f"missing; {NO_RANGE}"
+
+
+def _labels_made_public(scenario: Scenario, labels_protected: bool) -> Iterator[tuple[KeyPath, str]]:
+    """The column of the labels where it would say who is in which party or bag, which is public, or who is who."""
+    data, parties = scenario.data, scenario.parties
+    labels = {label for label in all_values(data.label) if label is not None}
+    if labels & set(all_values(data.person)):
+        yield ("data", "person"), "names the column of the labels; choose the column that says whose row it is"
+    for key, entries in (("partition", parties.partition), ("bags", parties.bags)):
+        named = {entry[BY] for entry in all_values(entries) if isinstance(entry, Mapping) and BY in entry}
+        if labels_protected and labels & named:
+            text = (
+                "names the column of the labels; who is in which party and bag is public, so it would publish the "
+                "labels: choose a column that is known without them"
+            )
+            yield ("parties", key), text
 
 
 def _unsuited_to_real_labels(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:

@@ -102,6 +102,13 @@ def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary], metric: Me
     return [f"Ahead of it is {name} with {listed(values)}." for name, values in found.items()]
 
 
+_FEATURES = (
+    " Features, and who is at which party and in which bag, are not protected: where parties send rows, they leave the "
+    "party as they are, without their labels."
+)
+_UNPROTECTED = {"label": _FEATURES, "person": _FEATURES}
+
+
 def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[str, Any]]) -> str:
     """Who is protected against what change by one release of the leading variant."""
     known = next((g for g in guarantees if leading and g["variant"] == leading[0].variant), None)
@@ -116,5 +123,5 @@ def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[s
     return (
         f"Protected is {_UNITS.get(known['unit'], known['unit'])}: when it {_CHANGES.get(known['adjacency'])}, no "
         f"probability of anything that one release may tell changes by more than the factor e^ε ({factors}){slack}. "
-        "This holds for one release, under the assumptions listed below."
+        f"This holds for one release, under the assumptions listed below.{_UNPROTECTED.get(known['unit'], '')}"
     )

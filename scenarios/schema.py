@@ -177,7 +177,7 @@ class Parties(Section):
         default=0.5, description="Least fraction of the parties that must answer; public."
     )
     dropout: Annotated[float, Field(ge=0, lt=1), Sweep()] = Field(
-        default=0.0, description="Probability that a party does not answer; it counts as the uniform vote."
+        default=0.0, description="Probability that a party does not answer."
     )
     hostile: Hostile | None = Field(
         default=None,

@@ -168,9 +168,14 @@ def test_too_few_answers_end_the_run(plan):
         run(open_grid("inline"), plan("default"), 6, Reference("bagged:Parties", {"broken": [0, 1, 2, 3]}))
 
 
+def test_fewer_bags_than_classes_are_refused_before_any_party_is_asked(plan):
+    with pytest.raises(InputError, match="at least as many bags as classes"):
+        run(open_grid("inline"), plan("off", parties=1), 1, Reference("bagged:NoSuchProvider"))
+
+
 def test_bags_that_cannot_tell_the_classes_apart_are_refused_without_noise(plan):
     with pytest.raises(InputError, match="cannot be told apart"):
-        run(open_grid("inline"), plan("off", parties=1), 1, BAGGED)
+        run(open_grid("inline"), plan("off", parties=2, quorum=0.4), 2, Reference("bagged:Parties", {"broken": [1]}))
 
 
 def test_noise_from_the_operating_system_does_not_repeat(plan):

@@ -1,9 +1,11 @@
 from scenarios.hints import hints
 
 
-def row(variant="soft_vote", default=1, epsilon=1.0, metric="noise_to_signal", value=0.1, unit="party"):
+def row(
+    variant="soft_vote", default=1, epsilon=1.0, metric="noise_to_signal", value=0.1, unit="party", protocol="soft_vote"
+):
     return {
-        "variant": variant, "default": default, "epsilon": epsilon, "unit": unit, "metric": metric, "value": value
+        "protocol": protocol, "variant": variant, "default": default, "epsilon": epsilon, "unit": unit, "metric": metric, "value": value
     }  # fmt: skip
 
 
@@ -31,3 +33,9 @@ def test_an_epsilon_that_is_only_claimed_leads_nowhere():
     [line] = hints([row("published", 1, value=9.0, unit="none"), row("kept", 0, value=3.0)])
     assert line.startswith("kept: ")
     assert hints([row(value=9.0, unit="none")]) == []
+
+
+def test_what_would_help_is_the_protocols():
+    [line] = hints([row("class_ratio", value=3.0, unit="label", protocol="class_ratio")])
+    assert "larger bags" in line
+    assert "dimensions" not in line

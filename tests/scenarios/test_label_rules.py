@@ -100,3 +100,19 @@ def test_other_partitions_suit_real_labels(partition):
     given = document("own.csv", range=[0, 1])
     given["parties"]["partition"] = partition
     assert resolve(given).parties.partition == partition
+
+
+@pytest.mark.parametrize(
+    ("parties", "key"),
+    [({"partition": {"by": "y"}}, "parties.partition"), ({"count": 2, "bags": {"by": "y"}}, "parties.bags")],
+)
+def test_who_is_where_must_not_be_the_label_where_labels_are_protected(parties, key):
+    given = {**document("own.csv", "ratio"), "parties": parties}
+    with pytest.raises(InputError, match=f"{key}.*publish the labels"):
+        resolve(given)
+    resolve({**given, "protocols": [{"kind": "soft_vote"}]} if key == "parties.partition" else document())
+
+
+def test_persons_are_not_labels():
+    with pytest.raises(InputError, match="data.person.*column of the labels"):
+        resolve(document("own.csv", "ratio", person="y"))

@@ -20,7 +20,7 @@ from federation.privacy.bag_sums.perturbed_pair import pair_delta
 _RANK_CUT = 1e-10  # of a unit column, times sqrt(k)
 _NO_RESIDUAL = 1e-12  # of the labels' squared norm
 _CANDIDATES = 9  # equally spaced changed labels that are tried first
-_REFINEMENTS = 16  # golden-section steps around an inner candidate
+_REFINEMENTS = 10  # golden-section steps around the worst of them
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -108,10 +108,10 @@ def bag_deltas(epsilon: float, rows: np.ndarray, labels: np.ndarray, *, label_ra
     if rss <= _NO_RESIDUAL * float(labels @ labels):
         return np.ones(len(labels))
 
-    def at(changed: np.ndarray, who: np.ndarray, coarse: bool = True) -> np.ndarray:
-        """Deltas at other labels of the records `who`, shape of `changed`: (c, len(who))."""
-        change = changed - labels[who]
-        h, r = (np.broadcast_to(part[who], change.shape).ravel() for part in (leverage, residual))
+    def at(changed: np.ndarray, coarse: bool = True) -> np.ndarray:
+        """Deltas at other labels, shape of `changed`: (c, k)."""
+        change = changed - labels
+        h, r = (np.broadcast_to(part, change.shape).ravel() for part in (leverage, residual))
         return pair_delta(epsilon, change.ravel(), h, r, rss, coarse=coarse).reshape(change.shape)
 
     # Where the label fits the rest of the bag best, the residual that hides it is smallest.
@@ -120,14 +120,10 @@ def bag_deltas(epsilon: float, rows: np.ndarray, labels: np.ndarray, *, label_ra
     everyone = np.arange(len(labels))
     grid = np.repeat(np.linspace(low, high, _CANDIDATES)[:, None], len(labels), axis=1)
     candidates = np.sort(np.concatenate([grid, np.clip(fitting, low, high)[None]]), axis=0)
-    best = at(candidates, everyone).argmax(axis=0)
-    result = at(candidates[best, everyone][None], everyone, coarse=False)[0]
-    inner = np.flatnonzero((best > 0) & (best < len(candidates) - 1))
-    if len(inner):
-        ends = candidates[best[inner] - 1, inner], candidates[best[inner] + 1, inner]
-        refined = _golden_section(lambda changed: at(changed, inner), *ends)
-        result[inner] = np.maximum(result[inner], at(refined[None], inner, coarse=False)[0])
-    return result
+    best = at(candidates).argmax(axis=0)
+    ends = (candidates[np.clip(best + step, 0, len(candidates) - 1), everyone] for step in (-1, 1))
+    refined = _golden_section(at, *ends)
+    return at(np.stack([candidates[best, everyone], refined]), coarse=False).max(axis=0)
 
 
 def _golden_section(value: Callable[[np.ndarray], np.ndarray], left: np.ndarray, right: np.ndarray) -> np.ndarray:

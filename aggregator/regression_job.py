@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from aggregator.job import World
+from aggregator.label_answers import LabelAnswers
 from aggregator.local_answers import LocalAnswers
 from aggregator.plan import VariantPlan
 from aggregator.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, PUBLIC_CHOICES
@@ -54,7 +55,7 @@ class _Release:
     """One release to come."""
 
     epsilon: float
-    answers: LocalAnswers
+    answers: LabelAnswers
     guarantee: Guarantee | NoGuarantee
 
 
@@ -110,5 +111,5 @@ class RegressionJob:
             premises = (LOCAL, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(plan))
             guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *premises))
         promise = guarantee if isinstance(guarantee, Guarantee) else None
-        answers = LocalAnswers(question, plan.parties, promise)
+        answers = LabelAnswers(question, plan.parties, promise)
         return _Release(epsilon, self._world.inquiry.add(question, self._view.training, answers), guarantee)

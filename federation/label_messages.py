@@ -13,6 +13,7 @@ from federation.features import FeatureMap
 from federation.messages import Field
 
 _LARGEST = 2.0**80  # of sums over a party's rows, noise included
+_LARGEST_WEIGHT = 9.0  # normal weights are drawn by 52 bits, and none is beyond 8.3
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ class BagSumsQuestion:
             minimum=-LARGEST_FEATURE,
             maximum=LARGEST_FEATURE,
         )
-        weights = Field((draws, design.bags, design.size), minimum=-(2.0**20), maximum=2.0**20)
+        largest = 1.0 if design.weights == "signs" else _LARGEST_WEIGHT
+        weights = Field((draws, design.bags, design.size), minimum=-largest, maximum=largest)
         return {"rows": rows, "weights": weights, "sums": _real(draws, design.bags)}
 
 

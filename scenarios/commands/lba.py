@@ -40,8 +40,8 @@ def lba(
         raise InputError("--range LOW,HIGH must declare the public range of labels; it cannot be taken from the data")
     bounds = parsed_range(label_range)
     rows, labels = _read(file, label, bounds, outside)
-    bags = len(labels) // k if m is None and k >= 1 else m
-    drawn = disjoint_bags(len(labels), max(bags or 0, 1), k, NoiseBits(seed, "bags to look at"))
+    count = max(1, len(labels) // max(k, 1)) if m is None else m
+    drawn = disjoint_bags(len(labels), count, k, NoiseBits(seed, "bags to look at"))
     found = per_instance_delta(
         epsilon, rows, labels, drawn[:seen], label_range=bounds, inclusion=drawn.size / len(labels)
     )

@@ -64,7 +64,10 @@ ROWS = {"submit": "rows"}
         ({"label_share": 0.4}, "label_share belongs to protect: row"),
         ({"dimensions": 64, "estimator": "energy", **ROWS}, "dimensions belongs to estimator: whitened"),
         ({"dimensions": 64, "estimator": "bag_classifier_em", **ROWS}, "dimensions belongs to estimator: whitened"),
-        ({"dimensions": 64, "estimator": "mmd", "kernel": "exact", **ROWS}, "dimensions belongs to estimator: whitened"),
+        (
+            {"dimensions": 64, "estimator": "mmd", "kernel": "exact", **ROWS},
+            "dimensions belongs to estimator: whitened",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, words):

@@ -1,29 +1,14 @@
 """Iyer, Nath and Sarawagi 2016: the ordering of its figures on bundled data, its numbers where the data is at hand."""
 
-import os
-import statistics
-
 import pytest
-
-import scenarios
+from measured import means, needed_data
 
 INFINITE = float("inf")
 
 
 def errors(scenario, tmp_path, overrides=(), data_dir=None):
-    """Mean L1 error by variant and epsilon."""
-    run = scenarios.run(scenario, out=tmp_path / "out", overrides=overrides, data_dir=data_dir)
-    found = {}
-    for row in run.rows:
-        if row["metric"] == "l1":
-            found.setdefault((row["variant"], row["epsilon"]), []).append(row["value"])
-    return {key: statistics.mean(values) for key, values in found.items()}
-
-
-def needed_data():
-    if "FEDERATION_DATA" not in os.environ:
-        pytest.skip("FEDERATION_DATA names no data")
-    return os.environ["FEDERATION_DATA"]
+    """Mean error by variant and epsilon."""
+    return means("l1", scenario, tmp_path / "out", overrides, data_dir)
 
 
 def test_less_distortion_means_less_error(tmp_path):

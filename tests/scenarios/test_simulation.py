@@ -194,7 +194,7 @@ def test_parties_hold_real_labels_in_the_declared_range():
         world = split(spec)
         held = provider(spec).holdings(3)
         assert held.labels.dtype == np.float64
-        np.testing.assert_array_equal(held.real_labels(3, lo, hi), world.table.labels[world.cut.party(3)])
+        np.testing.assert_array_equal(held.labels, world.table.labels[world.cut.party(3)])
         assert world.table.label_range == (lo, hi)
     truth = split(REAL).table.labels
     np.testing.assert_array_equal(split(clipped).table.labels, np.clip(truth, 50, 200))
@@ -208,4 +208,3 @@ def test_test_rows_keep_their_true_labels_whoever_attacks():
     np.testing.assert_array_equal(labels, split(REAL).table.labels[split(REAL).cut.test])
     honest = provider(REAL).holdings(2)
     np.testing.assert_allclose(attacked.holdings(2).labels, 371.0 - honest.labels)
-    assert attacked.holdings(2).real_labels(2, 25.0, 346.0).shape == honest.labels.shape

@@ -12,7 +12,7 @@ from scipy import stats
 
 from federation.errors import InputError
 from federation.privacy import audit as module
-from federation.privacy.audit import audit, epsilon_lower_bound
+from federation.privacy.audit import audit, delta_lower_bound, epsilon_lower_bound
 
 
 def randomised_response(rng: np.random.Generator, epsilon: float, runs: int, side: int) -> np.ndarray:
@@ -101,3 +101,38 @@ def test_unusable_samples_are_refused(bad: np.ndarray) -> None:
 def test_impossible_confidence_and_delta_are_refused(arguments: dict) -> None:
     with pytest.raises(InputError, match="confidence must lie"):
         epsilon_lower_bound(np.zeros(10), np.zeros(10), **arguments)
+
+
+def test_power_at_a_known_delta() -> None:
+    rng = np.random.default_rng(5)
+    p, q = rng.normal(1.0, size=200_000), rng.normal(size=200_000)
+    exact = stats.norm.cdf(0.0) - math.exp(0.5) * stats.norm.cdf(-1.0)  # of N(1, 1) and N(0, 1) at epsilon 0.5
+    bound, event = delta_lower_bound(p, q, epsilon=0.5)
+    assert 0.9 * exact < bound <= exact
+    assert "likelier under P" in event or "likelier under Q" in event
+
+
+def test_rare_events_that_never_occur_elsewhere_are_found() -> None:
+    rng = np.random.default_rng(6)
+    p, q = (rng.random(200_000) < 2e-3).astype(float), np.zeros(200_000)
+    assert 1e-3 < delta_lower_bound(p, q, epsilon=1.0)[0] <= 2e-3
+    assert delta_lower_bound(q, p, epsilon=1.0)[0] == delta_lower_bound(p, q, epsilon=1.0)[0]
+
+
+def test_the_bound_exceeds_a_true_delta_as_rarely_as_promised() -> None:
+    rng = np.random.default_rng(7)
+    truth = 0.6 - math.exp(0.2) * 0.4  # randomised response that tells the bit six times in ten
+    alarms = sum(
+        delta_lower_bound(
+            (rng.random(500) < 0.6).astype(float), (rng.random(500) < 0.4).astype(float), epsilon=0.2, confidence=0.9
+        )[0]
+        > truth
+        for _ in range(400)
+    )
+    assert alarms <= 58  # 40 + 3 standard deviations
+
+
+@pytest.mark.parametrize("arguments", [{"epsilon": -1.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "confidence": 1.0}])
+def test_impossible_epsilons_are_refused(arguments: dict) -> None:
+    with pytest.raises(InputError, match="confidence must lie in"):
+        delta_lower_bound(np.zeros(10), np.zeros(10), **arguments)

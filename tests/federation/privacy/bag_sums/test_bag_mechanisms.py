@@ -1,4 +1,4 @@
-"""Mechanisms that release label sums: what they compute, what noise they add, what they promise and what they refuse."""
+"""Mechanisms that release label sums: what they compute, which noise they add, what they promise and refuse."""
 
 from __future__ import annotations
 

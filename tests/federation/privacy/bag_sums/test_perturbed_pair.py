@@ -48,7 +48,9 @@ def exceeding(level: np.ndarray, a: float, b: float) -> np.ndarray:
 def alternative(epsilon: float, a: float, b: float) -> float:
     """integral over t > epsilon of e^{epsilon - t} P[ln p/q > t], the worse of both orders."""
     nodes, weights = np.polynomial.legendre.leggauss(8)
-    edges = np.append(0.0, np.geomspace(1e-6, 40, 40))
+    kink = max(abs(math.log(b)) - epsilon, 0.0)  # where the event changes its form
+    away = np.geomspace(1e-6, 40, 40)
+    edges = np.unique(np.clip(np.concatenate([[0.0, kink], away, kink + away, kink - away]), 0, 40))
     half = np.diff(edges)[:, None] / 2
     t = (edges[:-1, None] + half * (nodes + 1)).ravel()
     w = (half * weights).ravel() * np.exp(-t)

@@ -1,0 +1,184 @@
+"""Whatever some parties say about their real labels, a run ends with models that predict numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+from linear_labels import RANGE, draw
+from worlds import run
+
+from aggregator.plan import VariantPlan
+from aggregator.regression_models import ReleasedRegressions
+from federation.errors import QuorumError
+from federation.grids.launch import open_grid
+from federation.reference import Reference
+from scenarios.conduct import Conduct, Kind
+from scenarios.simulation import SplitSpec
+
+BAGS = {"size": 4}
+VARIANTS = {  # every question, mechanism and way to learn
+    "sums": ("label_sums", {}),
+    "isotropic": ("label_sums", {"shape": "isotropic", "noise": "gaussian"}),
+    "whitened": ("label_sums", {"shape": "whitened", "noise": "gaussian"}),
+    "optimal": ("label_sums", {"noise": "gaussian"}),
+    "exact sums": ("label_sums", {"noise": "off"}),
+    "one bit": ("private_labels", {}),
+    "laplace": ("private_labels", {"noise": "laplace"}),
+    "gaussian": ("private_labels", {"noise": "gaussian"}),
+    "bins": ("private_labels", {"noise": "bins"}),
+    "debiased": ("private_labels", {"noise": "bins", "debiased": True}),
+    "estimated": ("private_labels", {"noise": "estimated_bins"}),
+    "free": ("private_labels", {"noise": "estimated_bins", "debiased": True}),
+    "exact labels": ("private_labels", {"noise": "off"}),
+    "network": ("private_labels", {"learner": "network"}),
+    "bags": ("noisy_weighted_llp", BAGS),
+    "bag laplace": ("noisy_weighted_llp", {**BAGS, "noise": "laplace"}),
+    "bag weights": ("noisy_weighted_llp", {**BAGS, "weights": "gaussian", "noisy_rows": "fixed"}),
+    "exact bags": ("noisy_weighted_llp", {**BAGS, "noise": "off"}),
+    "bag network": ("noisy_weighted_llp", {**BAGS, "learner": "network"}),
+    "secret": ("weighted_lba", BAGS),
+    "published": ("weighted_lba", {**BAGS, "noise": "published"}),
+}
+PLANS = tuple(VariantPlan(name, *entry) for name, entry in VARIANTS.items())
+LINEAR = {
+    "public": Reference("linear_labels:public_table"),
+    "features": ("constant",),
+    "label_range": RANGE,
+    "parties": 6,
+    "largest_bag": 87,
+    "smallest_bag": 80,
+    "quorum": 0.3,
+}
+
+
+@pytest.fixture
+def predicted(make_plan):
+    """What each variant predicts for some rows, and the causes of failures, with `holdings`."""
+
+    def predictions(holdings, rows, variants=PLANS, **fields):
+        known = {"classes": (), "delta": 1e-3, "epsilons": (4.0,), "draws": 1, "variants": variants}
+        plan = make_plan(**{**known, **fields})
+        _, summary = run(open_grid("inline"), plan, plan.parties, holdings)
+        found = {}
+        for variant in variants:
+            models = ReleasedRegressions.load(Path(plan.directory) / f"{variant.name}.npz")
+            found[variant.name] = models.predict(0, 0, models.feature_maps[0].transform(rows))
+        return found, summary["failures"]
+
+    return predictions
+
+
+def require_numbers(found):
+    for name, values in found.items():
+        assert np.isfinite(values).all(), name
+
+
+SPEC = SplitSpec(
+    "diabetes", None, None, None, None, 40, 0.2, 8, None, "iid", 1, 0, label_range=(25.0, 346.0), outside="clip"
+)
+
+
+def attacked(predicted, conduct, **fields):
+    table = SPEC.reference("public_rows").call()
+    holdings = SPEC.reference("SimulatedParties", conduct=asdict(conduct))
+    world = {
+        "public": SPEC.reference("public_rows"),
+        "parties": 8,
+        "largest_bag": 40,
+        "smallest_bag": 39,
+        "quorum": 0.2,
+    }
+    features = ("standardise", "constant")
+    return predicted(holdings, table.rows, features=features, label_range=(25.0, 346.0), **{**world, **fields})
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_attackers_end_no_run(predicted, kind):
+    found, failures = attacked(predicted, Conduct(hostile=3 / 8, kind=kind, seed=1))
+    require_numbers(found)
+    honest, nobody = attacked(predicted, Conduct())
+    assert nobody == {}
+    if kind in ("malformed", "oversized"):
+        [(cause, count)] = failures.items()
+        assert "outside the declared range" in cause
+        assert count % 3 == 0  # three parties, each time they were asked
+    else:
+        assert failures == {}
+    assert sum(not np.array_equal(found[name], honest[name]) for name in found) > len(found) / 2  # the attack is one
+
+
+def test_dropouts_end_no_run_above_the_quorum(predicted):
+    conduct = Conduct(dropout=0.4, seed=1)
+    assert 2 <= sum(conduct.drops_out(party) for party in range(8)) <= 5
+    found, failures = attacked(predicted, conduct)
+    require_numbers(found)
+    assert set(failures) == {"dropped out"}
+    with pytest.raises(QuorumError):
+        attacked(predicted, conduct, quorum=0.9)
+
+
+@pytest.mark.parametrize("hostile", [[0], [0, 1, 2]])
+@pytest.mark.parametrize(
+    ("name", "factor", "more", "refused"),
+    [
+        ("rows", 0.0, 0.0, False),
+        ("rows", 2.0**90, 0.0, False),  # features have no declared range
+        ("weights", 0.0, 0.0, True),  # no signs
+        ("weights", 1.5, 0.0, True),
+        ("sums", 1.0, 2.0**60, True),
+        ("sums", 1.0, 1e4, True),  # where there is little noise
+        ("sums", 0.0, 0.0, False),
+        ("row_sums", 2.0**60, 0.0, False),
+        ("row_sums", 0.0, 0.0, False),
+        ("label_sums", 1.0, 2.0**60, True),
+        ("size", 0.0, 1.5, True),
+        ("size", 0.0, 88.0, True),
+        ("size", 0.0, 1.0, True),  # then rows and labels beyond must be zeros
+        ("labels", 1.0, 2.0**60, True),
+        ("labels", 1.0, 100.0, True),
+        ("gram", 0.0, 0.0, True),  # such rows have no sum X'y but 0
+        ("gram", -1.0, 0.0, True),
+        ("gram", 1.0, 1e6, False),  # as if the constant column had such a value in every row and all others too
+        ("gram", 2.0**60, 0.0, False),
+        ("moment", 1.0, 2.0**60, True),
+        ("moment", 0.0, 0.0, False),
+    ],
+)
+def test_extreme_values_end_no_run(predicted, hostile, name, factor, more, refused):
+    arguments = {"hostile": hostile, "name": name, "factor": factor, "more": more}
+    kinds = {
+        "rows": ("one bit", "exact labels", "network", "bags", "exact bags", "bag network"),
+        "weights": ("bags", "exact bags", "bag weights"),
+        "sums": ("bags", "bag laplace", "bag weights", "exact bags", "bag network"),
+        "row_sums": ("secret", "published"),
+        "label_sums": ("secret", "published"),
+        "size": ("sums", "exact sums", "one bit", "exact labels"),
+        "labels": ("one bit", "laplace", "gaussian", "bins", "debiased", "estimated", "exact labels", "free"),
+        "gram": ("sums", "isotropic", "whitened", "optimal", "exact sums"),
+        "moment": ("sums", "isotropic", "whitened", "optimal", "exact sums"),
+    }
+    variants = tuple(plan for plan in PLANS if plan.name in kinds[name])
+    found, failures = predicted(Reference("hostile_labels:Extreme", arguments), draw(5, 50)[0], variants, **LINEAR)
+    require_numbers(found)
+    assert bool(failures) == refused
+
+
+def test_a_gram_that_is_none_is_refused(predicted):
+    """Entries beyond what the diagonal allows make a negative square."""
+    arguments = {"hostile": [0], "name": "gram", "factor": 1.0, "more": 200.0, "signed": True}
+    variants = tuple(plan for plan in PLANS if plan.name == "exact sums")
+    _, failures = predicted(Reference("hostile_labels:Extreme", arguments), draw(5, 50)[0], variants, **LINEAR)
+    assert sum(failures.values()) == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 60.0])
+def test_honest_answers_are_never_refused(predicted, epsilon):
+    loud = Reference("linear_labels:Parties", {"loud": [0, 3]})  # labels at the ends of the range
+    spared = ("estimated", "free", "network", "bag network")
+    variants = tuple(plan for plan in PLANS if plan.name not in spared)
+    _, failures = predicted(loud, draw(5, 50)[0], variants, **{**LINEAR, "epsilons": (epsilon,), "draws": 40})
+    assert failures == {}

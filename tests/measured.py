@@ -1,0 +1,27 @@
+"""Runs scenarios for reproductions and averages what they measured."""
+
+from __future__ import annotations
+
+import os
+import statistics
+
+import pytest
+
+import scenarios
+
+
+def means(metric, scenario, out, overrides=(), data_dir=None):
+    """The mean of a metric by variant and epsilon."""
+    run = scenarios.run(scenario, out=out, overrides=overrides, data_dir=data_dir)
+    found = {}
+    for row in run.rows:
+        if row["metric"] == metric:
+            found.setdefault((row["variant"], row["epsilon"]), []).append(row["value"])
+    return {key: statistics.mean(values) for key, values in found.items()}
+
+
+def needed_data():
+    """The folder of real data; skips the test where none is named."""
+    if "FEDERATION_DATA" not in os.environ:
+        pytest.skip("FEDERATION_DATA names no data")
+    return os.environ["FEDERATION_DATA"]

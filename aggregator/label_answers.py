@@ -120,6 +120,7 @@ class LabelAnswers(LocalAnswers):
         else:
             longest = np.sqrt(_TRACE * width) * norms
         reach = largest + _REACH * self._deviation * longest
+        reach += _ROUNDING * reach.max(axis=1, keepdims=True)  # noise comes back in all columns, those of zeros too
         return np.asarray(fine & (np.abs(arrays["moment"]) <= reach[:, None]).all(axis=(1, 2)))
 
 

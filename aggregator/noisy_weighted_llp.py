@@ -34,8 +34,8 @@ class NoisyWeightedLLP:
         without noise.
     rho: share of the labels that get noise.
     noise: `gaussian`, `laplace` (on the sum itself, with signs; pure) or `off` (NON-PRIVATE).
-    sigma: of the noise on a label; null for the least that epsilon and delta need. The paper's is 1: then delta is what
-        it is, and near 1 where labels have a wide range.
+    sigma: of the noise on a label; null for the least that epsilon and delta need. The paper's is 1: where the exact
+        delta is beyond the declared one, as for labels with a wide range, the release is NON-PRIVATE.
     learner: `linear` (closed form) or `network` (128-64-1).
     """
 
@@ -74,7 +74,7 @@ class NoisyWeightedLLP:
         return known if self.sigma is None else {**known, "sigma": self.sigma}
 
     def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """At most this is charged for a release aimed at (epsilon, delta); a given sigma may miss delta, up to 1."""
+        """At most this is charged for a release aimed at (epsilon, delta); nothing where a given sigma misses it."""
         if self.noise == OFF:
             return None
         return epsilon, 0.0 if self.noise == "laplace" else delta

@@ -19,7 +19,7 @@ from aggregator.released_estimators import Described
 from aggregator.releasing import plan_premises
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
-from federation.errors import InputError
+from federation.errors import BudgetExceededError, InputError
 from federation.grids.codec import bytes_per_party, question_digest
 from federation.guarantee import Guarantee, NoGuarantee
 from federation.label_messages import LabelledRows
@@ -107,6 +107,10 @@ class RegressionJob:
         purpose = f"{plan.world}|{question_digest(draft)}"
         question = replace(draft, noising=replace(draft.noising, purpose=purpose))
         guarantee = guarantee_of(question)
+        if isinstance(guarantee, NoGuarantee) and guarantee.claimed and plan.budget is not None:
+            raise BudgetExceededError(
+                f"release '{self._variant.name}': {guarantee.reason}; leave sigma to be calibrated or remove the budget"
+            )
         if isinstance(guarantee, Guarantee):
             premises = (LOCAL, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(plan))
             guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *premises))

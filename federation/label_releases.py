@@ -93,6 +93,8 @@ def guarantee_of(question: LabelQuestion) -> Guarantee | NoGuarantee:
         mechanism: LabelMechanism | NoisyBagSums | LaplaceBagSums | RepairedBagSums = weighted_sums_mechanism(question)
     elif isinstance(question, BagSumsQuestion):
         mechanism = bag_sums_mechanism(question)
+        if mechanism.delta > question.noising.mechanism["delta"]:
+            return _missed(question, mechanism.delta)
     elif isinstance(question, PrivateLabelsQuestion):
         mechanism = labels_mechanism(question)
     else:
@@ -104,6 +106,16 @@ def guarantee_of(question: LabelQuestion) -> Guarantee | NoGuarantee:
 def label_range_of(rows: LabelledRows) -> LabelRange:
     """The declared range; a provider of rows has clipped labels outside it, or refuses them."""
     return LabelRange(rows.lowest, rows.highest)
+
+
+def _missed(question: BagSumsQuestion, delta: float) -> NoGuarantee:
+    """Of a given sigma whose exact delta is beyond the one that was declared."""
+    known, (lowest, highest) = question.noising.mechanism, question.rows.label_range
+    return NoGuarantee(
+        f"at epsilon {known['epsilon']:g} noise of standard deviation {known['sigma']:g} on labels from {lowest:g} to "
+        f"{highest:g} has delta {delta:.3g}, above the declared {known['delta']:g}",
+        (known["epsilon"], known["delta"]),
+    )
 
 
 def _promise_of_sums(question: LabelSumsQuestion) -> Guarantee:

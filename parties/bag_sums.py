@@ -29,6 +29,7 @@ def answer(cohort: Cohort, question: BagSumsQuestion) -> Submission:
     require_public_features(cohort)
     guarantee, design = guarantee_of(question), question.design
     require_deployable(cohort, question.noising, guarantee)
+    _require_most_rows(cohort, design)
     mechanism = None if question.noising.mechanism["noise"] == OFF else bag_sums_mechanism(question)
 
     def act(party: int) -> dict[str, np.ndarray]:
@@ -37,6 +38,8 @@ def answer(cohort: Cohort, question: BagSumsQuestion) -> Submission:
         public = _design_bits(cohort, party, question)
         bags = disjoint_bags(_enough(rows, design), design.bags, design.size, public)
         noisy = _noisy(design, bags, public)
+        if cohort.seed is None and not noisy.any(axis=1).all():
+            raise InputError("a bag has no noisy label; ask for noise on a number of labels in every bag")
         weights, sums = [], []
         for _ in range(question.noising.draws):
             weights.append(_weights(design, public))
@@ -59,6 +62,7 @@ def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> Submissio
     require_public_features(cohort)
     guarantee, design = guarantee_of(question), question.design
     require_deployable(cohort, question.noising, guarantee)
+    _require_most_rows(cohort, design)
     exact = question.noising.mechanism["noise"] in (OFF, DATA_DEPENDENT)
     mechanism = None if exact else weighted_sums_mechanism(question)
 
@@ -70,7 +74,8 @@ def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> Submissio
         for _ in range(question.noising.draws):
             bags = disjoint_bags(_enough(rows, design), design.bags, design.size, secret)
             weights = gaussian_weights(design.bags, design.size, secret)
-            mixed = sketch(rows, labels, bags, weights)
+            # Exact sums of labels are left alone unless they are sent: that they overflow would tell of a label.
+            mixed = sketch(rows, labels if mechanism is None else np.zeros_like(labels), bags, weights)
             row_sums.append(mixed.rows)
             sums.append(mixed.labels if mechanism is None else mechanism.release(labels[bags], weights, noise))
         return {"row_sums": np.stack(row_sums), "label_sums": np.stack(sums)}
@@ -82,6 +87,18 @@ def _design_bits(cohort: Cohort, party: int, question: BagSumsQuestion | Weighte
     """A stream for bags and weights, apart from that of the noise: weights may be published, and noise may not."""
     noising = question.noising
     return NoiseBits(cohort.seed if noising.seeded else None, f"bags and weights|{noising.purpose}", party)
+
+
+def _require_most_rows(cohort: Cohort, design: BagSums) -> None:
+    """Refuse outside a simulation to release few of many rows. Raises `InputError`.
+
+    A row is then so rarely in a bag that its label needs hardly any noise, and whoever is drawn goes unprotected.
+    """
+    if cohort.seed is None and 2 * design.bags * design.size < design.records:
+        raise InputError(
+            f"outside a simulation half of the rows that take part must be in bags, got {design.bags} bags of "
+            f"{design.size} out of {design.records} rows; ask for more bags, or for fewer rows"
+        )
 
 
 def _enough(rows: np.ndarray, design: BagSums) -> int:

@@ -27,6 +27,7 @@ ShapeKind = Literal["optimal", "whitened", "isotropic"]
 
 _RANK_CUT = 1e-12  # of the largest eigenvalue of X'X with columns of norm 1: the rest is rounding
 _REGULAR = 1e-3  # of the mean square of the rows' coordinates, for directions that these rows lack
+_MOST_STEPS = 2.0**52  # of the noise's grid, in a sum
 _LONGER = 1e-9  # by so much may a row's norm exceed 1 after the transform; charged
 
 
@@ -192,6 +193,12 @@ def calibrate(
     sensitivity = labels.width * (1 + _LONGER + summation)
     dimension = shape.transform.shape[1]
     additive = calibrate_additive(noise, sensitivity=sensitivity, dimension=dimension, epsilon=epsilon, delta=delta)
+    # Refused here, by public numbers: a release that fails because of its value would tell of labels.
+    if rows * sensitivity > additive.step * _MOST_STEPS:
+        raise InputError(
+            f"a sum over {rows} rows does not fit the grid of noise as little as epsilon={epsilon:g} needs; lower "
+            "epsilon or use fewer rows"
+        )
     return LabelSums(shape, labels, rows, additive)
 
 

@@ -44,7 +44,7 @@ VARIANTS = {
     "sums_off": ("label_sums", {"noise": "off"}),
     "labels_off": ("private_labels", {"noise": "off"}),
 }
-UNSAFE = {"network", "bag_network", "lba_published", "lba_off", "bags_off", "sums_off", "labels_off"}
+UNSAFE = {"network", "bag_network", "bag_published", "lba_published", "lba_off", "bags_off", "sums_off", "labels_off"}
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_without_noise_every_protocol_finds_the_linear_law(plan, name):
     assert error(chosen, name) < 0.012
 
 
-@pytest.mark.parametrize("name", sorted(set(VARIANTS) - UNSAFE - {"bag_published"}))
+@pytest.mark.parametrize("name", sorted(set(VARIANTS) - UNSAFE))
 def test_more_privacy_costs_more(plan, name):
     chosen = plan(name, epsilons=(0.05, 50.0), draws=4)
     run(open_grid("inline"), chosen, 6, LINEAR)
@@ -117,7 +117,8 @@ def test_guarantees_say_what_is_protected_and_which_releases_protect_nobody(plan
         assert "every party adds its noise itself" in texts
     pure = {"sums", "isotropic", "labels", "laplace", "bins", "bag_laplace"}
     assert {name for name in set(VARIANTS) - UNSAFE if found[name]["delta"] == 0} == pure
-    assert found["bag_published"]["delta"] > 0.5  # the paper's unit noise on labels of range 20
+    assert found["bag_published"]["claimed"] == [1.0, 1e-3]
+    assert "standard deviation 1 on labels from -10 to 10 has delta 0." in found["bag_published"]["reason"]
     assert found["bags"]["delta"] == found["repaired"]["delta"] == found["shaped"]["delta"] == 1e-3
 
 
@@ -134,6 +135,22 @@ def test_equal_answers_are_asked_for_once(plan):
 def test_a_budget_holds(plan):
     with pytest.raises(BudgetExceededError):
         run(open_grid("inline"), plan("labels", budget={"epsilon": 1.0, "delta": 0.0}), 6, LINEAR)
+
+
+def test_a_sigma_is_a_guarantee_where_its_exact_delta_is_within_the_declared_one(plan):
+    bags = {"size": 8, "sigma": 12.0}
+    loose, tight = (
+        plan(variants=(VariantPlan("bags", "noisy_weighted_llp", bags),), epsilons=(1.0,), delta=delta)
+        for delta in (0.2, 1e-3)
+    )
+    for chosen, kept in ((loose, True), (tight, False)):
+        _, summary = run(open_grid("inline"), chosen, 6, LINEAR)
+        [entry] = summary["ledger"]["releases"]
+        assert ("non_private" not in entry["guarantee"]) == kept
+        if kept:
+            assert 1e-3 < entry["guarantee"]["delta"] < 0.2
+    with pytest.raises(BudgetExceededError, match="leave sigma to be calibrated"):
+        run(open_grid("inline"), replace(tight, budget={"epsilon": 1.0, "delta": 1e-3}), 6, LINEAR)
 
 
 def test_classes_are_not_real_labels(plan):

@@ -16,7 +16,7 @@ def document(**changes):
     return {
         "name": "labels",
         "data": {"source": "diabetes", "auxiliary": 40, "test": 0.3},
-        "parties": {"count": 5, "dropout": 0.2, "hostile": {"fraction": 0.2, "kind": "malformed"}, "quorum": 0.4},
+        "parties": {"count": 5, "dropout": 0.3, "hostile": {"fraction": 0.2, "kind": "malformed"}, "quorum": 0.4},
         "protocols": [
             {"kind": "label_sums", "noise": "gaussian"},
             {"kind": "private_labels"},
@@ -42,7 +42,7 @@ def undrawn(monkeypatch):
 def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "_draw", lambda *arguments: None)
-        return scenarios.run(document(), out=tmp_path_factory.mktemp("run") / "out")
+        return scenarios.run(document(), out=tmp_path_factory.mktemp("run") / "out", keep_models=True)
 
 
 def test_every_release_is_scored_whoever_drops_out_or_attacks(finished):
@@ -61,7 +61,7 @@ def test_every_release_is_scored_whoever_drops_out_or_attacks(finished):
 def test_every_engine_leaves_the_same_bytes(finished, tmp_path, monkeypatch, engine):
     monkeypatch.setenv("FLWR_HOME", str(tmp_path / "home"))
     chosen = {"kind": engine, "workers": 2, "parties_per_node": 2}
-    run = scenarios.run(document(engine=chosen), out=tmp_path / "out")
+    run = scenarios.run(document(engine=chosen), out=tmp_path / "out", keep_models=True)
     names = ["results.csv", "ledger.json"]
     names += [str(path.relative_to(finished.directory)) for path in finished.directory.rglob("*.npz")]
     assert len(names) == 2 + 5

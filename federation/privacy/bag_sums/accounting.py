@@ -13,6 +13,8 @@ from federation.errors import InputError
 from federation.privacy.bag_sums.design import BagDesign
 from federation.privacy.bag_sums.weight_ratio import mean_delta
 
+_NARROWEST = 1e-200  # label range
+
 
 def delta(
     epsilon: float, design: BagDesign, *, sigma: float, label_range: tuple[float, float], charge: float = 0.0
@@ -48,10 +50,16 @@ def delta_of_parties(
 
 
 def width(label_range: tuple[float, float]) -> float:
-    """Delta = highest - lowest label. Raises `InputError` unless both are finite and in order."""
+    """Delta = highest - lowest label. Raises `InputError` unless both are finite, in order, and 1e-200 or more apart.
+
+    Parts of a narrower range, by which noise is scaled, would lose digits near the smallest doubles.
+    """
     low, high = label_range
-    if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
-        raise InputError(f"the label range must be two finite numbers, the lower first, got {low:g} and {high:g}")
+    if not (math.isfinite(low) and math.isfinite(high) and _NARROWEST <= high - low < math.inf):
+        raise InputError(
+            f"the label range must be two finite numbers, the lower first and {_NARROWEST:g} or more apart, got "
+            f"{low:g} and {high:g}"
+        )
     return high - low
 
 

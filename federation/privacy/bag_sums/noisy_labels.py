@@ -22,6 +22,11 @@ _PUBLIC_ROWS = Assumption(
     "features, bags, weights and which labels are noisy are public: only labels are protected", Check.DECLARED
 )
 _FIXED_SET = Assumption("which records get noise on their labels is fixed without looking at labels", Check.DECLARED)
+_ONE_DRAW = Assumption(
+    "the noise of all noisy labels of a bag is drawn at once, as a discrete Gaussian of the variance of their weighted "
+    "sum, exactly in integer arithmetic",
+    Check.ENFORCED,
+)
 _DRAWN_SET = Assumption(
     "which labels of a bag get noise is drawn uniformly, and as many as declared do in every bag", Check.CHECKED
 )
@@ -113,7 +118,7 @@ class NoisyBagSums:
         require_replaced_label(unit, adjacency)
         law = label_sums.NORMAL_WEIGHTS if self.design.weights == "gaussian" else label_sums.SIGN_WEIGHTS
         chosen = _FIXED_SET if self.design.per_bag is None else _DRAWN_SET
-        own = (label_sums.DISJOINT_BAGS, _PUBLIC_ROWS, chosen, law)
+        own = (label_sums.DISJOINT_BAGS, _PUBLIC_ROWS, chosen, _ONE_DRAW, law)
         return Guarantee(
             epsilon=self.epsilon,
             delta=self.delta,

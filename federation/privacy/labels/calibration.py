@@ -10,6 +10,7 @@ import numpy as np
 
 from federation.errors import InputError, nearest_name
 from federation.privacy.labels import additive, binned_response, one_bit
+from federation.privacy.labels.bins import MAX_POINTS
 from federation.privacy.labels.label_range import LabelRange, Outside
 from federation.privacy.labels.mechanism import LabelMechanism
 from federation.privacy.labels.private_prior import DEFAULT_POINTS, DEFAULT_SHARE, EstimatedBins
@@ -64,6 +65,6 @@ def calibrate(
 
 def _equal(points: int) -> np.ndarray:
     """Raises `InputError` for points that cannot be counted."""
-    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-        raise InputError(f"points must be an integer >= 2, got {points!r}")
+    if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= MAX_POINTS:
+        raise InputError(f"points must be an integer from 2 to {MAX_POINTS}, got {points!r}")
     return np.full(points, 1 / points)

@@ -1,0 +1,249 @@
+"""Whatever an aggregator asks of a deployed party, only what is paid for tells of a label: no failure does."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from crafted_labels import ROWS
+
+from federation.bag_messages import Noising
+from federation.errors import InputError
+from federation.feature_steps import Affine
+from federation.features import FeatureMap
+from federation.label_messages import (
+    BagSums,
+    BagSumsQuestion,
+    LabelledRows,
+    LabelSumsQuestion,
+    PrivateLabelsQuestion,
+    WeightedSumsQuestion,
+)
+from federation.reference import Reference
+from federation.registry import questions
+from parties.holdings import Cohort
+
+LABELS = ("0", "1", "-1", "0.3", "nan", "inf", "-inf", "1e300", "-1.7e308", "5e-324")
+PUBLIC = LabelledRows(FeatureMap(2, ()), -1.0, 1.0, ROWS)
+STRATIFIED = BagSums(ROWS, 2, 4, "signs", 2, 0)
+FIXED = BagSums(ROWS, 2, 4, "gaussian", 0, ROWS)
+
+
+def noising(noise, **known):
+    return Noising({"noise": noise, "epsilon": 1.0, "delta": 1e-3, **known}, 1, "asked", False)
+
+
+def bags(design=STRATIFIED, noise="gaussian", rows=PUBLIC, **known):
+    return BagSumsQuestion(rows, design, noising(noise, **known))
+
+
+def secret(design=FIXED, noise="gaussian", rows=PUBLIC, **known):
+    return WeightedSumsQuestion(rows, design, noising(noise, **known))
+
+
+def single(noise="one_bit", rows=PUBLIC, **known):
+    return PrivateLabelsQuestion(rows, noising(noise, **known))
+
+
+def sums(noise="gaussian", shape="optimal", rows=PUBLIC, **known):
+    return LabelSumsQuestion(rows, shape, noising(noise, **known))
+
+
+def node(path, first="0", epsilon=1.0, delta=1e-3):
+    allowance = json.dumps({"ledger": str(path / "spent.json"), "epsilon": epsilon, "delta": delta})
+    provider = Reference("crafted_labels:Party", {"first": first})
+    return Cohort(provider.to_json(), 0, 1, None, allowance, True)
+
+
+def asked(cohort, question):
+    """What leaves a deployed party: arrays, or why there are none."""
+    try:
+        return questions()[question.kind].load()(cohort, question)
+    except Exception as error:  # as the party's app does, which tells nothing of it
+        return type(error).__name__
+
+
+ORDINARY = {
+    "bags": bags(),
+    "bags, laplace": bags(noise="laplace"),
+    "bags, fixed": bags(FIXED),
+    "secret": secret(),
+    "one bit": single(),
+    "laplace": single("laplace"),
+    "gaussian": single("gaussian"),
+    "bins": single("bins"),
+    "estimated bins": single("estimated_bins"),
+    "sums": sums(),
+    "sums, pure": sums("pure"),
+    "sums, auto": sums("auto", "isotropic"),
+}
+
+
+def with_range(question, low, high):
+    return replace(question, rows=replace(question.rows, lowest=low, highest=high))
+
+
+RANGES = {
+    "wide": (-8e307, 8e307),
+    "too wide": (-1.7e308, 1.7e308),
+    "far": (1e300, 1.1e300),
+    "narrow": (0.0, 1e-30),
+    "subnormal": (0.0, 5e-324),
+    "rounded": (0.0, 1.5 * 2**20 * 5e-324),
+    "reversed": (1.0, -1.0),
+    "empty": (0.0, 0.0),
+    "nan": (math.nan, 1.0),
+    "infinite": (-math.inf, math.inf),
+    "text": ("0", "1"),
+    "bool": (False, True),
+    "long": (-(10**400), 10**400),
+    "inside": (0.29, 0.31),
+}
+OVERFLOW = FeatureMap(2, (Affine(np.zeros(2), np.full(2, 1e308)),))
+HUGE = FeatureMap(2, (Affine(np.zeros(2), np.array([1e300, 1e-300])),))
+CRAFTED = {
+    **{f"{name}, {text}": with_range(question, *ends) for name, question in ORDINARY.items()
+       for text, ends in RANGES.items()},
+    **{f"{name}, {text}": replace(question, rows=replace(question.rows, feature_map=feature_map))
+       for name, question in ORDINARY.items() for text, feature_map in (("overflow", OVERFLOW), ("huge", HUGE))},
+    **{f"{name}, most {most!r}": replace(question, rows=replace(question.rows, most=most))
+       for name, question in ORDINARY.items() for most in (0, ROWS - 1, 8.5, "8", None)},
+    **{f"{name}, {draws!r} draws": replace(question, noising=replace(question.noising, draws=draws))
+       for name, question in ORDINARY.items() for draws in (0, 2, 1.0, True, "1")},
+    **{f"{name}, {key}={value!r}": replace(
+        question, noising=replace(question.noising, mechanism={**question.noising.mechanism, key: value}))
+       for name, question in ORDINARY.items() for key, value in (
+           ("epsilon", 0), ("epsilon", math.nan), ("epsilon", math.inf), ("epsilon", "1"), ("epsilon", 1e-300),
+           ("epsilon", 10**400), ("delta", 1.0), ("delta", math.nan), ("delta", -1), ("noise", "off"),
+           ("noise", "published"), ("noise", ["gaussian"]), ("noise", None), ("floor", 1), ("label_range", [0, 1]),
+           ("outside", "clip"), ("prior", [1.0, 0.0]), ("prior", [0.5] * 1000), ("points", 2), ("points", 10**9),
+           ("share", 1 - 1e-16), ("share", 1e-300), ("debiased", True), ("sigma", 1e-300), ("sigma", 1e-9),
+           ("sigma", math.nan), ("sigma", 0), ("sigma", True), ("sigma", "1"))},
+    **{f"weights {weights!r}, {noise}": bags(replace(STRATIFIED, weights=weights), noise)
+       for weights in ("gaussian", "ones", None, "") for noise in ("gaussian", "laplace")},
+    **{f"{noise}, design {change}": bags(replace(STRATIFIED, **change), noise)
+       for noise in ("gaussian", "laplace") for change in (
+           {"per_bag": 0}, {"per_bag": -1}, {"per_bag": 5}, {"per_bag": 1.5}, {"per_bag": True},
+           {"per_bag": 0, "noisy": 1}, {"records": 9}, {"records": 8.5}, {"bags": 3}, {"bags": 0},
+           {"size": -4, "bags": -2}, {"size": 2.0})},
+    **{f"secret {change}": secret(replace(FIXED, **change)) for change in (
+        {"records": 9}, {"records": 8.5}, {"bags": 3}, {"bags": 0}, {"size": 2.0}, {"bags": "2"})},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("first", ["0", "1", "nan", "1e300"])
+def test_ordinary_questions_are_answered(tmp_path, first):
+    for number, question in enumerate(ORDINARY.values()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        sent = asked(node(folder, first), question)
+        assert len(sent.parties) == 1
+        assert all(np.isfinite(array).all() for array in sent.arrays.values())
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_no_label_decides_whether_a_question_is_answered_or_what_it_costs(name, tmp_path):
+    seen = set()
+    for number, first in enumerate(LABELS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        sent = asked(node(folder, first), CRAFTED[name])
+        outcome = sent if isinstance(sent, str) else (len(sent.parties), tuple(sent.failures.values()))
+        ledger = folder / "spent.json"
+        seen.add((outcome, ledger.read_text() if ledger.exists() else ""))
+    if "estimated" in name and "prior" not in name and len(seen) > 1:  # a noisy histogram, paid for, may fail
+        assert len({paid for _, paid in seen}) == 1
+        return
+    assert len(seen) == 1
+
+
+def spent(path):
+    [[record]] = json.loads((path / "spent.json").read_text()).values()
+    return record["epsilon"], record["delta"]
+
+
+@pytest.mark.parametrize("sigma", [1e-6, 0.1, 1.0, 30.0])
+def test_a_given_sigma_costs_the_delta_that_it_has(sigma, tmp_path):
+    """On signs in bags of full noise: the Gaussian mechanism's delta (Balle, Wang 2018, Theorem 8)."""
+    from scipy.stats import norm
+
+    design = BagSums(ROWS, 2, 4, "signs", 4, 0)
+    ratio = 2.0 / (sigma * 2)
+    exact = norm.cdf(ratio / 2 - 1 / ratio) - math.e * norm.cdf(-ratio / 2 - 1 / ratio)
+    question = bags(design, sigma=sigma, delta=1 - 1e-7)
+    generous, careful = tmp_path / "generous", tmp_path / "careful"
+    generous.mkdir()
+    careful.mkdir()
+    if exact < 0.999:
+        assert len(asked(node(generous, delta=0.999999), question).parties) == 1
+        assert spent(generous) == (1.0, pytest.approx(exact, rel=1e-4, abs=1e-9))
+    answer = asked(node(careful), question)
+    answered = not isinstance(answer, str) and len(answer.parties) == 1
+    assert answered == (exact <= 1e-3)
+
+
+def test_a_sigma_that_misses_the_declared_delta_is_refused_however_large_the_allowance(tmp_path):
+    for sigma in (1e-6, 0.1):
+        with pytest.raises(InputError):
+            questions()["bag_sums"].load()(node(tmp_path, delta=0.999), bags(sigma=sigma))
+    assert not (tmp_path / "spent.json").exists()
+
+
+def test_the_smallest_noise_is_never_cheap():
+    """However little noise is asked for, delta says so: it falls in sigma and begins at 1."""
+    from federation.privacy.bag_sums.design import BagDesign
+    from federation.privacy.bag_sums.noisy_labels import noisy_bag_sums
+
+    for weights in ("signs", "gaussian"):
+        for epsilon in (1e-9, 1.0, 30.0):
+            design = BagDesign(ROWS, 2, 4, per_bag=2, weights=weights)
+            deltas = [
+                noisy_bag_sums(design, sigma=sigma, label_range=(0.0, 1.0), epsilon=epsilon).delta
+                for sigma in 10.0 ** np.arange(-9, 4)
+            ]
+            assert deltas[0] > 0.999
+            assert (np.diff(deltas) <= 1e-12).all()
+
+
+def test_exact_sums_of_labels_are_computed_in_simulations_only(tmp_path, monkeypatch):
+    """They may overflow, and a release that fails because of a label tells of it."""
+    from parties import bag_sums
+
+    seen, real = [], bag_sums.sketch
+    monkeypatch.setattr(
+        bag_sums, "sketch", lambda rows, labels, *rest: seen.append(labels) or real(rows, labels, *rest)
+    )
+    assert len(asked(node(tmp_path, first="1"), secret()).parties) == 1
+    assert not np.any(seen)
+
+
+class TestFewOfManyRows:
+    """A release of one exact label out of n has a delta of 1/n only; nobody should be asked for it."""
+
+    def test_most_rows_must_be_in_bags(self, tmp_path):
+        one = BagSums(ROWS, 1, 1, "gaussian", 1, 0)
+        generous = node(tmp_path, delta=0.5)
+        for question in (
+            bags(one, delta=0.3),
+            secret(one, delta=0.3),
+            bags(replace(one, weights="signs"), sigma=1e-3, delta=0.3),
+        ):
+            with pytest.raises(InputError, match="half of the rows"):
+                questions()[question.kind].load()(generous, question)
+        assert not (tmp_path / "spent.json").exists()
+
+    def test_no_bag_is_without_noise(self, tmp_path):
+        """With one noisy row in two bags one of them has none."""
+        question = bags(BagSums(ROWS, 2, 4, "gaussian", 0, 1), sigma=1.0, delta=0.99)
+        assert asked(node(tmp_path, delta=0.999), question).parties.tolist() == []
+
+    def test_a_simulation_may_release_both(self):
+        provider = Reference("crafted_labels:Party", {"first": "0"}).to_json()
+        for question in (
+            bags(BagSums(ROWS, 1, 1, "gaussian", 1, 0)),
+            bags(BagSums(ROWS, 2, 4, "gaussian", 0, 1), sigma=1.0, delta=0.99),
+        ):
+            assert len(asked(Cohort(provider, 0, 1, 7), question).parties) == 1

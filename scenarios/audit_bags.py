@@ -164,6 +164,7 @@ def question_of(variant: Variant, setting: Setting) -> Released:
         setting.delta,
         public="scenarios.audit_bags:public_rows",
         classes=tuple(map(str, range(setting.classes))),
+        parties=setting.classes,  # as many as class ratios need, of which one is asked
         bags=setting.rows_per_person + 1,
         largest_bag=_LEAST * setting.classes,
         rows_per_person=setting.rows_per_person,
@@ -173,7 +174,7 @@ def question_of(variant: Variant, setting: Setting) -> Released:
 
 
 def world_of(variant: Variant, epsilon: float, delta: float, *, public: str, **fields: Any) -> WorldPlan:
-    """The plan of a world with one party and one variant; `public` makes its public rows, `fields` are what else.
+    """The plan of a world with one variant; `public` makes its public rows, `fields` replace what else is plain.
 
     Noise is seeded, so that an audit finds the same each time.
     """

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from federation.guarantee import NoGuarantee
 from federation.label_messages import BagSumsQuestion, LabelSumsQuestion, PrivateLabelsQuestion, WeightedSumsQuestion
-from federation.label_releases import LabelQuestion, sums_mechanism
+from federation.label_releases import LabelQuestion, guarantee_of, sums_mechanism
 from federation.messages import Submission
 from federation.privacy.audit import AuditResult
 from federation.reference import Reference
@@ -192,12 +193,15 @@ def label_question_of(variant: Variant, setting: LabelSetting) -> LabelQuestion:
 
 def audit_labels(
     variant: Variant, setting: LabelSetting, *, runs: int | None, confidence: float
-) -> tuple[AuditResult, AuditResult]:
+) -> tuple[AuditResult, AuditResult] | None:
     """The audits of one variant: of its claim, and of a twin with half the noise for what is protected.
 
-    In the twin more labels change: two, or with random weights four. Raises `InputError` where no noise serves.
+    In the twin more labels change: two, or with random weights four. None where a given noise is too little for any
+    promise. Raises `InputError` where no noise serves.
     """
     question = label_question_of(variant, setting)
+    if isinstance(guarantee_of(question), NoGuarantee):
+        return None
     usual = RUNS_OF_SUMS if isinstance(question, LabelSumsQuestion) else RUNS
     if question.noising.mechanism["noise"] == "estimated_bins":
         usual = RUNS_OF_BINS

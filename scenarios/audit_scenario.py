@@ -72,18 +72,21 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
         raise InputError(f"scenario '{scenario.name}' releases nothing under a guarantee, so there is nothing to audit")
     if known == CLASS_RATIO:
         setting = Setting.of(scenario, epsilon)
-        pairs = [audit_bags(variant, setting, runs=runs, confidence=CONFIDENCE) for variant in private]
-        findings = [VariantAudit(variant.name, *pair) for variant, pair in zip(private, pairs, strict=True)]
+        pairs = {variant.name: audit_bags(variant, setting, runs=runs, confidence=CONFIDENCE) for variant in private}
+        findings = [VariantAudit(name, *pair) for name, pair in pairs.items()]
         world = setting.described
     elif known == REGRESSION:
         labels = LabelSetting.of(scenario, epsilon)
-        pairs = [audit_labels(variant, labels, runs=runs, confidence=CONFIDENCE) for variant in private]
-        findings = [VariantAudit(variant.name, *pair) for variant, pair in zip(private, pairs, strict=True)]
+        found = {variant.name: audit_labels(variant, labels, runs=runs, confidence=CONFIDENCE) for variant in private}
+        findings = [VariantAudit(name, *pair) for name, pair in found.items() if pair is not None]
         world = labels.described
     else:
         findings = [audit_variant(variant, epsilon, delta, runs) for variant in private]
         world = f"{PARTIES} parties and 2 classes, one party changes all it sends"
-    exposed = [variant.name for variant in listed if variant not in private]
+    if not findings:
+        raise InputError(f"scenario '{scenario.name}' has too little noise for any promise; give its sigma up")
+    audited = {finding.variant for finding in findings}
+    exposed = [variant.name for variant in listed if variant.name not in audited]
     if as_json:
         records = [_record(finding) for finding in findings]
         nothing = dict.fromkeys(records[0])

@@ -46,8 +46,13 @@ def advise(
         Trust, typer.Option(help="none: every party adds its own noise; aggregator: it may hold all rows and labels.")
     ] = Trust.NONE,
     label_range: Annotated[
-        str, typer.Option("--range", metavar="LO,HI", help="Declared range of real labels.")
-    ] = "0,1",
+        str | None,
+        typer.Option(
+            "--range",
+            metavar="LO,HI",
+            help="Declared range of real labels; default: as the data set documents, or 0,1.",
+        ),
+    ] = None,
     residual: Annotated[
         float | None, typer.Option(help="Variance of labels around the best linear model; default: the largest.")
     ] = None,
@@ -59,7 +64,7 @@ def advise(
     """Rank the mechanisms for private labels by the excess risk that public numbers predict, and say why."""
     from aggregator.advice.ranking import rank
 
-    lowest, highest = _range(label_range)
+    lowest, highest = _documented(source, task) if label_range is None else _range(label_range)
     advice = rank(
         rows,
         columns + 1,
@@ -87,6 +92,16 @@ def advise(
         typer.echo("Add --write FILE for a scenario that compares the leading ones on your data.")
     elif write is not None:
         typer.echo(f"wrote {write}; run it with: federation run {write}")
+
+
+def _documented(source: str, task: Task) -> tuple[float, float]:
+    """The range of labels of a data set, else 0 to 1. Raises `InputError` for one without real labels."""
+    from scenarios.catalogue import entry
+
+    known = entry(source)
+    if known is not None and not known.regression and task is Task.REGRESSION:
+        raise InputError(f"--source {source} has classes, not real labels; name another data set or a file")
+    return (0.0, 1.0) if known is None or known.label_range is None else known.label_range
 
 
 def _range(text: str) -> tuple[float, float]:

@@ -40,7 +40,7 @@ TIGHT = {  # protocol, options
 }
 LOOSE = {
     "estimated bins": (LABELS, {"noise": "estimated_bins"}),
-    "bags, published": (LLP, {"size": 8, "weights": "gaussian", "noisy_rows": "fixed", "rho": 0.5, "sigma": 4.0}),
+    "bags, published": (LLP, {"size": 8, "weights": "gaussian", "noisy_rows": "fixed", "rho": 0.5, "sigma": 15.0}),
 }
 
 

@@ -199,3 +199,10 @@ def test_releases_refuse_what_was_not_agreed():
         mechanism.release(broken, labels, NoiseBits(1, "x"))
     with pytest.raises(InputError, match="rows must be an integer"):
         calibrate(mechanism.shape, "pure", rows=0, epsilon=1.0, labels=RANGE)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "pure"])
+def test_sums_that_leave_the_grid_are_refused_before_any_label_is_read(noise):
+    shape = fit_shape(table())
+    with pytest.raises(InputError, match="does not fit the grid"):
+        calibrate(shape, noise, rows=2**22, epsilon=1e6 if noise == "pure" else 1e12, delta=0.1, labels=RANGE)

@@ -48,6 +48,14 @@ def test_a_file_gets_its_label_and_range(monkeypatch, capsys):
     assert data == {"source": "my.csv", "label": "stay", "range": [1.0, 9.0]}
 
 
+def test_a_data_set_has_its_documented_range(monkeypatch, capsys):
+    common = ("--n", "15000", "--d", "8", "--residual", "0.5", "--json")
+    _, documented = advise(monkeypatch, capsys, *common, "--source", "housing")
+    _, declared = advise(monkeypatch, capsys, *common, "--range", "0.15,5")
+    assert json.loads(documented.out)["advice"] == json.loads(declared.out)["advice"]
+    assert json.loads(documented.out)["scenario"]["data"] == {"source": "housing"}
+
+
 def test_without_delta_all_advice_is_pure(monkeypatch, capsys):
     _, printed = advise(monkeypatch, capsys, "--n", "350", "--d", "10", "--delta", "0", "--json")
     record = json.loads(printed.out)
@@ -62,6 +70,7 @@ def test_without_delta_all_advice_is_pure(monkeypatch, capsys):
         (("--n", "50", "--d", "9", "--range", "3"), "--range"),
         (("--n", "50", "--d", "9", "--range", "3,1"), "range"),
         (("--n", "50", "--d", "9", "--epsilon", "0"), "epsilon"),
+        (("--n", "50", "--d", "9", "--source", "digits"), "classes"),
         (("--n", "50", "--d", "9", "--delta", "1"), "delta"),
         (("--n", "50", "--d", "9", "--write", "/no/such/folder/a.yaml"), "cannot write"),
         (("--n", "50", "--d", "9", "--task", "classification", "--write", "a.yaml"), "regression"),

@@ -64,7 +64,7 @@ def test_labels_outside_are_refused_or_clipped_as_declared(noise):
         ("one_bit", {"prior": [0.5, 0.5]}, "prior is for noise bins"),
         ("one_bit", {"label_range": (1.0, 1.0)}, "label_range"),
         ("bins", {"points": 1}, "points"),
-        ("bins", {"points": 1000}, "2 to 512 weights"),
+        ("bins", {"points": 1000}, "2 to 512, got 1000"),
         ("bins", {"prior": [0.5, 0.6]}, "sum 1"),
         ("estimated_bins", {"share": 0.0}, "share"),
     ],

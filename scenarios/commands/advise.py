@@ -50,7 +50,7 @@ def advise(
         typer.Option(
             "--range",
             metavar="LO,HI",
-            help="Declared range of real labels; default: as the data set documents, or 0,1.",
+            help="Declared range of real labels; default: the documented one, or 0,1.",
         ),
     ] = None,
     residual: Annotated[

@@ -5,8 +5,14 @@ def row(
     variant="soft_vote", default=1, epsilon=1.0, metric="noise_to_signal", value=0.1, unit="party", protocol="soft_vote"
 ):
     return {
-        "protocol": protocol, "variant": variant, "default": default, "epsilon": epsilon, "unit": unit, "metric": metric, "value": value
-    }  # fmt: skip
+        "protocol": protocol,
+        "variant": variant,
+        "default": default,
+        "epsilon": epsilon,
+        "unit": unit,
+        "metric": metric,
+        "value": value,
+    }
 
 
 def test_nothing_to_say_where_signal_can_show():

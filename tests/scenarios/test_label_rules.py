@@ -114,5 +114,5 @@ def test_who_is_where_must_not_be_the_label_where_labels_are_protected(parties, 
 
 
 def test_persons_are_not_labels():
-    with pytest.raises(InputError, match="data.person.*column of the labels"):
+    with pytest.raises(InputError, match=r"data\.person.*column of the labels"):
         resolve(document("own.csv", "ratio", person="y"))

@@ -28,7 +28,8 @@ class NoisyWeightedLLP:
     """Parties publish bags of their rows with weights, and weighted label sums under noise on some of the labels.
 
     size: k, rows of a bag.
-    bags: m of every party; null for as many as the party with the fewest rows can form.
+    bags: m of every party; null for as many as the party with the fewest rows can form. Further rows are not used, so
+        where parties are of very different sizes single labels waste less.
     weights: `signs` (-1 or 1), which lose nothing, or as published `gaussian`, which make some labels loud.
     noisy_rows: `stratified`, the same number in every bag, or as published `fixed`, a set of rows that leaves bags
         without noise.

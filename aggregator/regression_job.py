@@ -41,6 +41,10 @@ class RegressionProtocol(Protocol):
         """What parties calibrate their noise by, as JSON values; `noise` among them."""
         ...
 
+    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
+        """At most this is charged for a release aimed at (epsilon, delta); None where no noise is aimed at any."""
+        ...
+
     def question(self, rows: LabelledRows, least: int, noising: Noising) -> LabelQuestion:
         """What parties are asked, of whom each has `least` rows or more. Raises `InputError`."""
         ...
@@ -60,7 +64,7 @@ class _Release:
 
 
 class RegressionJob:
-    """One release per epsilon, a single one with `noise: off`; every noise draw has a model of its own."""
+    """One release per epsilon, a single one without noise; every draw has a model of its own."""
 
     def __init__(self, world: World, variant: VariantPlan, options: RegressionProtocol) -> None:
         self._world, self._variant, self._options = world, variant, options
@@ -69,7 +73,8 @@ class RegressionJob:
             raise InputError(f"'{variant.name}' needs real labels with a declared range, and the plan has classes")
         self._view = world.views.at(OFF, math.inf)
         self._rows = LabelledRows(self._view.public.feature_map, *plan.label_range, plan.largest_bag)
-        epsilons = (math.inf,) if options.noise == OFF else plan.epsilons
+        unprotected = options.spends(plan.epsilons[0], plan.delta) is None
+        epsilons = (math.inf,) if unprotected else plan.epsilons
         self._releases = [self._ask(epsilon) for epsilon in epsilons]
 
     def costs(self) -> list[int]:

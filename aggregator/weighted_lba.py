@@ -43,7 +43,9 @@ class WeightedLBA:
 
     def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
         """What parties calibrate their noise by."""
-        return {"noise": OFF} if self.noise == OFF else {"noise": self.noise, "epsilon": epsilon, "delta": delta}
+        if self.noise in (OFF, DATA_DEPENDENT):
+            return {"noise": self.noise}
+        return {"noise": self.noise, "epsilon": epsilon, "delta": delta}
 
     def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
         """At most this is charged for a release aimed at (epsilon, delta)."""

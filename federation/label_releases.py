@@ -74,7 +74,7 @@ def weighted_sums_mechanism(question: WeightedSumsQuestion) -> RepairedBagSums:
 
 def labels_mechanism(question: PrivateLabelsQuestion) -> LabelMechanism:
     """Noise on single labels. Raises `InputError`."""
-    return calibrate_labels(label_range=question.rows.label_range, **question.noising.mechanism)
+    return calibrate_labels(label_range=question.rows.label_range, outside="clip", **question.noising.mechanism)
 
 
 def sums_mechanism(question: LabelSumsQuestion, rows: np.ndarray) -> LabelSums:
@@ -104,8 +104,8 @@ def guarantee_of(question: LabelQuestion) -> Guarantee | NoGuarantee:
 
 
 def label_range_of(rows: LabelledRows) -> LabelRange:
-    """The declared range; a provider of rows has clipped labels outside it, or refuses them."""
-    return LabelRange(rows.lowest, rows.highest)
+    """The declared range, to which every party clips its labels."""
+    return LabelRange(rows.lowest, rows.highest, "clip")
 
 
 def _missed(question: BagSumsQuestion, delta: float) -> NoGuarantee:

@@ -106,6 +106,7 @@ def panels(
         else:
             _lines(axes, curves, axis, size[0] / columns, bars)
             axes.set(yscale=scale, ylim=limits, xlabel=axis.name, ylabel=measure)
+            _plain_numbers(axes.yaxis, scale)
         lowest = number >= len(shown) - columns
         axes.tick_params(labelbottom=lowest, labelleft=number % columns == 0)
         axes.set_xlabel(axes.get_xlabel() if lowest else "")
@@ -134,6 +135,15 @@ def _watermark(figure: Figure, tall: float) -> None:
         0.5, middle, NON_PRIVATE, rotation=25 if slanted else 0, ha="center", va="center",
         fontsize=min(46, 16 * tall) if slanted else 30, color="#b00020", alpha=0.13, weight="bold",
     )  # fmt: skip
+
+
+def _plain_numbers(axis: Any, scale: str) -> None:
+    """Numbers on a logarithmic axis as such: text is not parsed for formulas."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    if scale == "log":
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def _explanation(shown: Mapping[str, Sequence[Curve]], one_value: bool) -> str:
@@ -189,6 +199,7 @@ def _dots(axes: Axes, curves: Sequence[Curve], limits: tuple[float, float], scal
             for spread in curve.points.values():
                 axes.axvline(spread.mean, color=curve.style.colour, linestyle=curve.style.line, linewidth=1.2)
     axes.set(xscale=scale, xlim=limits, xlabel=name, ylim=(max(len(marked), 1) - 0.5, -0.5))
+    _plain_numbers(axes.xaxis, scale)
     axes.set_yticks(range(len(marked)), [_wrapped(curve.label) for curve in marked])
     axes.grid(visible=False, axis="y")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from aggregator.regression_models import ReleasedRegressions
 
+from aggregator.regression_models import ReleasedRegressions
 from federation.digest import digest
 from federation.errors import InputError
 from federation.features import FeatureMap

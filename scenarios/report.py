@@ -15,6 +15,7 @@ from typing import Any
 from federation.errors import InputError
 from scenarios.figures import draw
 from scenarios.metrics import ACCURACY, L1, MSE, heading, primary, shown
+from scenarios.pivots import pivots
 from scenarios.readings import at, leaders, listed, protection, readings
 from scenarios.results import Row, read_results
 from scenarios.summary import CLAIMING, NON_PRIVATE, VariantSummary, epsilons, summarise
@@ -189,6 +190,7 @@ def _metric(summaries: Sequence[VariantSummary], figures: Path) -> dict[str, Any
         "claiming": f"{CLAIMING}." if any(summary.claiming for summary in summaries) else "",
         "columns": [NON_PRIVATE if math.isinf(epsilon) else at(epsilon) for epsilon in columns],
         "rows": [(summary, [summary.by_epsilon.get(epsilon) for epsilon in columns]) for summary in summaries],
+        "pivots": pivots(summaries),
         "figures": [
             (path.stem, "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode())
             for pattern in (f"{metric}.svg", f"{metric}-*.svg")

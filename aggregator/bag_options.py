@@ -13,12 +13,15 @@ def require_size(size: int, bags: int | None) -> None:
         raise InputError(f"bags must be a whole number from 1, or null for as many as there can be, got {bags}")
 
 
-def bags_of_size(size: int, bags: int | None, least: int) -> int:
-    """How many bags every party forms of `least` rows. Raises `InputError` when they are too few."""
-    most = least // size
-    if most < (bags or 1):
+def bags_of_size(size: int, bags: int | None, least: int, most: int) -> tuple[int, int]:
+    """(rows of every party that take part, bags that it forms at most), for parties of `least` to `most` rows.
+
+    With a given number of bags the first is `least`; without one it is 0, as each party forms what it can. Raises
+    `InputError` when they are too few.
+    """
+    if least // size < (bags or 1):
         raise InputError(
             f"{bags or 1} disjoint bags of size {size} need {(bags or 1) * size} rows, but some party has {least}; use "
             "smaller or fewer bags, or more rows per party"
         )
-    return bags or most
+    return (least, bags) if bags else (0, most // size)

@@ -54,7 +54,7 @@ class LabelAnswers(LocalAnswers):
             return self._moments(arrays, question)
         if isinstance(question, WeightedSumsQuestion):
             spread = math.hypot(question.design.size**0.5 * self._largest, self._deviation)
-            return np.asarray((np.abs(arrays["label_sums"]) <= _REACH * spread).all(axis=(1, 2)))
+            return _whole(arrays["formed"]) & (np.abs(arrays["label_sums"]) <= _REACH * spread).all(axis=(1, 2))
         assert isinstance(question, BagSumsQuestion)
         return self._bags(arrays, question)
 
@@ -98,9 +98,10 @@ class LabelAnswers(LocalAnswers):
         slack = (_GRID * self._half + _ROUNDING * self._largest) * sizes
         beyond = np.abs(arrays["sums"] - self._middle * total) - self._half * sizes - slack
         fine = (beyond <= _REACH * deviation).all(axis=(1, 2))
+        formed = np.arange(weights.shape[2]) < arrays["formed"][:, None]
         if question.design.weights == "signs":
-            fine &= (np.abs(weights) == 1).all(axis=(1, 2, 3))
-        return np.asarray(fine)
+            fine &= (np.abs(weights) == formed[:, None, :, None]).all(axis=(1, 2, 3))
+        return np.asarray(fine & _whole(arrays["formed"]))
 
     def _moments(self, arrays: Arrays, question: LabelSumsQuestion) -> np.ndarray:
         """X'X that is one, and X'y that can come with it: |x'y| <= |x| |y| for every column x."""

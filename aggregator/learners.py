@@ -8,13 +8,23 @@ import numpy as np
 
 from aggregator.bag_regression.least_squares import BagLeastSquares
 from aggregator.bag_regression.network import BagNetwork
+from aggregator.local_answers import LocalAnswers
 from aggregator.regression_models import linear, neural
 from aggregator.released_estimators import Described
 from federation.errors import InputError
+from federation.label_messages import BagSumsQuestion, WeightedSumsQuestion
 
 Learner = Literal["linear", "network"]
 
 _DEPENDENT = 1e-12  # eigenvalues below this share of the largest, of columns of norm 1, are rounding errors of X'X
+
+
+def formed_bags(answers: LocalAnswers) -> np.ndarray:
+    """Which bags of the parties that answered are there, bool (P, m)."""
+    question = answers.question
+    assert isinstance(question, BagSumsQuestion | WeightedSumsQuestion)
+    formed: np.ndarray = np.arange(question.design.bags) < answers.array("formed")[answers.present][:, None]
+    return formed
 
 
 def from_sums(row_sums: np.ndarray, label_sums: np.ndarray) -> Described:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
 from aggregator.bag_options import bags_of_size, require_size
 from aggregator.option_rules import refuse_misplaced, require_positive
 from federation.bag_messages import Noising
@@ -28,8 +26,8 @@ class NoisyWeightedLLP:
     """Parties publish bags of their rows with weights, and weighted label sums under noise on some of the labels.
 
     size: k, rows of a bag.
-    bags: m of every party; null for as many as the party with the fewest rows can form. Further rows are not used, so
-        where parties are of very different sizes single labels waste less.
+    bags: m of every party; null for as many as each party can form, with `noisy_rows: fixed` as the one with the
+        fewest rows can.
     weights: `signs` (-1 or 1), which lose nothing, or as published `gaussian`, which make some labels loud.
     noisy_rows: `stratified`, the same number in every bag, or as published `fixed`, a set of rows that leaves bags
         without noise.
@@ -82,22 +80,27 @@ class NoisyWeightedLLP:
 
     def question(self, rows: LabelledRows, least: int, noising: Noising) -> BagSumsQuestion:
         """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
-        bags = bags_of_size(self.size, self.bags, least)
         stratified = self.noisy_rows == "stratified"
+        # A fixed set of noisy rows protects as many rows as there are: they must be as many at every party.
+        wanted = self.bags if stratified else self.bags or max(least // self.size, 1)
+        records, bags = bags_of_size(self.size, wanted, least, rows.most)
         per_bag = noisy_count(self.rho, self.size) if stratified else 0
         noisy = 0 if stratified else noisy_count(self.rho, least)
-        return BagSumsQuestion(rows, BagSums(least, bags, self.size, self.weights, per_bag, noisy), noising)
+        return BagSumsQuestion(rows, BagSums(records, bags, self.size, self.weights, per_bag, noisy), noising)
 
     def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw."""
-        from aggregator.learners import from_bags
+        from aggregator.learners import formed_bags, from_bags
 
         question, present = answers.question, answers.present
         assert isinstance(question, BagSumsQuestion)
-        rows = answers.array("rows")[present]
-        weights, sums = answers.array("weights")[present, draw], answers.array("sums")[present, draw]
-        flat = rows.reshape(-1, *rows.shape[2:]), weights.reshape(-1, self.size), np.asarray(sums).ravel()
-        return from_bags(self.learner, *flat, question.rows.label_range, seed)
+        formed = formed_bags(answers)
+        rows, weights, sums = (
+            answers.array("rows")[present][formed],
+            answers.array("weights")[present, draw][formed],
+            answers.array("sums")[present, draw][formed],
+        )
+        return from_bags(self.learner, rows, weights, sums, question.rows.label_range, seed)
 
     def job(self, world: World, variant: VariantPlan) -> RegressionJob:
         """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""

@@ -24,7 +24,7 @@ class WeightedLBA:
     """Parties release weighted sums of rows and labels over bags, and neither bags nor weights.
 
     size: k, rows of a bag.
-    bags: m of every party; null for as many as the party with the fewest rows can form.
+    bags: m of every party; null for as many as each party can form.
     noise: `gaussian` on the label sums, without which nothing holds for all data; `published`, none (NON-PRIVATE: what
         it protects depends on the data), which `off` is, too.
     """
@@ -53,16 +53,17 @@ class WeightedLBA:
 
     def question(self, rows: LabelledRows, least: int, noising: Noising) -> WeightedSumsQuestion:
         """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
-        bags = bags_of_size(self.size, self.bags, least)
-        return WeightedSumsQuestion(rows, BagSums(least, bags, self.size, "gaussian", 0, 0), noising)
+        records, bags = bags_of_size(self.size, self.bags, least, rows.most)
+        return WeightedSumsQuestion(rows, BagSums(records, bags, self.size, "gaussian", 0, 0), noising)
 
     def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw: least squares on the sums."""
-        from aggregator.learners import from_sums
+        from aggregator.learners import formed_bags, from_sums
 
-        present = answers.present
-        row_sums = answers.array("row_sums")[present, draw]
-        return from_sums(row_sums.reshape(-1, row_sums.shape[-1]), answers.array("label_sums")[present, draw].ravel())
+        present, formed = answers.present, formed_bags(answers)
+        return from_sums(
+            answers.array("row_sums")[present, draw][formed], answers.array("label_sums")[present, draw][formed]
+        )
 
     def job(self, world: World, variant: VariantPlan) -> RegressionJob:
         """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""

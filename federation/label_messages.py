@@ -35,8 +35,9 @@ class LabelledRows:
 class BagSums:
     """How a party forms bags: m = `bags` disjoint ones of k = `size` rows, with `weights` "signs" or "gaussian".
 
-    Of its rows the first `records` take part, as many as every party has. `per_bag` labels of each bag get noise, or,
-    where that is 0, the same `noisy` rows of all, drawn without labels.
+    Of its rows the first `records` take part, as many as every party has. Where that is 0, a party forms as many bags
+    as it can, up to m, and all rows that take part are in bags. `per_bag` labels of each bag get noise, or, where that
+    is 0, the same `noisy` rows of all, drawn without labels.
     """
 
     records: int
@@ -45,6 +46,20 @@ class BagSums:
     weights: str
     per_bag: int
     noisy: int
+
+    def formed(self, rows: int) -> int:
+        """How many bags a party with so many rows forms; 0 where they are too few."""
+        if self.records:
+            return self.bags if rows >= self.records else 0
+        return min(rows // self.size, self.bags)
+
+    def taking_part(self, formed: int) -> int:
+        """How many rows of a party that forms so many bags take part."""
+        return self.records or formed * self.size
+
+    def fields(self) -> dict[str, Field]:
+        """How many bags there are; the others are filled up with zeros."""
+        return {"formed": Field((), minimum=1.0, maximum=float(self.bags))}
 
 
 @dataclass(frozen=True)
@@ -69,7 +84,7 @@ class BagSumsQuestion:
         )
         largest = 1.0 if design.weights == "signs" else _LARGEST_WEIGHT
         weights = Field((draws, design.bags, design.size), minimum=-largest, maximum=largest)
-        return {"rows": rows, "weights": weights, "sums": _real(draws, design.bags)}
+        return {**design.fields(), "rows": rows, "weights": weights, "sums": _real(draws, design.bags)}
 
 
 @dataclass(frozen=True)
@@ -87,7 +102,8 @@ class WeightedSumsQuestion:
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
         shape = (self.noising.draws, self.design.bags)
-        return {"row_sums": _real(*shape, self.rows.feature_map.dimension), "label_sums": _real(*shape)}
+        sums = {"row_sums": _real(*shape, self.rows.feature_map.dimension), "label_sums": _real(*shape)}
+        return {**self.design.fields(), **sums}
 
 
 @dataclass(frozen=True)

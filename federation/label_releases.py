@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from federation.bag_releases import OFF
 from federation.errors import InputError
 from federation.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.label_messages import (
+    BagSums,
     BagSumsQuestion,
     LabelledRows,
     LabelSumsQuestion,
@@ -44,10 +46,13 @@ _UNSAFE = (
 )
 
 
-def bag_sums_mechanism(question: BagSumsQuestion) -> NoisyBagSums | LaplaceBagSums:
-    """Noise on labels of bags: of a given `sigma`, or the least that is enough. Raises `InputError`."""
+def bag_sums_mechanism(question: BagSumsQuestion, formed: int | None = None) -> NoisyBagSums | LaplaceBagSums:
+    """Noise on labels of `formed` bags, None for as many as there can be: of a given `sigma`, or the least there is.
+
+    The noise and what it promises do not depend on that number. Raises `InputError`.
+    """
     known, design, label_range = question.noising.mechanism, question.design, question.rows.label_range
-    shape = (design.records, design.bags, design.size)
+    shape = _shape(design, formed)
     if known["noise"] == "laplace":
         return laplace_bag_sums(*shape, label_range=label_range, epsilon=known["epsilon"])
     if known["noise"] != "gaussian":
@@ -56,16 +61,14 @@ def bag_sums_mechanism(question: BagSumsQuestion) -> NoisyBagSums | LaplaceBagSu
     bags = BagDesign(*shape, weights=design.weights, **chosen)  # type: ignore[arg-type]  # checked there
     if known.get("sigma") is not None:
         return noisy_bag_sums(bags, sigma=known["sigma"], label_range=label_range, epsilon=known["epsilon"])
-    return noisy_labels.calibrate(bags, label_range=label_range, epsilon=known["epsilon"], delta=known["delta"])
+    return _least_noise(bags, label_range, known["epsilon"], known["delta"])
 
 
-def weighted_sums_mechanism(question: WeightedSumsQuestion) -> RepairedBagSums:
-    """Noise on label sums with secret weights. Raises `InputError`."""
-    known, design = question.noising.mechanism, question.design
+def weighted_sums_mechanism(question: WeightedSumsQuestion, formed: int | None = None) -> RepairedBagSums:
+    """Noise on label sums of `formed` bags with secret weights; as `bag_sums_mechanism`. Raises `InputError`."""
+    known = question.noising.mechanism
     return repaired.calibrate(
-        design.records,
-        design.bags,
-        design.size,
+        *_shape(question.design, formed),
         label_range=question.rows.label_range,
         epsilon=known["epsilon"],
         delta=known["delta"],
@@ -106,6 +109,17 @@ def guarantee_of(question: LabelQuestion) -> Guarantee | NoGuarantee:
 def label_range_of(rows: LabelledRows) -> LabelRange:
     """The declared range, to which every party clips its labels."""
     return LabelRange(rows.lowest, rows.highest, "clip")
+
+
+def _shape(design: BagSums, formed: int | None) -> tuple[int, int, int]:
+    """(rows that take part, bags, rows of a bag)."""
+    bags = design.bags if formed is None else formed
+    return design.taking_part(bags), bags, design.size
+
+
+@lru_cache  # parties of equal size have equal mechanisms
+def _least_noise(bags: BagDesign, label_range: tuple[float, float], epsilon: float, delta: float) -> NoisyBagSums:
+    return noisy_labels.calibrate(bags, label_range=label_range, epsilon=epsilon, delta=delta)
 
 
 def _missed(question: BagSumsQuestion, delta: float) -> NoGuarantee:

@@ -30,26 +30,29 @@ def answer(cohort: Cohort, question: BagSumsQuestion) -> Submission:
     guarantee, design = guarantee_of(question), question.design
     require_deployable(cohort, question.noising, guarantee)
     _require_most_rows(cohort, design)
-    mechanism = None if question.noising.mechanism["noise"] == OFF else bag_sums_mechanism(question)
+    exact = question.noising.mechanism["noise"] == OFF
 
     def act(party: int) -> dict[str, np.ndarray]:
         rows, labels = labelled(cohort, party, question.rows)
+        formed = _formed(rows, design)
+        mechanism = None if exact else bag_sums_mechanism(question, formed)
         noise = noise_bits(cohort, party, question.noising, guarantee)
         public = _design_bits(cohort, party, question)
-        bags = disjoint_bags(_enough(rows, design), design.bags, design.size, public)
+        bags = disjoint_bags(design.taking_part(formed), formed, design.size, public)
         noisy = _noisy(design, bags, public)
         if cohort.seed is None and not noisy.any(axis=1).all():
             raise InputError("a bag has no noisy label; ask for noise on a number of labels in every bag")
         weights, sums = [], []
         for _ in range(question.noising.draws):
-            weights.append(_weights(design, public))
+            weights.append(_weights(design, formed, public))
             if mechanism is None:
                 sums.append(label_sums(labels, bags, weights[-1]))
             elif isinstance(mechanism, LaplaceBagSums):
                 sums.append(mechanism.release(labels[bags], weights[-1], noise))
             else:
                 sums.append(mechanism.release(labels[bags], weights[-1], noisy, noise))
-        return {"rows": rows[bags], "weights": np.stack(weights), "sums": np.stack(sums)}
+        found = {"rows": rows[bags], "weights": np.stack(weights), "sums": np.stack(sums)}
+        return _filled_up(question, formed, found)
 
     return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
 
@@ -64,21 +67,22 @@ def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> Submissio
     require_deployable(cohort, question.noising, guarantee)
     _require_most_rows(cohort, design)
     exact = question.noising.mechanism["noise"] in (OFF, DATA_DEPENDENT)
-    mechanism = None if exact else weighted_sums_mechanism(question)
 
     def act(party: int) -> dict[str, np.ndarray]:
         rows, labels = labelled(cohort, party, question.rows)
+        formed = _formed(rows, design)
+        mechanism = None if exact else weighted_sums_mechanism(question, formed)
         noise = noise_bits(cohort, party, question.noising, guarantee)
         secret = _design_bits(cohort, party, question)
         row_sums, sums = [], []
         for _ in range(question.noising.draws):
-            bags = disjoint_bags(_enough(rows, design), design.bags, design.size, secret)
-            weights = gaussian_weights(design.bags, design.size, secret)
+            bags = disjoint_bags(design.taking_part(formed), formed, design.size, secret)
+            weights = gaussian_weights(formed, design.size, secret)
             # Exact sums of labels are left alone unless they are sent: that they overflow would tell of a label.
             mixed = sketch(rows, labels if mechanism is None else np.zeros_like(labels), bags, weights)
             row_sums.append(mixed.rows)
             sums.append(mixed.labels if mechanism is None else mechanism.release(labels[bags], weights, noise))
-        return {"row_sums": np.stack(row_sums), "label_sums": np.stack(sums)}
+        return _filled_up(question, formed, {"row_sums": np.stack(row_sums), "label_sums": np.stack(sums)})
 
     return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
 
@@ -101,20 +105,34 @@ def _require_most_rows(cohort: Cohort, design: BagSums) -> None:
         )
 
 
-def _enough(rows: np.ndarray, design: BagSums) -> int:
-    """How many rows take part. Raises `InputError` for a party with fewer."""
-    if len(rows) < design.records:
-        raise InputError(f"{design.records} rows must take part, got {len(rows)}; ask for fewer or smaller bags")
-    return design.records
+def _formed(rows: np.ndarray, design: BagSums) -> int:
+    """How many bags the rows form. Raises `InputError` for too few of them."""
+    formed = design.formed(len(rows))
+    if formed < 1:
+        needed = design.records or design.size
+        raise InputError(f"{needed} rows must take part, got {len(rows)}; ask for fewer or smaller bags")
+    return formed
+
+
+def _filled_up(
+    question: BagSumsQuestion | WeightedSumsQuestion, formed: int, found: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """An answer with zeros for the bags that a party did not form."""
+    sent = {name: np.zeros(declared.shape) for name, declared in question.fields().items()}
+    sent["formed"] = np.asarray(float(formed))
+    for name, array in found.items():
+        place = (slice(formed),) if name == "rows" else (slice(None), slice(formed))
+        sent[name][place] = array
+    return sent
 
 
 def _noisy(design: BagSums, bags: np.ndarray, bits: NoiseBits) -> np.ndarray:
     """Which rows of the bags get noise on their labels, (m, k) bool."""
     if design.per_bag:
-        return stratified_noise(design.bags, design.size, design.per_bag)
+        return stratified_noise(len(bags), design.size, design.per_bag)
     return np.asarray(noisy_rows(design.records, design.noisy, bits)[bags])
 
 
-def _weights(design: BagSums, bits: NoiseBits) -> np.ndarray:
+def _weights(design: BagSums, formed: int, bits: NoiseBits) -> np.ndarray:
     drawn = sign_weights if design.weights == "signs" else gaussian_weights
-    return drawn(design.bags, design.size, bits)
+    return drawn(formed, design.size, bits)

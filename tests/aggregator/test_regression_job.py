@@ -122,6 +122,15 @@ def test_guarantees_say_what_is_protected_and_which_releases_protect_nobody(plan
     assert found["bags"]["delta"] == found["repaired"]["delta"] == found["shaped"]["delta"] == 1e-3
 
 
+@pytest.mark.parametrize(("name", "fewest"), [("bags_off", 80), ("lba_off", 80), ("bags_off", 40)])
+def test_all_bags_of_all_parties_count(plan, name, fewest):
+    kind, options = VARIANTS[name]
+    chosen = plan(variants=(VariantPlan(name, kind, {**options, "size": 10}),), smallest_bag=fewest, draws=1)
+    _, summary = run(open_grid("inline"), chosen, 6, LINEAR)
+    assert summary["bytes_per_party"][name][0] > 8 * 8  # rows of up to 8 bags
+    assert error(chosen, name) < 0.02
+
+
 def test_equal_answers_are_asked_for_once(plan):
     both = plan("labels", "labels", "sums")
     _, summary = run(open_grid("inline"), replace(both, variants=(*both.variants[:1], *both.variants[2:])), 6, LINEAR)

@@ -95,7 +95,7 @@ def test_secret_sums_have_the_moments_of_the_rows():
     asked = WeightedSumsQuestion(ROWS, BagSums(80, 10, 8, "gaussian", 0, 0), noising("off", draws=400))
     found = answer_secretly(cohort(count=1), asked)
     check_submission(asked, found)
-    assert set(found.arrays) == {"row_sums", "label_sums"}
+    assert set(found.arrays) == {"formed", "row_sums", "label_sums"}
     features, labels = draw(0, 80)
     table = np.column_stack([features, labels])
     sums = np.concatenate([found.arrays["row_sums"], found.arrays["label_sums"][..., None]], axis=-1).reshape(-1, 4)
@@ -113,6 +113,28 @@ def test_repaired_sums_carry_noise_on_labels_only():
     added = noisy.arrays["label_sums"] - exact.arrays["label_sums"]
     tau = weighted_sums_mechanism(WeightedSumsQuestion(ROWS, design, noising())).tau
     assert added.std() == pytest.approx(tau, rel=0.05)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace", "off"])
+def test_parties_form_as_many_bags_as_they_can_with_equal_noise(noise):
+    asked = BagSumsQuestion(ROWS, BagSums(0, 12, 7, "signs", 7, 0), noising(noise))
+    found = answer(cohort(), asked)
+    check_submission(asked, found)
+    assert found.arrays["formed"].tolist() == [11, 12]  # of 80 and 87 rows
+    for party, formed in enumerate((11, 12)):
+        assert (np.abs(found.arrays["weights"][party, :, :formed]) == 1).all()
+        for name in ("weights", "sums"):
+            assert not found.arrays[name][party, :, formed:].any()
+    if noise != "off":
+        scales = {bag_sums_mechanism(asked, formed).parameters.get("sigma") for formed in (None, 11, 12)}
+        assert len(scales) == 1
+        claims = [bag_sums_mechanism(asked, formed).delta_at(1.0) for formed in (None, 11, 12)]
+        assert claims == pytest.approx([claims[0]] * 3)
+    secret = WeightedSumsQuestion(ROWS, BagSums(0, 12, 7, "gaussian", 0, 0), noising())
+    sums = answer_secretly(cohort(), secret).arrays["label_sums"]
+    assert not sums[0, :, 11:].any()
+    assert sums[1, :, 11].all()
+    assert len({weighted_sums_mechanism(secret, formed).tau for formed in (None, 1, 11)}) == 1
 
 
 def test_a_party_with_too_few_rows_or_labels_of_another_kind_costs_no_other_party():

@@ -75,5 +75,5 @@ def test_the_range_is_the_scenarios_own():
 def test_all_rows_of_the_small_world_are_in_bags():
     [variant] = variants(document())
     question = label_question_of(variant, LabelSetting(1.0, 1e-6, (0.0, 1.0)))
-    assert (question.design.records, question.design.bags, question.design.size) == (6, 2, 3)
+    assert (question.design.taking_part(2), question.design.bags, question.design.size) == (6, 2, 3)
     assert question.rows.most == 6

@@ -106,7 +106,8 @@ class LabelPair:
         if parties == 1:
             return submission
         arrays = {
-            name: array[None] if name == "rows" else array.swapaxes(0, 1) for name, array in submission.arrays.items()
+            name: array[None] if name == "rows" else array[:1] if name == "formed" else array.swapaxes(0, 1)
+            for name, array in submission.arrays.items()
         }
         return replace(submission, parties=submission.parties[:1], arrays=arrays)
 
@@ -153,8 +154,8 @@ class LabelPair:
     def _of_bags(self, sent: Mapping[str, np.ndarray], question: BagSumsQuestion, mechanism: str) -> np.ndarray:
         """By published weights; of noisy rows that are drawn, bags have the share that they have of all."""
         design, weights = question.design, sent["weights"]
-        share = np.full(design.size, design.noisy / design.records)
-        noisy = np.arange(design.size) < design.per_bag if design.per_bag else share
+        share = design.noisy / design.taking_part(design.bags)
+        noisy = np.arange(design.size) < design.per_bag if design.per_bag else np.full(design.size, share)
         changed, other = (np.einsum("...mk,...mk->...m", weights, sent["rows"][..., column]) for column in (0, 1))
         return self._of_sums(changed, other, sent["sums"], weights**2 @ noisy, mechanism)
 

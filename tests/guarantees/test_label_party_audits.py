@@ -112,16 +112,16 @@ def half_range(question):
 
 @pytest.mark.parametrize("name", ["bags", "bags, few noisy", "bags, gaussian weights"])
 def test_bags_with_noise_for_half_the_range_are_refuted(name, monkeypatch):
-    def mistaken(real, question):
-        return replace(real(half_range(question)), label_range=question.rows.label_range)
+    def mistaken(real, question, formed):
+        return replace(real(half_range(question), formed), label_range=question.rows.label_range)
 
     breaking(monkeypatch, "bag_sums", "bag_sums_mechanism", mistaken)
     assert not audited(pair_of(name), RUNS[LLP] // 3).passed
 
 
 def test_secret_weights_with_noise_for_half_the_range_are_refuted(monkeypatch):
-    def mistaken(real, question):
-        return replace(real(half_range(question)), label_range=question.rows.label_range)
+    def mistaken(real, question, formed):
+        return replace(real(half_range(question), formed), label_range=question.rows.label_range)
 
     breaking(monkeypatch, "bag_sums", "weighted_sums_mechanism", mistaken)
     assert not audited(pair_of("secret weights"), RUNS[LBA] // 4).passed
@@ -149,8 +149,8 @@ def test_labels_with_half_the_noise_are_refuted(name, monkeypatch):
 
 
 def test_bags_with_half_the_laplace_noise_are_refuted(monkeypatch):
-    def halved(real, question):
-        mechanism = real(question)
+    def halved(real, question, formed):
+        mechanism = real(question, formed)
         return replace(mechanism, grid_scale=mechanism.grid_scale // 2)
 
     breaking(monkeypatch, "bag_sums", "bag_sums_mechanism", halved)

@@ -16,6 +16,7 @@ import numpy as np
 from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
+from federation.privacy.mechanism import NOISE_KEY, promised
 from federation.randomness import NoiseBits
 
 Noise = Literal["pure", "gaussian"]
@@ -25,10 +26,6 @@ _SENSITIVITY_STEPS = 2.0**12  # sqrt(D) steps are at most this part of the sensi
 _MAX_NOISE_STEPS = 2.0**38  # keeps every integer scale below the limit of the samplers
 _MAX_INTEGER = 2.0**52  # value plus noise stay exact in double precision
 
-_BITS = Assumption(
-    "the ChaCha20 key of the noise is secret and serves no other release; the stream is as good as random",
-    Check.DECLARED,
-)
 _REAL_LAW = Assumption(
     "the rounded L2-Gamma noise is computed in double precision; its law is taken to be the real formula's",
     Check.DECLARED,
@@ -94,16 +91,7 @@ class AdditiveMechanism:
 
     def guarantee(self, unit: Unit, adjacency: Adjacency, assumptions: tuple[Assumption, ...] = ()) -> Guarantee:
         """What one release promises; `assumptions` (why the sensitivity holds) come before its own."""
-        return Guarantee(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            unit=unit,
-            adjacency=adjacency,
-            mechanism=self.name,
-            parameters=dict(self.parameters),
-            assumptions=(*assumptions, *self.assumptions),
-            gaussian_mu=self.gaussian_mu,
-        )
+        return promised(self, unit, adjacency, (*assumptions, *self.assumptions), self.gaussian_mu)
 
     def _noise(self, bits: NoiseBits, draws: int) -> np.ndarray:
         """Integer noise in grid units, shape (draws, D)."""
@@ -183,7 +171,7 @@ def _mechanism(
         dimension=dimension,
         step=step,
         parameters=parameters,
-        assumptions=(rounding, _BITS, _REAL_LAW) if name == "l2_gamma" else (rounding, _BITS),
+        assumptions=(rounding, NOISE_KEY, _REAL_LAW) if name == "l2_gamma" else (rounding, NOISE_KEY),
         gaussian_mu=charged / scale if name == "discrete_gaussian" else None,
     )
 

@@ -13,6 +13,7 @@ from federation.privacy import discrete_laplace
 from federation.privacy.bag_sums import accounting, label_sums
 from federation.privacy.bag_sums.design import require_bags
 from federation.privacy.bag_sums.noisy_labels import require_replaced_label
+from federation.privacy.mechanism import promised
 from federation.randomness import NoiseBits
 
 _PUBLIC_ROWS = Assumption("features, bags and weights are public: only labels are protected", Check.DECLARED)
@@ -77,15 +78,7 @@ class LaplaceBagSums:
         """
         require_replaced_label(unit, adjacency)
         own = (label_sums.DISJOINT_BAGS, _PUBLIC_ROWS, label_sums.SIGN_WEIGHTS)
-        return Guarantee(
-            epsilon=self.epsilon,
-            delta=0.0,
-            unit=unit,
-            adjacency=adjacency,
-            mechanism=self.name,
-            parameters=self.parameters,
-            assumptions=(*further, *own, *label_sums.COMMON),
-        )
+        return promised(self, unit, adjacency, (*further, *own, *label_sums.COMMON))
 
 
 def laplace_bag_sums(

@@ -16,6 +16,7 @@ from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.privacy.bag_sums import accounting, calibration, composition, label_sums
 from federation.privacy.bag_sums.design import BagDesign
+from federation.privacy.mechanism import promised
 from federation.randomness import NoiseBits
 
 _PUBLIC_ROWS = Assumption(
@@ -119,16 +120,7 @@ class NoisyBagSums:
         law = label_sums.NORMAL_WEIGHTS if self.design.weights == "gaussian" else label_sums.SIGN_WEIGHTS
         chosen = _FIXED_SET if self.design.per_bag is None else _DRAWN_SET
         own = (label_sums.DISJOINT_BAGS, _PUBLIC_ROWS, chosen, _ONE_DRAW, law)
-        return Guarantee(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            unit=unit,
-            adjacency=adjacency,
-            mechanism=self.name,
-            parameters=self.parameters,
-            assumptions=(*further, *own, *label_sums.COMMON),
-            gaussian_mu=self.gaussian_mu,
-        )
+        return promised(self, unit, adjacency, (*further, *own, *label_sums.COMMON), self.gaussian_mu)
 
     @property
     def _ratio(self) -> float:

@@ -20,6 +20,7 @@ from federation.privacy.bag_sums import accounting, calibration, label_sums
 from federation.privacy.bag_sums.design import binomial, require_bags
 from federation.privacy.bag_sums.noisy_labels import require_replaced_label
 from federation.privacy.bag_sums.weight_ratio import mean_delta_chi
+from federation.privacy.mechanism import promised
 from federation.randomness import NoiseBits
 
 _UNPROTECTED_ROWS = Assumption(
@@ -90,15 +91,7 @@ class RepairedBagSums:
         """
         require_replaced_label(unit, adjacency)
         own = (label_sums.DISJOINT_BAGS, _UNPROTECTED_ROWS, label_sums.NORMAL_WEIGHTS)
-        return Guarantee(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            unit=unit,
-            adjacency=adjacency,
-            mechanism=self.name,
-            parameters=self.parameters,
-            assumptions=(*further, *own, *label_sums.COMMON),
-        )
+        return promised(self, unit, adjacency, (*further, *own, *label_sums.COMMON))
 
     def _mean(self, epsilon: float, ratio: float, releases: int) -> float:
         """The mean over how many of the releases have the record in a bag."""

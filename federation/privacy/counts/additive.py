@@ -13,6 +13,7 @@ import numpy as np
 
 from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.privacy.mechanism import NOISE_KEY, promised
 from federation.randomness import NoiseBits
 
 _MAX_SPREAD = 2**12  # classes times scale up to which the law of the centred noise is summed term by term
@@ -24,10 +25,6 @@ PUBLIC_BAG = Assumption(
 WHOLE_COUNTS = Assumption(
     "the counts are whole numbers; replacing one label moves one class by +1, another by -1 and no other",
     Check.CHECKED,
-)
-NOISE_KEY = Assumption(
-    "the ChaCha20 key of the noise is secret and serves no other release; the stream is as good as random",
-    Check.DECLARED,
 )
 
 
@@ -83,16 +80,7 @@ class AdditiveCounts(ABC):
         if adjacency is not Adjacency.REPLACE:
             raise InputError(f"adjacency must be {Adjacency.REPLACE} for label counts, got {adjacency}")
         noise = Assumption(f"the noise is {self.law}, drawn exactly in integer arithmetic", Check.ENFORCED)
-        return Guarantee(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            unit=unit,
-            adjacency=adjacency,
-            mechanism=self.name,
-            parameters=self.parameters,
-            assumptions=(*further, PUBLIC_BAG, WHOLE_COUNTS, noise, NOISE_KEY),
-            gaussian_mu=self.gaussian_mu,
-        )
+        return promised(self, unit, adjacency, (*further, PUBLIC_BAG, WHOLE_COUNTS, noise, NOISE_KEY), self.gaussian_mu)
 
     @abstractmethod
     def delta_at(self, epsilon: float) -> float:

@@ -16,9 +16,10 @@ import numpy as np
 
 from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
-from federation.privacy.counts.additive import NOISE_KEY, PUBLIC_BAG, WHOLE_COUNTS, checked_counts, exchangeable
+from federation.privacy.counts.additive import PUBLIC_BAG, WHOLE_COUNTS, checked_counts, exchangeable
 from federation.privacy.counts.dirichlet_loss import delta_exact, delta_exact_limit
 from federation.privacy.counts.dirichlet_sampler import GRID_BITS, sample
+from federation.privacy.mechanism import NOISE_KEY, promised
 from federation.randomness import NoiseBits
 
 MAX_FLOOR = 10**6  # a pseudo-count beyond it is Gaussian noise to all intents, and delta would lose digits
@@ -109,15 +110,7 @@ class ScaledDirichlet:
         """
         if adjacency is not Adjacency.REPLACE:
             raise InputError(f"adjacency must be {Adjacency.REPLACE} for label counts, got {adjacency}")
-        return Guarantee(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            unit=unit,
-            adjacency=adjacency,
-            mechanism=self.name,
-            parameters=self.parameters,
-            assumptions=(*further, *self._assumptions()),
-        )
+        return promised(self, unit, adjacency, (*further, *self._assumptions()))
 
     @property
     def _least(self) -> int:

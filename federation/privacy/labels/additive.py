@@ -16,7 +16,8 @@ import numpy as np
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.privacy import discrete_gaussian, discrete_laplace
 from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.labels.mechanism import NOISE_KEY, PUBLIC_ROWS, promise
+from federation.privacy.labels.mechanism import PUBLIC_ROWS, promise
+from federation.privacy.mechanism import NOISE_KEY
 from federation.randomness import NoiseBits
 
 STEPS = 2**20

@@ -18,7 +18,8 @@ from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.privacy.labels import response
 from federation.privacy.labels.bins import MAX_POINTS, Bins, optimal_bins
 from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.labels.mechanism import NOISE_KEY, PUBLIC_ROWS, promise
+from federation.privacy.labels.mechanism import PUBLIC_ROWS, promise
+from federation.privacy.mechanism import NOISE_KEY
 from federation.randomness import NoiseBits
 
 _FLAT = 0.05  # bins whose means have a smaller slope in the labels tell too little of them

@@ -9,43 +9,20 @@ import numpy as np
 from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.privacy.labels.label_range import LabelRange
+from federation.privacy.mechanism import Mechanism, promised
 from federation.randomness import NoiseBits
 
 PUBLIC_ROWS = Assumption(
     "the rows' features, and how many rows there are, are public: only labels are protected", Check.DECLARED
 )
-NOISE_KEY = Assumption(
-    "the ChaCha20 key of the noise is secret and serves no other release; the stream is as good as random",
-    Check.DECLARED,
-)
 
 
-class LabelMechanism(Protocol):
+class LabelMechanism(Mechanism, Protocol):
     """Releases of labels (n,), each of them (epsilon, delta)-private for itself: one label is in one release only."""
-
-    @property
-    def name(self) -> str:
-        """As in a guarantee."""
-        ...
 
     @property
     def labels(self) -> LabelRange:
         """Where labels lie."""
-        ...
-
-    @property
-    def epsilon(self) -> float:
-        """What one release claims."""
-        ...
-
-    @property
-    def delta(self) -> float:
-        """What one release claims; 0 when it is pure."""
-        ...
-
-    @property
-    def parameters(self) -> dict[str, float | int | str]:
-        """Public numbers."""
         ...
 
     def release(self, labels: np.ndarray, bits: NoiseBits) -> np.ndarray:
@@ -60,19 +37,6 @@ class LabelMechanism(Protocol):
         """E released - label, for each given label (n,); without labels the largest size that it has."""
         ...
 
-    def delta_at(self, epsilon: float) -> float:
-        """The exact delta of one release at another epsilon >= 0 (for the discrete Gaussian a proved bound)."""
-        ...
-
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions come before its own.
-
-        Raises `InputError` unless labels are replaced.
-        """
-        ...
-
 
 def promise(
     mechanism: LabelMechanism,
@@ -84,13 +48,4 @@ def promise(
     """The guarantee of a release of labels. Raises `InputError` unless labels are replaced."""
     if adjacency is not Adjacency.REPLACE:
         raise InputError(f"adjacency must be {Adjacency.REPLACE} for labels, got {adjacency}: how many rows is public")
-    return Guarantee(
-        epsilon=mechanism.epsilon,
-        delta=mechanism.delta,
-        unit=unit,
-        adjacency=adjacency,
-        mechanism=mechanism.name,
-        parameters=mechanism.parameters,
-        assumptions=assumptions,
-        gaussian_mu=gaussian_mu,
-    )
+    return promised(mechanism, unit, adjacency, assumptions, gaussian_mu)

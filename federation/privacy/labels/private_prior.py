@@ -20,7 +20,8 @@ from federation.privacy.labels import binned_response, response
 from federation.privacy.labels.binned_response import BinnedResponse
 from federation.privacy.labels.bins import MAX_POINTS
 from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.labels.mechanism import NOISE_KEY, PUBLIC_ROWS, promise
+from federation.privacy.labels.mechanism import PUBLIC_ROWS, promise
+from federation.privacy.mechanism import NOISE_KEY
 from federation.randomness import NoiseBits
 
 DEFAULT_POINTS = 32

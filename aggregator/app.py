@@ -17,10 +17,11 @@ from flwr.serverapp import Grid, ServerApp
 from aggregator.central_job import CentralJob
 from aggregator.individual import IndividualScores, best_means
 from aggregator.inquiry import Inquiry
-from aggregator.job import Job, World
+from aggregator.job import AdaptiveJob, Job, World
 from aggregator.plan import VariantPlan, WorldPlan
 from aggregator.views import Views
 from federation.grids.asking import Asking, require_quorum
+from federation.grids.failures import Failures
 from federation.grids.stock import StockGrid, numbered
 from federation.ledger import Budget, Ledger
 from federation.messages import IndividualQuestion
@@ -56,10 +57,16 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     world = World(plan, views, inquiry)
     jobs = {variant.name: _job(world, variant) for variant in plan.variants}
     scores = _ask_for_scores(plan, views, inquiry)
-    causes = Asking(plan.parties, plan.parties_per_node, plan.timeout, plan.simulation).ask(grid, inquiry.questions())
-    for collector in inquiry.collectors():
-        expected = min(plan.parties, plan.individual) if collector in scores else plan.parties
-        require_quorum(collector.answered, expected, plan.quorum, causes)
+    asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
+    while asked := inquiry.questions():
+        asking.ask(grid, asked, failures)
+        for collector in (collector for _, collectors in asked for collector in collectors):
+            expected = min(plan.parties, plan.individual) if collector in scores else plan.parties
+            require_quorum(collector.answered, expected, plan.quorum, failures.causes())
+        inquiry.close()
+        for job in jobs.values():
+            if isinstance(job, AdaptiveJob):
+                job.proceed()
     collected = time.perf_counter()
     ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
     diagnostics = {name: job.finish(ledger) for name, job in jobs.items()}
@@ -69,7 +76,7 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
         "bytes_per_party": {name: job.costs() for name, job in jobs.items()},
         "individual": best_means(scores),
         "answered": min((collector.answered for collector in inquiry.collectors()), default=0),
-        "failures": causes,
+        "failures": failures.causes(),
         "seconds": {"collect": collected - started, "release": time.perf_counter() - collected},
     }
     (Path(plan.directory) / "world.json").write_text(json.dumps(summary, indent=1))

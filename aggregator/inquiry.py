@@ -5,30 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from federation.errors import InputError
 from federation.grids.asking import Collector
 from federation.grids.codec import question_digest
 from federation.messages import Question, Training
 
 
 class Inquiry:
-    """Questions, those with equal training next to each other, so that parties need to train once for all of them."""
+    """Questions, those with equal training next to each other, so that parties need to train once for all of them.
+
+    They are asked in rounds: `close` ends one, and what is added afterwards is asked in the next.
+    """
 
     def __init__(self) -> None:
         self._asked: dict[str, tuple[Question, dict[Any, Collector]]] = {}
+        self._closed: set[str] = set()
         self._trainings: dict[int, int] = {}
 
     def add(self, question: Question, training: Training, collector: Any) -> Any:
-        """The collector that takes the answers: `collector`, or an equal one of the same question."""
+        """The collector that takes the answers: `collector`, or an equal one of the same question.
+
+        A question of an earlier round is not asked again: raises `InputError` for a new collector of its answers.
+        """
         self._trainings.setdefault(id(training), len(self._trainings))
         name = f"{self._trainings[id(training)]:06d}|{question_digest(question)}"
         _, collectors = self._asked.setdefault(name, (question, {}))
-        return collectors.setdefault((type(collector), getattr(collector, "recipe", ())), collector)
+        kept = collectors.setdefault((type(collector), getattr(collector, "recipe", ())), collector)
+        if kept is collector and name in self._closed:
+            raise InputError(f"the question '{question.kind}' has been answered; collect its answers in one round")
+        return kept
 
     def questions(self) -> list[tuple[Question, list[Collector]]]:
-        """What to ask, in an order that does not depend on who asked first within one training."""
-        return [(question, list(collectors.values())) for _, (question, collectors) in sorted(self._asked.items())]
+        """What to ask in this round, in an order that does not depend on who asked first within one training."""
+        due = ((name, asked) for name, asked in sorted(self._asked.items()) if name not in self._closed)
+        return [(question, list(collectors.values())) for _, (question, collectors) in due]
+
+    def close(self) -> None:
+        """The questions of this round are answered."""
+        self._closed.update(self._asked)
 
     def collectors(self) -> Iterator[Collector]:
-        """All collectors."""
+        """The collectors of all rounds."""
         for _, collectors in self._asked.values():
             yield from collectors.values()

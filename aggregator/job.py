@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from aggregator.inquiry import Inquiry
 from aggregator.plan import WorldPlan
@@ -29,4 +29,16 @@ class Job(Protocol):
 
     def finish(self, ledger: Ledger) -> list[dict[str, float]]:
         """Charge, release and write every release; their diagnostics. Raises `FederationError`s."""
+        ...
+
+
+@runtime_checkable
+class AdaptiveJob(Job, Protocol):
+    """Asks in rounds: what it asks next depends on the answers so far."""
+
+    def proceed(self) -> None:
+        """Take in the answers of a round and put the questions of the next to the inquiry, if there is one.
+
+        Raises `FederationError`s.
+        """
         ...

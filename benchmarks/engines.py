@@ -26,6 +26,7 @@ from aggregator.plan import WorldPlan
 from aggregator.views import Views
 from benchmarks.plain_flower import FOLDER, ask, fit_and_vote
 from federation.grids.asking import Asking
+from federation.grids.failures import Failures
 from federation.grids.flower import FlowerGrid
 from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement, most_per_node
@@ -86,9 +87,10 @@ def collect(world: World, grid: SimulationGrid, per_node: int | None) -> float:
     grid.assign(Placement(parties, cohort, world.spec.reference("SimulatedParties"), 1))
     asked, collector = question(plan)  # after the nodes know whom they serve, as in every run
     started = time.perf_counter()
-    causes = Asking(parties, cohort, None, True).ask(grid, [(asked, [collector])])
+    failures = Failures(True)
+    Asking(parties, cohort, None).ask(grid, [(asked, [collector])], failures)
     seconds = time.perf_counter() - started
-    assert not causes, causes
+    assert not failures.causes(), failures.causes()
     assert collector.answered == parties
     return seconds
 

@@ -9,8 +9,9 @@ import math
 from dataclasses import replace
 
 from federation.bag_messages import Bags, CountsQuestion, Noising, NoisyEmbeddingsQuestion
+from federation.entropy import with_entropy
 from federation.errors import InputError
-from federation.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.privacy.additive import AdditiveMechanism, calibrate
 from federation.privacy.counts.calibration import calibrate as calibrate_counts
 from federation.privacy.counts.mechanism import CountMechanism
@@ -91,14 +92,12 @@ def _holding(bags: Bags) -> tuple[Assumption, ...]:
 def _completed(guarantee: Guarantee, bags: Bags, noising: Noising) -> Guarantee:
     """The guarantee of a bag as that of all bags, in all of which one unit can be, and what a simulation adds."""
     shares = max(1, bags.rows_per_person)
-    parameters = {**guarantee.parameters, "entropy": "seed" if noising.seeded else "system"}
     if shares > 1:
-        parameters["bags_per_person"] = shares
-    return replace(
-        guarantee,
-        epsilon=guarantee.epsilon * shares,
-        delta=guarantee.delta * shares,
-        parameters=parameters,
-        assumptions=(*guarantee.assumptions, *((SEEDED,) if noising.seeded else ())),
-        gaussian_mu=guarantee.gaussian_mu if shares == 1 else None,
-    )
+        guarantee = replace(
+            guarantee,
+            epsilon=guarantee.epsilon * shares,
+            delta=guarantee.delta * shares,
+            parameters={**guarantee.parameters, "bags_per_person": shares},
+            gaussian_mu=None,
+        )
+    return with_entropy(guarantee, noising)

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from federation.bag_messages import Noising
 from federation.bag_releases import OFF
+from federation.entropy import with_entropy
 from federation.errors import InputError
-from federation.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.label_messages import (
     BagSums,
     BagSumsQuestion,
@@ -101,9 +101,9 @@ def guarantee_of(question: LabelQuestion) -> Guarantee | NoGuarantee:
     elif isinstance(question, PrivateLabelsQuestion):
         mechanism = labels_mechanism(question)
     else:
-        return _completed(_promise_of_sums(question), question.noising)
+        return with_entropy(_promise_of_sums(question), question.noising)
     promised = mechanism.guarantee(Unit.LABEL, Adjacency.REPLACE, (_HELD_ONCE, _DIFFERENT_PEOPLE))
-    return _completed(promised, question.noising)
+    return with_entropy(promised, question.noising)
 
 
 def label_range_of(rows: LabelledRows) -> LabelRange:
@@ -151,13 +151,4 @@ def _sums(question: LabelSumsQuestion, shape: Shape, rows: int) -> LabelSums:
         noise = "pure" if delta == 0 or pure <= 1 / gaussian.mu(epsilon, delta) ** 2 else "gaussian"
     return calibrate_sums(
         shape, noise, rows=rows, epsilon=epsilon, delta=0.0 if noise == "pure" else delta, labels=labels
-    )
-
-
-def _completed(guarantee: Guarantee, noising: Noising) -> Guarantee:
-    """With what a simulation adds."""
-    return replace(
-        guarantee,
-        parameters={**guarantee.parameters, "entropy": "seed" if noising.seeded else "system"},
-        assumptions=(*guarantee.assumptions, *((SEEDED,) if noising.seeded else ())),
     )

@@ -40,21 +40,19 @@ class Asking:
     """How a world asks: node n serves the parties (n-1)*per_node to n*per_node - 1 and may name no others.
 
     `timeout` in seconds ends the run when it passes before all nodes have replied: dropping the silent ones would
-    let one slow party decide who is counted. `verbose` keeps the texts of causes, as `Failures` does.
+    let one slow party decide who is counted.
     """
 
     parties: int
     parties_per_node: int
     timeout: float | None
-    verbose: bool
 
-    def ask(self, grid: Grid, asked: Sequence[tuple[Question, Sequence[Collector]]]) -> dict[str, int]:
-        """Ask every question at every node, for all its collectors; returns how many parties failed, by cause.
+    def ask(self, grid: Grid, asked: Sequence[tuple[Question, Sequence[Collector]]], failures: Failures) -> None:
+        """Ask every question at every node, for all its collectors, and note in `failures` which parties failed.
 
         A node that errs or answers out of form costs its own parties only; whether enough parties answered is for
         `require_quorum` to say. Raises `QuorumError` at the time limit.
         """
-        failures = Failures(self.verbose)
         contents = [encode_question(question) for question, _ in asked]
         pending: dict[str, tuple[int, int]] = {}
         for node in sorted(grid.get_node_ids()):
@@ -77,7 +75,6 @@ class Asking:
                 )
             if not replies:
                 time.sleep(_PAUSE)
-        return failures.causes()
 
     def _served(self, node: int) -> range:
         first = (node - 1) * self.parties_per_node

@@ -5,6 +5,7 @@ import pytest
 
 from aggregator.inquiry import Inquiry
 from aggregator.tally import VoteTally
+from federation.errors import InputError
 from federation.features import fit
 from federation.messages import Training, VotesQuestion
 
@@ -55,3 +56,24 @@ def test_questions_with_one_training_are_neighbours(training, public):
     for question in asked:
         inquiry.add(question, question.training, VoteTally(question, 5))
     assert [question.training.trial for question, _ in inquiry.questions()] == [0, 0, 1, 1]
+
+
+def test_a_round_asks_only_what_was_added_since_the_last(training, public):
+    inquiry = Inquiry()
+    first, second = (VotesQuestion(training, rows) for rows in (public.rows, public.rows[:9]))
+    kept = inquiry.add(first, training, VoteTally(first, 5))
+    inquiry.close()
+    assert inquiry.questions() == []
+    inquiry.add(second, training, VoteTally(second, 5))
+    assert [question for question, _ in inquiry.questions()] == [second]
+    assert inquiry.add(first, training, VoteTally(first, 5)) is kept
+    assert len(list(inquiry.collectors())) == 2
+
+
+def test_answers_of_an_earlier_round_cannot_be_collected_anew(training, public):
+    inquiry = Inquiry()
+    question = VotesQuestion(training, public.rows)
+    inquiry.add(question, training, Averages(1.0))
+    inquiry.close()
+    with pytest.raises(InputError, match="has been answered"):
+        inquiry.add(question, training, Averages(2.0))

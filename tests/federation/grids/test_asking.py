@@ -9,6 +9,7 @@ from federation.errors import QuorumError
 from federation.features import fit
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.codec import encode_submission
+from federation.grids.failures import Failures
 from federation.grids.nodes import Placement
 from federation.grids.queue import QueueGrid
 from federation.messages import Submission, Training, VotesQuestion
@@ -81,8 +82,9 @@ def rambling(question, parties):
 
 def gathered(question, replies, timeout=None, verbose=True):
     tally = VoteTally(question, 2 * len(replies))
-    causes = Asking(2 * len(replies), 2, timeout, verbose).ask(ScriptedGrid(question, replies), [(question, [tally])])
-    return tally, causes
+    failures = Failures(verbose)
+    Asking(2 * len(replies), 2, timeout).ask(ScriptedGrid(question, replies), [(question, [tally])], failures)
+    return tally, failures.causes()
 
 
 def test_honest_answers_are_all_counted(question):

@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 from aggregator.inquiry import Inquiry
 from aggregator.plan import WorldPlan
 from aggregator.views import Views
-from federation.ledger import Ledger
+from federation.guarantee import Guarantee, NoGuarantee
+from federation.ledger import Budget, Ledger
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +19,11 @@ class World:
     plan: WorldPlan
     views: Views
     inquiry: Inquiry
+
+    def gate(self, variant: str, guarantee: Guarantee | NoGuarantee) -> None:
+        """Refuse, before anybody is asked, a release beyond the budget. Raises `BudgetExceededError`."""
+        if self.plan.budget is not None and isinstance(guarantee, Guarantee):
+            Budget(**self.plan.budget).gate([guarantee], f"release '{variant}'")
 
 
 class Job(Protocol):

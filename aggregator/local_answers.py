@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from federation.guarantee import Guarantee
@@ -11,14 +13,13 @@ _REFUSED = "answer refused: values outside the declared range"
 _PROMISED = ("epsilon", "delta", "unit", "adjacency", "mechanism")
 
 
-class LocalAnswers:
+class CheckedAnswers(ABC):
     """Answers of K parties to one question; `promise` is the guarantee that each must carry, None for those without."""
 
     def __init__(self, question: Question, parties: int, promise: Guarantee | None) -> None:
         self.question, self._promise = question, promise
         self._fields = question.fields()
         self._present = np.zeros(parties, dtype=bool)
-        self._arrays = {name: np.zeros((parties, *field.shape), field.dtype) for name, field in self._fields.items()}
 
     @property
     def answered(self) -> int:
@@ -38,19 +39,54 @@ class LocalAnswers:
         for name, declared in self._fields.items():
             fine &= ~declared.invalid(submission.arrays[name])
         fine[fine] = self._well_formed({name: array[fine] for name, array in submission.arrays.items()})
+        fine &= ~self._present[submission.parties]
         kept = submission.parties[fine]
-        for name, array in self._arrays.items():
-            array[kept] = submission.arrays[name][fine]
+        self._keep(kept, {name: array[fine] for name, array in submission.arrays.items()})
         self._present[kept] = True
         return dict.fromkeys(submission.parties[~fine].tolist(), _REFUSED)
+
+    @abstractmethod
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        """Take in the accepted answers of parties (P,)."""
+
+    def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        """Which parties' answers, in range as they are, can be those of honest parties."""
+        return np.ones(len(next(iter(arrays.values()))), dtype=bool)
+
+
+class LocalAnswers(CheckedAnswers):
+    """Keeps every answer by itself."""
+
+    def __init__(self, question: Question, parties: int, promise: Guarantee | None) -> None:
+        super().__init__(question, parties, promise)
+        self._arrays = {name: np.zeros((parties, *field.shape), field.dtype) for name, field in self._fields.items()}
 
     def array(self, name: str) -> np.ndarray:
         """One field with the party axis (K, ...); zeros where a party has not answered."""
         return self._arrays[name]
 
-    def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """Which parties' answers, in range as they are, can be those of honest parties."""
-        return np.ones(len(next(iter(arrays.values()))), dtype=bool)
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        for name, array in self._arrays.items():
+            array[parties] = arrays[name]
+
+
+class SummedAnswers(CheckedAnswers):
+    """Keeps the sum of all answers only, however many parties there are.
+
+    Entries are whole multiples of a step that is a power of two: their sum is exact, and the same in any order.
+    """
+
+    def __init__(self, question: Question, parties: int, promise: Guarantee | None) -> None:
+        super().__init__(question, parties, promise)
+        self._totals = {name: np.zeros(field.shape) for name, field in self._fields.items()}
+
+    def total(self, name: str) -> np.ndarray:
+        """One field, summed over the parties that answered."""
+        return self._totals[name]
+
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        for name, total in self._totals.items():
+            total += arrays[name].sum(axis=0)
 
 
 def _same(guarantee: Guarantee | None, promise: Guarantee) -> bool:

@@ -13,4 +13,9 @@ ATTENDANCE = Assumption(
     "whether and when a party answers is not protected; below the quorum nothing is released", Check.DECLARED
 )
 LOCAL = Assumption("every party adds its noise itself and trusts nobody", Check.ENFORCED)
+SUMMED = Assumption(
+    "every party adds a share of the noise, and a secure summation, which is simulated here, shows the aggregator "
+    "nothing but the sum over all parties",
+    Check.DECLARED,
+)
 PUBLIC_CHOICES = Assumption("the feature map and all options were chosen without private labels", Check.DECLARED)

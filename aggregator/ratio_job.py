@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,10 @@ import numpy as np
 from aggregator.bag_answers import BagAnswers, shared_bags
 from aggregator.job import World
 from aggregator.plan import VariantPlan
-from aggregator.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, PUBLIC_CHOICES
 from aggregator.ratio_fitting import Fitting, Labelled, least_rows
 from aggregator.ratio_models import ReleasedRatios
 from aggregator.released_estimators import Described
-from aggregator.releasing import plan_premises
+from aggregator.releasing import local_guarantee
 from federation.bag_messages import (
     Bags,
     CountsQuestion,
@@ -112,11 +111,11 @@ class RatioJob:
             # Counts move by sqrt 2 and sums of rows by 2: this weight gives labels their share of the squares.
             weight = math.sqrt(2 * share / (1 - share))
             both = NoisyEmbeddingsQuestion(self._bags, self._feature_map, weight, noising)
-            guarantee: Guarantee | NoGuarantee = self._with_premises(joint_guarantee(both))
+            guarantee: Guarantee | NoGuarantee = local_guarantee(self._world.plan, joint_guarantee(both))
             answers = self._collect(both, guarantee)
             return _Release(epsilon, answers, answers, guarantee)
         counts = CountsQuestion(self._bags, noising)
-        guarantee = self._with_premises(counts_guarantee(counts))
+        guarantee = local_guarantee(self._world.plan, counts_guarantee(counts))
         return _Release(epsilon, self._collect(counts, guarantee), self._collect(self._unlabelled, None), guarantee)
 
     @property
@@ -158,12 +157,6 @@ class RatioJob:
             variance = count_mechanism(question).covariance(self._world.plan.largest_bag)[0, 0]
             return _REACH * max(math.sqrt(variance), 1.0), 0.0  # whole records are many deviations of little noise
         return 0.0, 0.0
-
-    def _with_premises(self, guarantee: Guarantee | NoGuarantee) -> Guarantee | NoGuarantee:
-        if isinstance(guarantee, NoGuarantee):
-            return guarantee
-        premises = (LOCAL, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(self._world.plan))
-        return replace(guarantee, assumptions=(*guarantee.assumptions, *premises))
 
     def _labelled(self, one: _Release) -> Labelled:
         """The bags of which everything is known, and that are large enough to learn from."""

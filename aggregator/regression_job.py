@@ -13,10 +13,9 @@ from aggregator.job import World
 from aggregator.label_answers import LabelAnswers
 from aggregator.local_answers import LocalAnswers
 from aggregator.plan import VariantPlan
-from aggregator.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, PUBLIC_CHOICES
 from aggregator.regression_models import ReleasedRegressions
 from aggregator.released_estimators import Described
-from aggregator.releasing import plan_premises
+from aggregator.releasing import local_guarantee
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
 from federation.errors import BudgetExceededError, InputError
@@ -111,14 +110,11 @@ class RegressionJob:
         )
         purpose = f"{plan.world}|{question_digest(draft)}"
         question = replace(draft, noising=replace(draft.noising, purpose=purpose))
-        guarantee = guarantee_of(question)
+        guarantee = local_guarantee(plan, guarantee_of(question))
         if isinstance(guarantee, NoGuarantee) and guarantee.claimed and plan.budget is not None:
             raise BudgetExceededError(
                 f"release '{self._variant.name}': {guarantee.reason}; leave sigma to be calibrated or remove the budget"
             )
-        if isinstance(guarantee, Guarantee):
-            premises = (LOCAL, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(plan))
-            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *premises))
         promise = guarantee if isinstance(guarantee, Guarantee) else None
         answers = LabelAnswers(question, plan.parties, promise)
         return _Release(epsilon, self._world.inquiry.add(question, self._view.training, answers), guarantee)

@@ -8,7 +8,8 @@ from typing import Literal
 from aggregator.diagnostics import diagnose
 from aggregator.perturbation import Perturbable
 from aggregator.plan import WorldPlan
-from federation.guarantee import SEEDED, Adjacency, Assumption, Check, NoGuarantee
+from aggregator.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, PUBLIC_CHOICES
+from federation.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee
 from federation.ledger import Ledger
 from federation.messages import Release
 from federation.privacy.additive import Noise, calibrate
@@ -57,6 +58,16 @@ def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:
         return (known,)
     text = f"one of the {plan.draws} draws is published; each further one spends epsilon and delta again"
     return (known, Assumption(text, Check.DECLARED))
+
+
+def local_guarantee(
+    plan: WorldPlan, guarantee: Guarantee | NoGuarantee, whose_noise: Assumption = LOCAL
+) -> Guarantee | NoGuarantee:
+    """What parties promise of their answers with the premises of a world in which they make the noise themselves."""
+    if isinstance(guarantee, NoGuarantee):
+        return guarantee
+    premises = (whose_noise, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(plan))
+    return replace(guarantee, assumptions=(*guarantee.assumptions, *premises))
 
 
 def _premises(plan: WorldPlan, noise: Noise, perturbable: Perturbable) -> tuple[Assumption, ...]:

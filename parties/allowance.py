@@ -56,11 +56,13 @@ class Allowance:
         """Write down a release before it is made, however it ends.
 
         Raises `BudgetExceededError`, and writes nothing, when the releases of this party would together spend more
-        than the allowance; `InputError` when earlier ones protect another unit, so that no total exists.
+        than the allowance; `InputError` when earlier ones protect another unit, so that no total exists, or when it is
+        a query of an exchange that was answered before, or in which another number of queries was agreed.
         """
         with _locked(self.ledger):
             spent = _read(self.ledger)
             known = spent.setdefault(str(party), [])
+            _require_new(known, guarantee)
             known.append(guarantee.to_dict())
             epsilon, delta = compose([Guarantee.from_dict(record) for record in known], self.delta)
             if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
@@ -69,6 +71,20 @@ class Allowance:
                     f"epsilon={self.epsilon:g}, delta={self.delta:g} ({len(known) - 1} releases are in {self.ledger})"
                 )
             _write(self.ledger, spent)
+
+
+def _require_new(known: list[dict[str, Any]], guarantee: Guarantee) -> None:
+    """Refuse a query of an exchange that a party has answered, or for which the noise was another."""
+    asked = guarantee.parameters
+    for answered in (record["parameters"] for record in known):
+        if "exchange" not in asked or answered.get("exchange") != asked["exchange"]:
+            continue
+        if answered["queries"] != asked["queries"]:
+            raise InputError(
+                f"this exchange is one of {answered['queries']} queries, and now {asked['queries']} are asked for"
+            )
+        if answered["query"] == asked["query"]:
+            raise InputError(f"query {asked['query']} of this exchange was answered before; each is answered once")
 
 
 @contextmanager

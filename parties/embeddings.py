@@ -14,8 +14,7 @@ from parties.bags import bags_of
 from parties.holdings import Cohort
 from parties.noising import noise_bits, require_deployable, require_public_features
 from parties.one_by_one import gathered
-
-_TILE = 1024  # rows at a time: what lies between two steps stays in cache
+from parties.private_features import private_features
 
 
 def answer(cohort: Cohort, question: EmbeddingsQuestion) -> Submission:
@@ -52,7 +51,9 @@ def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> Submiss
         counts, means = np.zeros(fields["counts"].shape), np.zeros(fields["means"].shape)
         for bag in np.flatnonzero(bags.sizes).tolist():
             size = bags.sizes[bag]
-            total = _sum_of_rows(question.feature_map, bags.rows_of(bag))
+            total = np.zeros(question.feature_map.dimension)
+            for tile in private_features(question.feature_map, bags.rows_of(bag)):
+                total += tile.sum(axis=0)
             noisy = mechanism.release(np.concatenate([weight * bags.counts[bag], total]), bits, question.noising.draws)
             counts[:, bag] = _summing_to(noisy[:, :classes] / weight, size)
             means[:, bag] = noisy[:, classes:] / size
@@ -79,25 +80,6 @@ def send_rows(cohort: Cohort, question: RowsQuestion) -> Submission:
         return {"sizes": bags.sizes, "rows": rows}
 
     return gathered(cohort, question, act)
-
-
-def _sum_of_rows(feature_map: FeatureMap, rows: np.ndarray) -> np.ndarray:
-    """The sum (D,) of raw rows (n, columns) behind the map; a row that the map makes infinite adds nothing.
-
-    To fail over it, or to take longer, would tell for certain that there is such a row, and whoever asks chooses the
-    map. Raises `InputError` for rows of other columns than the map's.
-    """
-    if rows.shape[1] != feature_map.columns:
-        raise InputError(f"the party's rows have {rows.shape[1]} columns, the feature map takes {feature_map.columns}")
-    total = np.zeros(feature_map.dimension)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(rows), _TILE):
-            tile = rows[start : start + _TILE]
-            for step in feature_map.steps:
-                tile = step.apply(tile)
-            tile[~np.isfinite(tile).all(axis=1)] = 0.0
-            total += tile.sum(axis=0)
-    return total
 
 
 def _summing_to(counts: np.ndarray, size: float) -> np.ndarray:

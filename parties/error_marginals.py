@@ -1,0 +1,75 @@
+"""Answers `error_marginals`: noisy numbers of rows and of errors in the bins of every feature (Lacombe et al. 2021)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.bag_releases import OFF
+from federation.errors import InputError
+from federation.guarantee import Guarantee, Unit
+from federation.marginal_messages import MarginalsQuestion
+from federation.marginal_releases import answer_guarantee, marginal_noise
+from federation.messages import Submission
+from federation.moment_releases import protected
+from federation.numerics.binning import Bins
+from federation.privacy.marginals.noise import MarginalNoise
+from federation.privacy.marginals.published import PublishedRates
+from federation.randomness import NoiseBits
+from parties.holdings import Cohort
+from parties.noising import noise_bits, require_deployable, require_public_features
+from parties.one_by_one import gathered
+from parties.two_classes import two_classes
+
+
+def answer(cohort: Cohort, question: MarginalsQuestion) -> Submission:
+    """Every party is the oracle of an exchange, of which this is one query (Algorithm 1).
+
+    A deployed party counts the queries of an exchange in the ledger of its allowance, and answers none twice and none
+    beyond the last. A party whose data fails is named among the failures, and costs no other party. Raises `InputError`
+    for a question that only a simulation may ask, or that takes features to be public when they are not.
+    """
+    unit = protected(question.protect)
+    if unit is Unit.LABEL:
+        require_public_features(cohort)
+    guarantee = answer_guarantee(question)
+    require_deployable(cohort, question.noising, guarantee)
+    if question.noising.draws != 1:
+        raise InputError(f"a query is answered once, got {question.noising.draws} draws; begin an exchange for each")
+    noise = None if question.noising.mechanism["noise"] == OFF else marginal_noise(question)
+
+    def act(party: int) -> dict[str, np.ndarray]:
+        features, classes = two_classes(cohort, party, question.feature_map, unit)
+        wrong = question.hypothesis.predict(features) != classes
+        bits = noise_bits(cohort, party, question.noising, guarantee)
+        errors, corrects = (counts(question.bins, features[chosen]) for chosen in (wrong, ~wrong))
+        return released(question, noise, unit, errors, corrects, bits)
+
+    return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
+
+
+def counts(bins: Bins, features: np.ndarray) -> np.ndarray:
+    """Rows (n, d) in each bin, (K,) int64."""
+    return np.bincount(bins.codes(features).ravel(), minlength=bins.total)
+
+
+def released(
+    question: MarginalsQuestion,
+    noise: MarginalNoise | PublishedRates | None,
+    unit: Unit,
+    errors: np.ndarray,
+    corrects: np.ndarray,
+    bits: NoiseBits,
+) -> dict[str, np.ndarray]:
+    """What is said of numbers of errors and corrects (K,): every bin gets noise, empty ones too."""
+    public = noise is None or unit is Unit.LABEL  # numbers of rows
+    if question.asks == "rows":
+        total = errors + corrects
+        return {"rows": total if public else noise.release(total, bits)}  # type: ignore[union-attr, call-arg, arg-type]
+    if isinstance(noise, PublishedRates):
+        return {"rates": noise.release(errors, errors + corrects, bits), "rows": errors + corrects}
+    if noise is None:
+        return {"errors": errors, "rows": errors + corrects}
+    if public:
+        return {"errors": noise.release(errors, bits), "rows": errors + corrects}
+    wrong, right = noise.release(np.stack([errors, corrects]), bits)
+    return {"errors": wrong, "rows": wrong + right}

@@ -1,0 +1,36 @@
+"""One party's rows behind a public feature map, each of the first or the second of two classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.errors import InputError
+from federation.features import FeatureMap
+from federation.guarantee import Unit
+from parties.holdings import Cohort
+from parties.private_features import private_features
+
+
+def two_classes(cohort: Cohort, party: int, feature_map: FeatureMap, unit: Unit) -> tuple[np.ndarray, np.ndarray]:
+    """Features (n, d) float64 and classes 0 or 1 (n,) int64.
+
+    Of other labels those from .5 are class 1: a refusal would tell about a label. Under row privacy no row is refused
+    either. Raises `InputError` for holdings of another form, or with several rows of one person, whom neither unit
+    protects.
+    """
+    holdings = cohort.provider.holdings(party)
+    if holdings.party != party:
+        raise InputError(f"asked for party {party}, the provider gave the rows of party {holdings.party}")
+    labels = np.asarray(holdings.labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "iufb":
+        raise InputError("labels must be one number per row; check the provider's labels")
+    if holdings.persons is not None and len(np.unique(holdings.persons)) < len(labels):
+        raise InputError(
+            f"several rows are about one person, and what is protected is one {unit}; leave out all but one"
+        )
+    rows = np.array(holdings.rows, dtype=np.float64)
+    if unit is Unit.LABEL:
+        features = feature_map.transform(rows)
+    else:
+        features = np.concatenate(list(private_features(feature_map, rows)))
+    return features, (labels >= 0.5).astype(np.int64)

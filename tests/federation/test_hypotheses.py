@@ -1,0 +1,62 @@
+"""Hypotheses in plain arrays, against scikit-learn's networks and by hand."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+
+from federation.errors import InputError
+from federation.hypotheses import Hypothesis
+
+
+@given(st.integers(1, 5), st.integers(0, 1))
+def test_a_constant_says_one_class_of_every_row(dimension, label):
+    rows = np.random.default_rng(0).normal(size=(7, dimension)) * 1e3
+    assert (Hypothesis.constant(dimension, label).predict(rows) == label).all()
+
+
+def test_a_network_is_scikit_learns(rng):
+    rows, labels = rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        trained = MLPClassifier((5, 4), max_iter=20, random_state=0).fit(rows, labels)
+    hypothesis = Hypothesis.of(trained.coefs_, trained.intercepts_)
+    assert hypothesis.sizes.tolist() == [3, 5, 4, 1]
+    assert (hypothesis.predict(rows) == trained.predict(rows)).all()
+    probabilities = 1 / (1 + np.exp(-hypothesis.scores(rows)))
+    np.testing.assert_allclose(probabilities, trained.predict_proba(rows)[:, 1], rtol=1e-10)
+
+
+def test_zero_is_class_one_and_no_number_class_zero():
+    line = Hypothesis.of([np.array([[1.0], [-1.0]])], [np.zeros(1)])
+    assert line.predict(np.array([[2.0, 2.0], [1.0, 2.0], [3.0, 2.0]])).tolist() == [1, 0, 1]
+    vast = Hypothesis.of([np.full((1, 2), 1e308), np.array([[1.0], [-1.0]])], [np.zeros(2), np.ones(1)])
+    assert vast.predict(np.array([[1e10], [0.0]])).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count", "words"),
+    [
+        ([3], 4, "end with 1"),
+        ([3, 2], 8, "end with 1"),
+        ([3, 0, 1], 1, "whole numbers from 1"),
+        ([3, 1], 3, "has 4 parameters"),
+        ([2**13, 2**13, 1], 1, "smaller layers"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(sizes, count, words):
+    with pytest.raises(InputError, match=words):
+        Hypothesis(np.array(sizes), np.zeros(count))
+
+
+def test_parameters_must_be_finite_and_rows_fit():
+    with pytest.raises(InputError, match="diverged"):
+        Hypothesis(np.array([1, 1]), np.array([np.nan, 0.0]))
+    with pytest.raises(InputError, match="takes 2 features"):
+        Hypothesis.constant(2, 1).predict(np.zeros((3, 4)))
+    with pytest.raises(InputError, match="one offset per matrix"):
+        Hypothesis.of([np.zeros((2, 1))], [])

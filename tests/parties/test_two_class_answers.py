@@ -1,0 +1,167 @@
+"""Sums of y x and error marginals of simulated and deployed parties."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from two_class_parties import draw
+from two_class_questions import marginals, moment
+
+from federation.errors import InputError
+from federation.guarantee import Unit
+from federation.hypotheses import Hypothesis
+from federation.messages import check_submission
+from federation.numerics.norms import within_norm
+from federation.reference import Reference
+from parties import error_marginals, moments
+from parties.holdings import Cohort
+from parties.two_classes import two_classes
+
+PARTIES = Reference("two_class_parties:Parties", {"broken": [1], "strange": [2], "huge": [3], "doubled": [4]}).to_json()
+
+
+def cohort(first=0, count=6):
+    return Cohort(PARTIES, first, count, 1)
+
+
+def deployed(tmp_path, epsilon=10.0, delta=1e-3, public=True, party=0):
+    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": epsilon, "delta": delta})
+    return Cohort(PARTIES, party, 1, None, allowance, public)
+
+
+def unseeded(question):
+    return replace(question, noising=replace(question.noising, seeded=False))
+
+
+def wide(question):
+    """The same for parties of up to 100 rows."""
+    return replace(question, most=100)
+
+
+def test_sums_without_noise_are_those_of_the_rows():
+    question = wide(moment("off"))
+    answer = moments.answer(cohort(count=1), question)
+    check_submission(question, answer)
+    rows, labels = draw(0, 60)
+    expected = (2 * labels - 1) @ within_norm(question.feature_map.transform(rows))
+    np.testing.assert_allclose(answer.arrays["sums"][0, 0], expected, atol=1e-7)
+    assert answer.arrays["size"].tolist() == [60]
+    assert answer.guarantee is None
+
+
+def test_noise_is_centred_on_the_sum_and_of_the_scale_that_is_promised():
+    exact = moments.answer(cohort(count=1), wide(moment("off"))).arrays["sums"][0, 0]
+    question = wide(moment("gaussian"))
+    question = replace(question, noising=replace(question.noising, draws=4000))
+    answer = moments.answer(cohort(count=1), question)
+    errors = answer.arrays["sums"][0] - exact
+    sigma = answer.guarantee.parameters["scale"]
+    assert np.abs(errors.mean(axis=0)).max() < 4 * sigma / 4000**0.5
+    assert errors.std() == pytest.approx(sigma, rel=0.05)
+
+
+def test_a_share_carries_no_guarantee_and_is_for_simulations(tmp_path):
+    question = wide(moment("gaussian", contributors=4))
+    assert moments.answer(cohort(count=1), question).guarantee is None
+    with pytest.raises(InputError, match="no secure summation"):
+        moments.answer(deployed(tmp_path), unseeded(question))
+
+
+@pytest.mark.parametrize("protect", ["label", "row"])
+def test_failures_cost_no_other_party_and_labels_cause_none(protect):
+    answer = moments.answer(cohort(), wide(moment(protect=protect)))
+    refused = {1, 4} if protect == "row" else {1, 3, 4}
+    assert set(answer.failures) == refused
+    assert set(answer.parties.tolist()) == set(range(6)) - refused
+
+
+def test_labels_that_are_no_classes_count_as_the_nearer_one():
+    _, classes = two_classes(cohort(), 2, moment().feature_map, Unit.LABEL)
+    assert set(classes.tolist()) == {0, 1}
+    assert classes[0] == 0
+
+
+def test_a_row_that_the_map_makes_infinite_counts_as_zeros_under_row_privacy():
+    features, _ = two_classes(cohort(), 3, marginals().feature_map, Unit.ROW)
+    assert np.isfinite(features).all()
+    assert len(features) == 67
+
+
+def test_counts_without_noise_are_those_of_the_rows():
+    question = marginals("off")
+    answer = error_marginals.answer(cohort(count=1), question)
+    check_submission(question, answer)
+    rows, labels = draw(0, 60)
+    features = question.feature_map.transform(rows)
+    wrong = question.hypothesis.predict(features) != labels
+    codes = question.bins.codes(features)
+    expected = [(codes == b).any(axis=1) & wrong for b in range(question.bins.total)]
+    assert answer.arrays["errors"][0].tolist() == [rows.sum() for rows in expected]
+    assert answer.arrays["rows"][0].sum() == 60 * 3
+
+
+def test_empty_bins_get_noise_like_any_other():
+    far = replace(marginals(), hypothesis=Hypothesis.constant(3, 1))
+    far = replace(far, bins=replace(far.bins, edges=np.sort(far.bins.edges.reshape(3, -1) + 50).ravel()))
+    answers = [
+        error_marginals.answer(cohort(count=1), replace(far, noising=replace(far.noising, purpose=str(trial))))
+        for trial in range(40)
+    ]
+    empty = np.stack([answer.arrays["rows"][0, 1:5] for answer in answers])  # all rows lie in the first bin
+    assert np.abs(empty.mean()) < 5 * empty.std() / 40**0.5
+    assert empty.std() > 5
+
+
+@pytest.mark.parametrize("asks", ["rows", "errors"])
+def test_exact_numbers_of_rows_come_with_label_privacy_only(asks):
+    exact = error_marginals.answer(cohort(count=1), marginals("off", asks="rows")).arrays["rows"]
+    by_label = error_marginals.answer(cohort(count=1), marginals("pure", "label", "replace", asks))
+    assert (by_label.arrays["rows"] == exact).all()
+    by_row = error_marginals.answer(cohort(count=1), marginals("pure", "row", "replace", asks))
+    assert (by_row.arrays["rows"] != exact).mean() > 0.5
+
+
+def test_published_rates_lie_between_0_and_1():
+    answer = error_marginals.answer(cohort(count=1), marginals("published", "label", "replace"))
+    assert ((answer.arrays["rates"] >= 0) & (answer.arrays["rates"] <= 1)).all()
+    assert answer.guarantee.unit is Unit.LABEL
+
+
+def test_a_deployed_party_answers_every_query_once_and_none_beyond_the_last(tmp_path):
+    node = deployed(tmp_path)
+    first, second = (unseeded(marginals(queries=2, query=query)) for query in range(2))
+    assert error_marginals.answer(node, first).failures == {}
+    again = error_marginals.answer(node, replace(first, hypothesis=Hypothesis.constant(3, 1)))
+    assert list(again.failures) == [0]
+    assert error_marginals.answer(node, second).failures == {}
+    longer = replace(first.exchange, queries=3, query=2)
+    assert list(error_marginals.answer(node, replace(first, exchange=longer)).failures) == [0]
+    spent = json.loads((tmp_path / "spent.json").read_text())["0"]
+    assert sum(record["epsilon"] for record in spent) == pytest.approx(1.0)
+
+
+def test_a_deployed_party_stops_when_its_allowance_is_spent(tmp_path):
+    node = deployed(tmp_path, epsilon=1.2)
+    exchanges = [
+        replace(question, exchange=replace(question.exchange, name=name))
+        for name in ("first", "second")
+        for question in (unseeded(marginals(query=0)), unseeded(marginals(query=1)))
+    ]
+    assert [len(error_marginals.answer(node, question).failures) for question in exchanges] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("question", [marginals("pure", "label", "replace"), wide(moment())])
+def test_a_deployed_party_keeps_features_that_are_not_public(tmp_path, question):
+    handler = moments.answer if question.kind == "mean_operator" else error_marginals.answer
+    with pytest.raises(InputError, match="keeps its features"):
+        handler(deployed(tmp_path, public=False), unseeded(question))
+    by_row = replace(question, protect="row")
+    assert handler(deployed(tmp_path, public=False), unseeded(by_row)).failures == {}
+
+
+@pytest.mark.parametrize("noise", ["off", "pure"])
+def test_a_deployed_party_gives_no_seeded_and_no_noiseless_answer(tmp_path, noise):
+    question = marginals(noise)
+    with pytest.raises(InputError):
+        error_marginals.answer(deployed(tmp_path), unseeded(question) if noise == "off" else question)

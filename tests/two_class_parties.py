@@ -1,0 +1,55 @@
+"""Parties with rows of two classes for tests: a provider and a public table, loadable by reference."""
+
+from __future__ import annotations
+
+import numpy as np
+from synthetic import Table
+
+from parties.holdings import Holdings
+
+CENTRE = np.array([1.0, -0.5, 0.0])
+ROWS = 60
+
+
+def draw(key: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows (n, 3) around CENTRE (class 1) or -CENTRE (class 0)."""
+    random = np.random.default_rng(key)
+    labels = random.integers(0, 2, rows)
+    return random.normal(scale=0.7, size=(rows, 3)) + np.outer(2 * labels - 1, CENTRE), labels
+
+
+def public_table() -> Table:
+    """Rows without labels."""
+    return Table(draw(99, 400)[0], ("p", "q", "r"))
+
+
+class Parties:
+    """Every party holds 60 rows, odd ones 7 more.
+
+    A `broken` one holds texts for labels, a `strange` one labels that are no classes, a `huge` one a row of 1.7e308, and
+    a `doubled` one two rows of one person.
+    """
+
+    def __init__(
+        self,
+        broken: tuple[int, ...] = (),
+        strange: tuple[int, ...] = (),
+        huge: tuple[int, ...] = (),
+        doubled: tuple[int, ...] = (),
+    ) -> None:
+        self._broken, self._strange, self._huge, self._doubled = set(broken), set(strange), set(huge), set(doubled)
+
+    def holdings(self, party: int) -> Holdings:
+        rows, labels = draw(party, ROWS + 7 * (party % 2))
+        persons = np.arange(len(labels)) // 2 if party in self._doubled else None
+        if party in self._broken:
+            return Holdings(party, rows, labels.astype(str))
+        if party in self._strange:
+            labels = labels * 1e9
+            labels[0] = np.nan
+        if party in self._huge:
+            rows[0] = 1.7e308
+        return Holdings(party, rows, labels, persons=persons)
+
+    def evaluation(self) -> None:
+        return None

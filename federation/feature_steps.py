@@ -6,13 +6,19 @@ that a party's features do not depend on who shares its batch.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations_with_replacement
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from federation.errors import InputError
 from federation.randomness import generator
+
+DEGREES = (2, 3)
+MOST_MONOMIALS = 20_000
 
 
 class Step(Protocol):
@@ -182,6 +188,64 @@ class SignedLog:
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
         return np.copysign(np.log1p(np.abs(rows)), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial:
+    """All monomials of one `degree`, 2 or 3: explicit features of the kernel (x'z)^degree.
+
+    The product of columns i <= j (<= k), tuples in lexicographic order, is multiplied by the square root of the number
+    of orders in which these columns can be multiplied. Then phi(x)'phi(z) = (x'z)^degree, so |phi(x)| = |x|^degree, and
+    rows of norm 1 keep it up to rounding.
+    """
+
+    kind: ClassVar[str] = "polynomial"
+    degree: int
+
+    def __post_init__(self) -> None:
+        _require(self.degree in DEGREES, self.kind, f"the degree {' or '.join(map(str, DEGREES))}")
+        object.__setattr__(self, "degree", int(self.degree))
+
+    def width(self, columns: int) -> int:
+        monomials = math.comb(columns + self.degree - 1, self.degree)
+        if monomials > MOST_MONOMIALS:
+            raise InputError(
+                f"features: polynomial makes {monomials} features of degree {self.degree} from {columns} columns, at "
+                f"most {MOST_MONOMIALS} are allowed; reduce the columns first, as with pca, or the degree"
+            )
+        return monomials
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        self.width(rows.shape[1])
+        products = rows
+        for degree in range(2, self.degree + 1):
+            products = _times_later(rows, products, degree)
+        products *= _roots_of_orders(rows.shape[1], self.degree)
+        return products
+
+
+def _times_later(rows: np.ndarray, products: np.ndarray, degree: int) -> np.ndarray:
+    """Monomials of `degree` from those of one degree less: column i times all that begin with column i or later."""
+    count, columns = rows.shape
+    out = np.empty((count, math.comb(columns + degree - 1, degree)))
+    start = 0
+    for i in range(columns):
+        later = math.comb(columns - i + degree - 2, degree - 1)
+        np.multiply(rows[:, i : i + 1], products[:, -later:], out=out[:, start : start + later])
+        start += later
+    return out
+
+
+@lru_cache(maxsize=4)
+def _roots_of_orders(columns: int, degree: int) -> np.ndarray:
+    """sqrt(degree! / (m1! m2! ...)) per monomial, m how often it has each column."""
+    tuples = np.array(list(combinations_with_replacement(range(columns), degree)))
+    orders = np.full(len(tuples), float(math.factorial(degree)))
+    for place in range(1, degree):
+        # The m-th of equal columns contributes the factor m of m!.
+        equal = (tuples[:, : place + 1] == tuples[:, place : place + 1]).sum(axis=1)
+        orders /= equal
+    return np.sqrt(orders)
 
 
 @dataclass(frozen=True, eq=False)

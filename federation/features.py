@@ -15,7 +15,19 @@ from typing import Any
 import numpy as np
 
 from federation.errors import InputError, nearest_name
-from federation.feature_steps import Affine, Append, ClipNorm, Fourier, OneHot, SignedLog, Step, UnitNorm, finite_rows
+from federation.feature_steps import (
+    DEGREES,
+    Affine,
+    Append,
+    ClipNorm,
+    Fourier,
+    OneHot,
+    Polynomial,
+    SignedLog,
+    Step,
+    UnitNorm,
+    finite_rows,
+)
 from federation.numerics.kernels.bandwidth import median_squared_distance
 
 # Columns whose largest range is beyond this many lower-quartile ranges do not share a unit. Data sets in one
@@ -30,7 +42,7 @@ _FOURIER_SEED = 0
 # Rows transformed at a time, so that what lies between two steps stays in cache.
 _TILE = 1024
 
-_KNOWN_STEPS = (OneHot, Affine, Append, UnitNorm, ClipNorm, SignedLog, Fourier)
+_KNOWN_STEPS = (OneHot, Affine, Append, UnitNorm, ClipNorm, SignedLog, Fourier, Polynomial)
 _STEPS: dict[str, type[Any]] = {step.kind: step for step in _KNOWN_STEPS}
 
 
@@ -94,6 +106,8 @@ class FeatureMap:
         - clip_norm: divide by `largest`; then divide each row whose Euclidean norm is above 1 by that norm.
         - signed_log: sign(x) ln(1 + |x|).
         - fourier: [cos z, sin z] / sqrt(K) for z = x @ frequencies, K the number of columns of z.
+        - polynomial: for each tuple i <= j (<= k) of `degree` column numbers, tuples in lexicographic order, the
+          product of these columns times sqrt(degree! / (m1! m2! ...)), m1, m2, ... how often each column is in it.
         """
         arrays: dict[str, np.ndarray] = {}
         steps = []
@@ -137,6 +151,27 @@ def with_fourier(feature_map: FeatureMap, gamma: float, features: int, seed: int
     return FeatureMap(feature_map.columns, (*feature_map.steps, step))
 
 
+def with_polynomial(feature_map: FeatureMap, degree: int) -> FeatureMap:
+    """The map followed by all monomials of `degree`, 2 or 3: explicit features of the kernel (x'z)^degree.
+
+    Raises `InputError` for another degree and for more than 20,000 features.
+    """
+    return FeatureMap(feature_map.columns, (*feature_map.steps, Polynomial(degree)))
+
+
+def completed(feature_map: FeatureMap) -> FeatureMap:
+    """The map with "constant" and "unit_norm" after it, unless its rows have norm at most 1 (up to rounding) already.
+
+    They do behind unit_norm, max_norm and fourier, and behind a polynomial of such rows: |phi(x)| = |x|^degree.
+    """
+    steps = list(feature_map.steps)
+    while steps and isinstance(steps[-1], Polynomial):
+        steps.pop()
+    if steps and isinstance(steps[-1], UnitNorm | ClipNorm | Fourier):
+        return feature_map
+    return FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0), UnitNorm()))
+
+
 def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_columns: Sequence[int] = ()) -> FeatureMap:
     """The map that `stages` describe, fitted on public rows (N, d), which must be no party's private rows.
 
@@ -153,6 +188,8 @@ def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_column
     - "max_norm": divided by the largest norm among `rows`, then clipped to norm 1.
     - {"fourier": D}: D random features (an even number) of the kernel exp(-gamma |x - y|^2) with gamma = 1 / median
       |x - y|^2 over public rows, drawn with a public seed; rows of norm 1.
+    - {"polynomial": p}: all monomials of degree p, 2 or 3, weighted such that phi(x)'phi(z) = (x'z)^p; nothing is
+      fitted, at most 20,000 features.
 
     Raises `InputError` for unknown stages, no rows, rows that are not finite, numbers whose squares overflow,
     and rows that cannot be fitted.
@@ -208,9 +245,13 @@ def _stage(stage: str | Mapping[str, int]) -> Callable[[np.ndarray], Step | None
         if not isinstance(value, int) or isinstance(value, bool) or value < 2 or value % 2:
             raise InputError(f"features: fourier needs an even number of features from 2, got {value!r}")
         return lambda rows: Fourier.draw(rows.shape[1], 1.0 / median_squared_distance(rows), value, _FOURIER_SEED)
+    if name == "polynomial":
+        if value not in DEGREES or isinstance(value, bool):
+            raise InputError(f"features: polynomial needs the degree {' or '.join(map(str, DEGREES))}, got {value!r}")
+        return lambda rows: Polynomial(value)
     raise InputError(
         f"features: {stage!r} is not a stage; allowed: {', '.join(simple)}, {{pca: k}}, {{whiten: k}}, "
-        "{fourier: D}" + nearest_name(str(name), [*simple, "pca", "whiten", "fourier"])
+        "{fourier: D}, {polynomial: p}" + nearest_name(str(name), [*simple, "pca", "whiten", "fourier", "polynomial"])
     )
 
 

@@ -19,6 +19,7 @@ from scenarios.problems import MANY, ONE, rule
 
 _BARE_STAGES = ("scale", "standardise", "signed_log", "constant", "unit_norm", "max_norm")
 _SIZED_STAGES = ("pca", "whiten", "fourier")
+_DEGREES = (2, 3)
 AUTO = {"whiten": "auto"}
 
 
@@ -77,19 +78,14 @@ class OneOrMore:
         return _one_or_many_json(schema, handler)
 
 
-def _is_share(value: Any) -> bool:
+def is_share(value: Any) -> bool:
+    """Whether a value is a count of rows from 1 or a fraction between 0 and 1."""
     whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
     return whole or (isinstance(value, float) and 0 < value < 1)
 
 
-def _share(value: Any) -> int | float:
-    if not _is_share(value):
-        raise rule("must be a count of rows (a whole number from 1) or a fraction between 0 and 1")
-    return value
-
-
 def _test_share(value: Any) -> str | int | float:
-    if value != "official" and not _is_share(value):
+    if value != "official" and not is_share(value):
         raise rule("must be official, a count of rows (a whole number from 1) or a fraction between 0 and 1")
     return value
 
@@ -105,8 +101,11 @@ def _stage(value: Any) -> str | dict[str, Any]:
             if name == "fourier" and size % 2:
                 raise rule("must have an even number of features, {fourier: EVEN}: a cosine and a sine each")
             return value
+        if name == "polynomial" and size in _DEGREES and not isinstance(size, float):
+            return value
     sized = ", ".join(f"{{{name}: DIMENSIONS}}" for name in _SIZED_STAGES)
-    raise rule(f"must be one of {', '.join(_BARE_STAGES)}, {sized}, {{whiten: auto}}")
+    degrees = " or ".join(f"{{polynomial: {degree}}}" for degree in _DEGREES)
+    raise rule(f"must be one of {', '.join(_BARE_STAGES)}, {sized}, {{whiten: auto}}, {degrees}")
 
 
 def _class_name(value: Any) -> str:
@@ -123,7 +122,7 @@ def _automatic(value: Any) -> int | None:
     return value
 
 
-_SHARE_SCHEMA: list[dict[str, Any]] = [
+SHARE_SCHEMA: list[dict[str, Any]] = [
     {"type": "integer", "minimum": 1},
     {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
 ]
@@ -136,15 +135,15 @@ _STAGE_SCHEMA: list[dict[str, Any]] = [
         for name, size in (
             *((name, _EVEN_SCHEMA if name == "fourier" else _SIZE_SCHEMA) for name in _SIZED_STAGES),
             ("whiten", {"const": AUTO["whiten"]}),
+            ("polynomial", {"enum": list(_DEGREES)}),
         )
     ),
 ]
 
-Share = Annotated[int | float, PlainValidator(_share), WithJsonSchema({"anyOf": _SHARE_SCHEMA})]
 TestShare = Annotated[
     str | int | float,
     PlainValidator(_test_share),
-    WithJsonSchema({"anyOf": [{"const": "official"}, *_SHARE_SCHEMA]}),
+    WithJsonSchema({"anyOf": [{"const": "official"}, *SHARE_SCHEMA]}),
 ]
 Stage = Annotated[str | Mapping[str, Any], PlainValidator(_stage), WithJsonSchema({"anyOf": _STAGE_SCHEMA})]
 ClassName = Annotated[str, PlainValidator(_class_name), WithJsonSchema({"type": ["string", "integer"], "minLength": 1})]

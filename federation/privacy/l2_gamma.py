@@ -24,14 +24,14 @@ def sample(bits: NoiseBits, dimension: int, scale: float, draws: int) -> np.ndar
 
 def gamma_radius(bits: NoiseBits, shape: int, scale: float, draws: int) -> np.ndarray:
     """Gamma(shape, scale) as the sum of `shape` exponentials, shape (draws,)."""
-    return -scale * np.log(_uniform(bits, draws, shape)).sum(axis=1)
+    return -scale * np.log(uniform(bits, draws, shape)).sum(axis=1)
 
 
 def sphere(bits: NoiseBits, dimension: int, draws: int) -> np.ndarray:
     """Points uniform on the unit sphere of R^D, shape (draws, D): normals by inversion, normalised."""
     from scipy.special import ndtri
 
-    normal = ndtri(_uniform(bits, draws, dimension))
+    normal = ndtri(uniform(bits, draws, dimension))
     return normal / np.linalg.norm(normal, axis=1, keepdims=True)
 
 
@@ -78,7 +78,12 @@ def mean_norm(dimension: int, scale: float) -> float:
     return dimension * scale
 
 
-def _uniform(bits: NoiseBits, rows: int, columns: int) -> np.ndarray:
+def variance(dimension: int, scale: float) -> float:
+    """Of each coordinate: (D + 1) scale²."""
+    return (dimension + 1) * scale**2
+
+
+def uniform(bits: NoiseBits, rows: int, columns: int) -> np.ndarray:
     """Midpoints of the 2^52 equal cells of (0, 1), never 0 or 1; shape (rows, columns)."""
     words = bits.words(rows * columns).reshape(rows, columns)
     return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52

@@ -11,12 +11,16 @@ from rich.table import Table
 
 from scenarios.commands.lba import lba
 from scenarios.commands.llp import llp
+from scenarios.commands.marginals import error_marginals
+from scenarios.commands.moments import mean_operator
 from scenarios.commands.proportions import proportions
 
 privacy_app = typer.Typer(no_args_is_help=True, help="Noise scales and guarantees of a mechanism, without data.")
 privacy_app.command("proportions")(proportions)
 privacy_app.command("llp")(llp)
 privacy_app.command("lba")(lba)
+privacy_app.command("mean-operator")(mean_operator)
+privacy_app.command("error-marginals")(error_marginals)
 
 Noise = Literal["pure", "gaussian"]
 Sensitivity = Annotated[float, typer.Option(help="L2 distance by which one unit can move the value.")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -33,6 +34,8 @@ STAGES = [
     "unit_norm",
     "max_norm",
     {"fourier": 6},
+    {"polynomial": 2},
+    {"polynomial": 3},
 ]
 
 
@@ -59,6 +62,13 @@ def by_recipe(description: str, arrays: dict[str, np.ndarray], rows: np.ndarray)
         elif step["kind"] == "fourier":
             z = x @ field["frequencies"]
             x = np.hstack([np.cos(z), np.sin(z)]) / np.sqrt(z.shape[1])
+        elif step["kind"] == "polynomial":
+            parts = []
+            for places in combinations_with_replacement(range(x.shape[1]), field["degree"]):
+                repeats = np.unique(places, return_counts=True)[1]
+                orders = math.factorial(field["degree"]) / math.prod(map(math.factorial, repeats))
+                parts.append(np.sqrt(orders) * x[:, places].prod(axis=1))
+            x = np.stack(parts, axis=1)
         else:
             x = x / field["largest"] if step["kind"] == "clip_norm" else x
             norms = np.linalg.norm(x, axis=1, keepdims=True)
@@ -214,8 +224,9 @@ def test_text_codes_are_exact_and_fixed():
         [{"whiten": 10}, "unit_norm"],
         ["standardise", {"pca": 3}, "constant", "max_norm"],
         ["scale", {"fourier": 32}],
+        [{"whiten": 4}, "unit_norm", {"polynomial": 3}],
     ],
-    ids=["none", "whitened", "clipped", "waves"],
+    ids=["none", "whitened", "clipped", "waves", "monomials"],
 )
 def test_arrays_round_trip_exactly_and_follow_the_documented_recipe(stages):
     rows = np.hstack([TALL, np.array([[text_code(t)] for t in "abcd" * 20])])
@@ -322,7 +333,7 @@ def test_damaged_vocabularies_are_refused(columns, codes, starts):
         ([{"fourier": 0}], "got 0"),
         ([{"fourier": True}], "got True"),
         (["fourier"], "got None"),
-        ([{"furrier": 8}], r"\{whiten: k\}, \{fourier: D\}; did you mean 'fourier'"),
+        ([{"furrier": 8}], r"\{fourier: D\}, \{polynomial: p\}; did you mean 'fourier'"),
         ([3], "is not a stage"),
         ([{"scale": 3}], "is not a stage"),
     ],

@@ -13,7 +13,7 @@ from scipy import stats
 from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Unit
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian
-from federation.privacy.additive import calibrate
+from federation.privacy.additive import calibrate, calibrate_laplace
 from federation.randomness import NoiseBits
 
 KINDS = [("pure", 1, "discrete_laplace"), ("pure", 4, "l2_gamma"), ("gaussian", 1, "discrete_gaussian")]
@@ -56,6 +56,31 @@ def test_noise_is_calibrated_within_a_thousandth(
         assert charged / scale <= epsilon * (1 + 1e-15)
 
 
+@given(st.floats(1e-6, 1e6), st.integers(1, 2000), st.floats(0.01, 100))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_laplace_noise_is_calibrated_within_a_thousandth(sensitivity: float, dimension: int, epsilon: float) -> None:
+    mechanism = calibrate_laplace(l1_sensitivity=sensitivity, dimension=dimension, epsilon=epsilon)
+    charged, scale = mechanism.parameters["charged_sensitivity"], mechanism.parameters["scale"]
+    # |v - v'|_1 is whole on the grid, and rounding moves every coordinate by a step at most.
+    assert charged / mechanism.step == math.floor(sensitivity / mechanism.step) + dimension
+    assert sensitivity / epsilon < scale < 1.001 * sensitivity / epsilon
+    assert discrete_laplace.epsilon(round(charged / mechanism.step), mechanism.grid_scale) <= epsilon
+    assert mechanism.delta_at(epsilon) == mechanism.delta == 0.0
+
+
+def test_no_move_of_laplace_noise_leaks_more_than_one_of_a_single_coordinate() -> None:
+    """Against the exact hockey-stick divergence of two coordinates that share the move, on a small grid."""
+    t, moves = 3, (2, 3)
+    reach = 60 * t
+    law = np.exp(-np.abs(np.arange(-reach, reach + 1)) / t)
+    law /= law.sum()
+    p = np.outer(law, law)
+    q = np.outer(np.roll(law, moves[0]), np.roll(law, moves[1]))
+    for epsilon in (0.0, 0.3, 1.0, 1.6):
+        shared = np.maximum(p - math.exp(epsilon) * q, 0).sum()
+        assert 0 < shared < discrete_laplace.delta(epsilon, sum(moves), t)
+
+
 def test_delta_at_agrees_with_the_accountants() -> None:
     laplace = calibrate("pure", sensitivity=1.0, dimension=1, epsilon=2.0)
     steps = round(laplace.parameters["charged_sensitivity"] / laplace.step)
@@ -83,6 +108,17 @@ def test_the_expected_norm_is_the_mean_norm(noise: str, dimension: int, name: st
     mechanism = calibrate(noise, sensitivity=2.0, dimension=dimension, epsilon=0.5, delta=1e-5)
     released = mechanism.release(np.zeros(dimension), NoiseBits(2, name), 40_000)
     norms = np.linalg.norm(released, axis=1)
+    assert abs(norms.mean() / mechanism.expected_noise_norm() - 1) < 5 * norms.std() / norms.mean() / 200
+    assert mechanism.variance() == pytest.approx(np.square(norms).mean() / dimension, rel=0.05)
+
+
+def test_laplace_noise_has_independent_coordinates_of_the_calibrated_law() -> None:
+    mechanism = calibrate_laplace(l1_sensitivity=3.0, dimension=4, epsilon=0.5)
+    released = mechanism.release(np.array([1.0, -1.0, 0.0, 2.0]), NoiseBits(6, "laplace"), 40_000)
+    noise = released - np.rint(np.array([1.0, -1.0, 0.0, 2.0]) / mechanism.step) * mechanism.step
+    assert stats.kstest(noise.ravel() / mechanism.parameters["scale"], "laplace").pvalue > 1e-3
+    assert np.abs(np.corrcoef(noise.T) - np.eye(4)).max() < 0.02
+    norms = np.linalg.norm(noise, axis=1)
     assert abs(norms.mean() / mechanism.expected_noise_norm() - 1) < 5 * norms.std() / norms.mean() / 200
 
 

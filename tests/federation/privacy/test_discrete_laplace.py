@@ -126,3 +126,24 @@ def test_the_mean_magnitude_of_hardly_any_noise_is_hardly_anything() -> None:
 def test_impossible_scales_are_refused(scale: int | Fraction) -> None:
     with pytest.raises(InputError, match="scale must be an integer"):
         discrete_laplace.sample(NoiseBits(1, "x"), scale, 1)
+
+
+@pytest.mark.parametrize("scale", [1, Fraction(5, 2), 9])
+def test_variance_is_that_of_the_law(scale: int | Fraction) -> None:
+    at = np.arange(-60 * 9, 60 * 9 + 1)
+    law = np.exp(-np.abs(at) / float(scale))
+    assert discrete_laplace.variance(scale) == pytest.approx(at**2 @ law / law.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 30, 5000])
+def test_the_mean_norm_of_continuous_laplace_vectors(dimension: int) -> None:
+    """One dimension: 1. Two: the integral in polar coordinates. More: simulation."""
+    found = discrete_laplace.mean_norm(dimension)
+    if dimension == 1:
+        assert found == pytest.approx(1, rel=1e-9)
+    elif dimension == 2:
+        angle = (np.arange(100_000) + 0.5) * np.pi / 200_000
+        assert found == pytest.approx(np.mean(np.pi / (np.cos(angle) + np.sin(angle)) ** 3), rel=1e-8)
+    else:
+        norms = np.linalg.norm(np.random.default_rng(1).laplace(size=(1_000_000 // dimension, dimension)), axis=1)
+        assert abs(norms.mean() - found) < 4 * norms.std() / len(norms) ** 0.5

@@ -1,0 +1,169 @@
+"""Noise for all queries of an exchange: scales, what auto takes, what parts of the exchange promise, bad input."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.errors import InputError
+from federation.guarantee import Adjacency, Check, Guarantee, Unit
+from federation.privacy.composition import compose
+from federation.privacy.marginals.noise import MarginalNoise, calibrate
+from federation.randomness import NoiseBits
+
+UNITS = ((Unit.ROW, Adjacency.ADD_REMOVE), (Unit.ROW, Adjacency.REPLACE), (Unit.LABEL, Adjacency.REPLACE))
+BASE = {
+    "features": 22,
+    "queries": 2,
+    "epsilon": 1.0,
+    "delta": 1e-5,
+    "unit": Unit.ROW,
+    "adjacency": Adjacency.ADD_REMOVE,
+}
+
+
+def noise_of(kind: str, **changed: object) -> MarginalNoise:
+    return calibrate(kind, **(BASE | changed))
+
+
+@pytest.mark.parametrize(("queries", "sigma", "laplace"), [(2, 24.75, 62.22), (3, 30.31, 93.34)])
+def test_many_features_and_queries_take_gaussian_noise(queries: int, sigma: float, laplace: float) -> None:
+    chosen = noise_of("auto", queries=queries)
+    assert chosen.name == "marginal_gaussian"
+    assert chosen.deviation == pytest.approx(sigma, abs=0.01)
+    assert noise_of("pure", queries=queries).deviation == pytest.approx(laplace, abs=0.01)
+
+
+def test_few_take_pure_noise() -> None:
+    chosen = noise_of("auto", features=2)
+    assert (chosen.name, chosen.delta, chosen.scale) == ("marginal_laplace", 0.0, 4)
+    assert noise_of("gaussian", features=2).deviation == pytest.approx(7.46, abs=0.01)
+    assert noise_of("auto", delta=0.0) == noise_of("pure")
+
+
+@pytest.mark.parametrize(("unit", "adjacency"), UNITS)
+def test_the_pure_scale_is_the_summed_l1_sensitivity_over_epsilon(unit: Unit, adjacency: Adjacency) -> None:
+    noise = noise_of("pure", queries=3, epsilon=0.3, unit=unit, adjacency=adjacency)
+    summed = 3 * 22 * (2 if adjacency is Adjacency.REPLACE and unit is Unit.ROW else 1)
+    assert 0 <= noise.scale - summed / Fraction(0.3) < Fraction(1, 2**10)
+    assert noise.delta_at(0.3) == 0.0
+    assert noise.guarantee().parameters["l1_sensitivity"] == summed / 3
+
+
+def test_replaced_rows_need_root_two_more_gaussian_noise_and_twice_the_pure() -> None:
+    for kind, factor in (("gaussian", 2**0.5), ("pure", 2.0)):
+        added, replaced = (
+            noise_of(kind, adjacency=change).deviation for change in (Adjacency.ADD_REMOVE, Adjacency.REPLACE)
+        )
+        assert replaced / added == pytest.approx(factor, rel=1e-3)
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(st.integers(1, 60), st.integers(1, 5), st.floats(0.01, 8), st.floats(1e-9, 1e-2), st.sampled_from(UNITS))
+def test_the_claim_holds_and_less_noise_would_break_it(features, queries, epsilon, delta, unit) -> None:
+    protected = {"unit": unit[0], "adjacency": unit[1]}
+    noise = noise_of("gaussian", features=features, queries=queries, epsilon=epsilon, delta=delta, **protected)
+    assert noise.delta_at(epsilon) <= delta
+    thinner = noise.__class__(features, queries, *unit, epsilon, delta, noise.scale * Fraction(999, 1000))
+    assert thinner.delta_at(epsilon) > 0.99 * delta
+    auto = noise_of("auto", features=features, queries=queries, epsilon=epsilon, delta=delta, **protected)
+    pure = noise_of("pure", features=features, queries=queries, epsilon=epsilon, delta=delta, **protected)
+    assert auto.deviation <= 1.001 * min(noise.deviation, pure.deviation)
+
+
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+def test_answers_compose_to_what_all_promise(kind: str) -> None:
+    """However many are asked, and for Gaussian noise but for what composition does not know."""
+    noise = noise_of(kind, queries=3)
+    one = noise.per_query()
+    assert isinstance(one, Guarantee)
+    epsilon, delta = compose([one] * 3, noise.delta)
+    assert epsilon == pytest.approx(1.0, rel=1e-3)
+    assert (epsilon > 1 - 1e-9, delta) == (True, noise.delta)
+    assert compose([noise.guarantee()], noise.delta)[0] == pytest.approx(1.0, rel=1e-9)
+    spent = [noise.of(count).epsilon for count in (1, 2, 3)]
+    assert spent[0] == one.epsilon
+    assert spent == sorted(spent)
+    assert spent[2] == 1.0
+    assert noise.of(2).delta_at(spent[1]) <= noise.delta
+
+
+def test_composition_is_sound_where_the_grid_is_coarse() -> None:
+    """The total of single answers is never below the exact one, and not far above for ten steps or more."""
+    for features, queries, epsilon, most in (
+        (8, 2, 1.0, 1.003),
+        (4, 2, 1.0, 1.01),
+        (4, 4, 5.0, 1.12),
+        (22, 2, 20.0, 1.07),
+    ):
+        noise = noise_of("gaussian", features=features, queries=queries, epsilon=epsilon)
+        total, _ = compose([noise.per_query()] * queries, noise.delta)
+        assert noise.delta_at(total) <= noise.delta
+        assert epsilon < total <= most * epsilon
+
+
+def test_the_guarantee_names_what_it_rests_on() -> None:
+    made = noise_of("gaussian").guarantee()
+    assert (made.unit, made.adjacency, made.epsilon, made.delta) == (Unit.ROW, Adjacency.ADD_REMOVE, 1.0, 1e-5)
+    assert made.gaussian_mu == pytest.approx(44**0.5 / made.parameters["scale"])
+    enforced = [premise.text for premise in made.assumptions if premise.check is Check.ENFORCED]
+    assert any("exactly one bin of every feature" in text for text in enforced)
+    assert any("2 queries, agreed on before the first" in text for text in enforced)
+    assert Guarantee.from_dict(made.to_dict()) == made
+    coarse = noise_of("gaussian", features=1, queries=1, epsilon=40.0)
+    assert coarse.scale < 1
+    assert coarse.guarantee().gaussian_mu is None
+
+
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+def test_noise_on_any_shape_has_mean_zero_and_the_deviation(kind: str) -> None:
+    noise = noise_of(kind, features=2, queries=2)
+    cells = np.arange(12).reshape(2, 3, 2)
+    drawn = noise.release(np.broadcast_to(cells, (20_000, 2, 3, 2)), NoiseBits(3, kind)) - cells
+    assert (drawn.shape, drawn.dtype) == ((20_000, 2, 3, 2), np.int64)
+    error = noise.deviation / 240_000**0.5
+    assert abs(drawn.mean()) < 5 * error
+    assert drawn.std() == pytest.approx(noise.deviation, rel=0.02)
+    flat = drawn.reshape(20_000, 12)
+    correlation = np.corrcoef(flat, rowvar=False) - np.eye(12)
+    assert np.abs(correlation).max() < 6 / 20_000**0.5
+    assert noise.release(np.zeros((0, 2), int), NoiseBits(3, kind)).shape == (0, 2)
+    np.testing.assert_array_equal(noise.release(cells, NoiseBits(1, "a")), noise.release(cells, NoiseBits(1, "a")))
+
+
+@pytest.mark.parametrize("cells", [[-1, 2], [0.5, 1.0], [True, False], [2**53, 0], ["1"]])
+def test_cells_that_are_no_counts_are_refused(cells: list) -> None:
+    with pytest.raises(InputError, match="cells must be whole numbers of rows"):
+        noise_of("pure").release(np.array(cells), NoiseBits(1, "bad"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"features": 0}, "features must be a whole number of at least 1, got 0"),
+        ({"queries": 2.0}, "queries must be a whole number"),
+        ({"queries": True}, "queries must be a whole number"),
+        ({"features": 2**20}, r"at most 2\^20 cells"),
+        ({"epsilon": 0.0}, "epsilon must be a positive"),
+        ({"epsilon": float("nan")}, "epsilon must be a positive"),
+        ({"epsilon": 1e-12}, "choose a larger epsilon"),
+        ({"delta": 1.0}, "delta must lie"),
+        ({"delta": 0.0}, "delta must be above 0 for noise gaussian"),
+        ({"unit": Unit.PARTY}, "must be one of row by add_remove"),
+    ],
+)
+def test_bad_numbers_are_refused(changed: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        noise_of("gaussian", **changed)
+
+
+def test_unknown_noise_and_further_queries_are_refused() -> None:
+    with pytest.raises(InputError, match="did you mean 'gaussian'"):
+        noise_of("gausian")
+    for queries in (0, 3, True, 1.0):
+        with pytest.raises(InputError, match="from 1 to the 2 agreed on"):
+            noise_of("pure").of(queries)

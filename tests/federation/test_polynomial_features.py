@@ -1,0 +1,106 @@
+"""Explicit features of the homogeneous polynomial kernel, and maps completed to rows of norm at most 1."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.metrics.pairwise import polynomial_kernel
+
+from federation.errors import InputError
+from federation.feature_steps import MOST_MONOMIALS, Append, Polynomial, UnitNorm
+from federation.features import FeatureMap, completed, fit, with_polynomial
+
+_ROWS = np.random.default_rng(0).normal(size=(30, 5)) + 1.0
+
+_NUMBERS = st.floats(-1e3, 1e3).map(lambda number: round(number, 9))  # whose powers do not vanish
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    st.integers(1, 6).flatmap(lambda columns: arrays(np.float64, (4, columns), elements=_NUMBERS)),
+    st.sampled_from([2, 3]),
+)
+def test_inner_products_are_the_kernels(rows, degree):
+    out = Polynomial(degree).apply(rows)
+    expected = polynomial_kernel(rows, degree=degree, gamma=1.0, coef0=0.0)
+    largest = np.linalg.norm(rows, axis=1).max() ** (2 * degree)
+    np.testing.assert_allclose(out @ out.T, expected, rtol=0, atol=1e-14 * largest)
+    np.testing.assert_allclose(np.linalg.norm(out, axis=1), np.linalg.norm(rows, axis=1) ** degree, rtol=1e-14)
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_features_are_the_full_tensor_with_equal_products_put_together(degree):
+    (row,) = rows = np.array([[2.0, -3.0, 5.0]])
+    merged: dict[tuple[int, ...], float] = {}
+    for places in product(range(3), repeat=degree):
+        key = tuple(sorted(places))
+        merged[key] = merged.get(key, 0.0) + math.prod(row[i] for i in places) ** 2
+    signs = [math.copysign(1, math.prod(row[i] for i in key)) for key in sorted(merged)]
+    expected = [sign * math.sqrt(merged[key]) for sign, key in zip(signs, sorted(merged), strict=True)]
+    np.testing.assert_allclose(Polynomial(degree).apply(rows)[0], expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_rows_of_norm_1_keep_it_whatever_rows_they_come_with(degree):
+    features = fit(["standardise", "constant", "unit_norm", {"polynomial": degree}], _ROWS)
+    assert features.dimension == math.comb(6 + degree - 1, degree)
+    out = features.transform(_ROWS)
+    np.testing.assert_allclose(np.linalg.norm(out, axis=1), 1, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(features.transform(_ROWS[7:9]), out[7:9])
+    again = FeatureMap.from_arrays(*features.to_arrays())
+    assert isinstance(again.steps[-1].degree, int)
+    np.testing.assert_array_equal(again.transform(_ROWS), out)
+    before = fit(["standardise", "constant", "unit_norm"], _ROWS)
+    np.testing.assert_array_equal(with_polynomial(before, degree).transform(_ROWS), out)
+
+
+def test_too_many_features_are_refused_before_they_are_computed():
+    assert Polynomial(2).width(199) == 19_900 <= MOST_MONOMIALS
+    for degree, columns, monomials in ((2, 200, 20_100), (3, 50, 22_100)):
+        with pytest.raises(
+            InputError, match=rf"{monomials} features of degree {degree} from {columns} columns, at most"
+        ):
+            with_polynomial(FeatureMap(columns, ()), degree)
+        with pytest.raises(InputError, match="reduce the columns first"):
+            fit([{"polynomial": degree}], np.ones((2, columns)))
+
+
+@pytest.mark.parametrize("degree", [1, 4, 0, -2, 2.5, True, None, "2"])
+def test_other_degrees_are_refused(degree):
+    with pytest.raises(InputError, match="polynomial needs the degree 2 or 3, got"):
+        fit([{"polynomial": degree}], _ROWS)
+
+
+@pytest.mark.parametrize("degree", [1.0, 2.5, 1e300, [2]])
+def test_damaged_degrees_are_refused(degree):
+    with pytest.raises(InputError, match=r"polynomial step|cannot be read"):
+        FeatureMap.from_arrays(json.dumps({"columns": 2, "steps": [{"kind": "polynomial", "degree": degree}]}), {})
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [["unit_norm"], ["max_norm"], [{"fourier": 8}], ["unit_norm", {"polynomial": 2}], ["max_norm", {"polynomial": 3}]],
+)
+def test_maps_to_rows_of_norm_1_are_complete(stages):
+    features = fit(stages, _ROWS)
+    assert completed(features) is features
+    assert np.linalg.norm(features.transform(100 * _ROWS), axis=1).max() <= 1 + 1e-15
+
+
+@pytest.mark.parametrize(
+    "stages", [[], ["standardise"], ["unit_norm", "constant"], [{"polynomial": 2}], ["constant", {"polynomial": 2}]]
+)
+def test_other_maps_are_completed_by_a_constant_and_unit_norm(stages):
+    features = fit(stages, _ROWS)
+    whole = completed(features)
+    assert whole.dimension == features.dimension + 1
+    assert [type(step) for step in whole.steps[-2:]] == [Append, UnitNorm]
+    np.testing.assert_allclose(np.linalg.norm(whole.transform(100 * _ROWS), axis=1), 1, atol=1e-15)
+    assert completed(whole) is whole

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Sequence
+from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from federation.digest import digest
+from federation.errors import InputError
 from federation.features import FeatureMap
+
+
+def head(path: Path) -> tuple[str | None, list[float]]:
+    """The kind of the models in a file, None for linear ones, and the epsilon that each release aimed at.
+
+    Raises `InputError` for a file that is no released model.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return json.loads(str(stored["description"])).get("kind"), stored["epsilon"].tolist()
+    except (OSError, ValueError, KeyError, AttributeError, EOFError, BadZipFile) as error:
+        raise InputError(f"{path} is not a released model: {error}") from error
 
 
 def kept_once(names: Sequence[Hashable]) -> tuple[list[int], list[int]]:

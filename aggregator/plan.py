@@ -43,7 +43,9 @@ class WorldPlan:
     `class_names` says where the class names come from, for the ledger. Real labels have no `classes` but a public
     `label_range` [lo, hi], and `class_names` says where that comes from. `bags` is the most bags of a party,
     `largest_bag` and `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in
-    `federation.bag_messages.Bags`; all are public.
+    `federation.bag_messages.Bags`; all are public. So are `private_rows`, the rows of all parties together, where a
+    guarantee is for replaced rows or labels, and is used by nothing else. `shifted` says that the public rows are drawn
+    otherwise than the private ones.
 
     Raises `InputError` for a range beside classes or without two finite ends lo < hi, and for what only a simulation
     may ask for: seeded noise, several draws and that baseline.
@@ -74,6 +76,8 @@ class WorldPlan:
     rows_per_person: int = 0
     label_range: tuple[float, float] | None = None
     smallest_bag: int = 0
+    private_rows: int = 0
+    shifted: bool = False
 
     def __post_init__(self) -> None:
         if self.label_range is not None:

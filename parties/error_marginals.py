@@ -61,15 +61,15 @@ def released(
     bits: NoiseBits,
 ) -> dict[str, np.ndarray]:
     """What is said of numbers of errors and corrects (K,): every bin gets noise, empty ones too."""
-    public = noise is None or unit is Unit.LABEL  # numbers of rows
+    rows = errors + corrects
+    if noise is None or unit is Unit.LABEL:  # numbers of rows are public
+        if question.asks == "rows":
+            return {"rows": rows}
+        if isinstance(noise, PublishedRates):
+            return {"rates": noise.release(errors, rows, bits), "rows": rows}
+        return {"errors": errors if noise is None else noise.release(errors, bits), "rows": rows}
+    assert isinstance(noise, MarginalNoise), "published rates protect labels only"
     if question.asks == "rows":
-        total = errors + corrects
-        return {"rows": total if public else noise.release(total, bits)}  # type: ignore[union-attr, call-arg, arg-type]
-    if isinstance(noise, PublishedRates):
-        return {"rates": noise.release(errors, errors + corrects, bits), "rows": errors + corrects}
-    if noise is None:
-        return {"errors": errors, "rows": errors + corrects}
-    if public:
-        return {"errors": noise.release(errors, bits), "rows": errors + corrects}
+        return {"rows": noise.release(rows, bits)}
     wrong, right = noise.release(np.stack([errors, corrects]), bits)
     return {"errors": wrong, "rows": wrong + right}

@@ -39,7 +39,7 @@ def answer(cohort: Cohort, question: MomentQuestion) -> Submission:
         if len(rows) > question.most:
             raise InputError(f"party {party} holds {len(rows)} rows, declared are at most {question.most}")
         bits = noise_bits(cohort, party, question.noising, guarantee)
-        total = (2.0 * classes - 1.0) @ within_norm(rows)
+        total = (2.0 * classes - 1.0) @ within_norm(rows, question.noising.mechanism.get("l1_bound"))
         if noise is None:
             sums = np.repeat(np.rint(total * _GRID)[None] / _GRID, question.noising.draws, axis=0)
         else:

@@ -10,14 +10,15 @@ from pathlib import Path
 
 from federation.errors import InputError, nearest_name
 from scenarios.class_sets import CLASS_SETS
-from scenarios.data_sets import Bundled, Filed
+from scenarios.data_sets import Bundled, DataSet, Filed, Generated
+from scenarios.expril_sets import EXPRIL_SETS
 from scenarios.files import SUFFIXES, read_table
 from scenarios.real_sets import REAL_SETS
 from scenarios.tables import Outside, Table
 
 # What is needed of real labels before anything can be said of their privacy.
 NO_RANGE = "real labels need a declared public range [lo, hi]: one that is taken from the data is not private"
-_CATALOGUE: dict[str, Bundled | Filed] = {**CLASS_SETS, **REAL_SETS}
+_CATALOGUE: dict[str, DataSet] = {**CLASS_SETS, **EXPRIL_SETS, **REAL_SETS}
 
 
 def names() -> dict[str, str]:
@@ -31,16 +32,20 @@ def load(
     label: str | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     classes: Sequence[str] | None = None,
+    positive: Sequence[str] | None = None,
     groups: Sequence[str] = (),
     label_range: tuple[float, float] | None = None,
     outside: Outside = "refuse",
+    instance: int = 0,
 ) -> Table:
     """The table of a catalogue name, or of one's own csv, npz or Parquet file (`scenarios.files.read_table`).
 
-    Files are looked for in `data_dir`, else in the folder that FEDERATION_DATA names; one's own file also at
-    its path. `label` and `groups` name columns of one's own file; `classes` declares the class names in order, and
-    `label_range` that labels are real numbers in [lo, hi] (`Table.with_range`). Raises `InputError` when a file is
-    missing or damaged, a name is unknown, or real labels have no declared range: none is ever taken from the data.
+    Files are looked for in `data_dir`, else in the folder that FEDERATION_DATA names; one's own file also at its path.
+    `label` and `groups` name columns of one's own file; `classes` declares the class names in order, `positive` names
+    those that together are the positive one of two (`Table.with_positive`), and `label_range` that labels are real
+    numbers in [lo, hi] (`Table.with_range`). `instance` numbers the instances of a data set that is generated anew for
+    every split (`data_sets.Generated`) and makes no difference to others. Raises `InputError` when a file is missing or
+    damaged, a name is unknown, or real labels have no declared range: none is ever taken from the data.
     """
     path = _path(source, data_dir)
     declared = tuple(classes) if classes is not None else None
@@ -53,8 +58,10 @@ def load(
     elif label is not None:
         raise InputError(f"data.label is for one's own files; '{source}' has its labels: remove data.label")
     else:
-        table = _read_entry(known, path)
+        table = _read_entry(known, path, instance)
         table = table if declared is None else table.with_classes(declared)
+    if positive is not None:
+        table = table.with_positive(positive)
     if label_range is not None:
         return table.with_range(label_range, outside)
     if not table.classes and table.label_range is None:
@@ -62,13 +69,13 @@ def load(
     return table
 
 
-def entry(source: str) -> Bundled | Filed | None:
+def entry(source: str) -> DataSet | None:
     """The data set of that name; None for one's own file."""
     return _CATALOGUE.get(source)
 
 
 def digest(source: str, data_dir: str | os.PathLike[str] | None = None) -> str | None:
-    """SHA-256 of the file behind a source, None for a bundled data set: equal contents, equal digests.
+    """SHA-256 of the file behind a source, None for a data set without one: equal contents, equal digests.
 
     Raises `InputError` like `load`.
     """
@@ -77,7 +84,7 @@ def digest(source: str, data_dir: str | os.PathLike[str] | None = None) -> str |
 
 
 def _path(source: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
-    """Where the file behind a source is; None for a bundled data set."""
+    """Where the file behind a source is; None for a data set without one."""
     folder = data_dir if data_dir is not None else os.environ.get("FEDERATION_DATA")
     directory = Path(folder).expanduser() if folder else None
     known = entry(source)
@@ -86,9 +93,11 @@ def _path(source: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
     return _catalogue_file(source, known, directory) if isinstance(known, Filed) else None
 
 
-def _read_entry(known: Bundled | Filed, path: Path | None) -> Table:
+def _read_entry(known: DataSet, path: Path | None, instance: int) -> Table:
     if isinstance(known, Bundled):
         return _read_bundled(known)
+    if isinstance(known, Generated):
+        return _read_generated(known, instance)
     assert path is not None, "this entry lies in a file"
     return _read_filed(known, path, _stamp(path))
 
@@ -120,6 +129,11 @@ def _read_own(
 @lru_cache(maxsize=4)
 def _read_bundled(known: Bundled) -> Table:
     return known.read()
+
+
+@lru_cache(maxsize=4)
+def _read_generated(known: Generated, instance: int) -> Table:
+    return known.read(instance)
 
 
 @lru_cache(maxsize=4)

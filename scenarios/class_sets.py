@@ -93,6 +93,16 @@ def _mnist(path: Path) -> Table:
     return replace(table, name="mnist")
 
 
+def _ctg(path: Path) -> Table:
+    archive = Archive(path)
+    [rows] = archive.tables("X")
+    states = archive.vector("y_nsp", len(rows))
+    if not np.isin(states, (1, 2, 3)).all():
+        raise InputError(f"{path} must hold {_CTG.holds}; got another state")
+    columns = tuple(map(str, archive.vector("feature_names", rows.shape[1]).tolist()))
+    return Table("ctg", columns, ("normal", "suspect", "pathologic"), states.astype(np.int64) - 1, (rows,))
+
+
 def _binary(archive: Archive, rows: int, entry: Filed) -> np.ndarray:
     """The labels 0 and 1 of an archive, int64 (n,)."""
     labels = archive.vector("y", rows)
@@ -107,6 +117,13 @@ _ADULT = Filed(
     "adult.npz",
     "X (48842, 108), feature_names (108,) and y (1 is above $50K)",
     "'Adult' of the UCI Machine Learning Repository",
+)
+_CTG = Filed(
+    "cardiotocograms of foetuses, normal (77.8 %), suspect or pathologic: 2126 rows, 21 columns",
+    _ctg,
+    "ctg.npz",
+    "X (2126, 21), feature_names (21,) such as LB for the heart rate, and y_nsp (1 is normal, 2 suspect, 3 pathologic)",
+    "'Cardiotocography' of the UCI Machine Learning Repository",
 )
 _HIGGS = Filed(
     "particle collisions, Higgs signal or background, a sample: 25972 rows, 28 columns",
@@ -144,6 +161,7 @@ CLASS_SETS: dict[str, Bundled | Filed] = {
     "breast_cancer": Bundled("tumours, malignant or benign: 569 rows, 30 columns", _breast_cancer),
     "gaussians": Bundled("three generated classes, at best .866 accurate: 600000 rows, 10 columns", gaussians),
     "adult": _ADULT,
+    "ctg": _CTG,
     "har": _HAR,
     "higgs": _HIGGS,
     "kdd99": _KDD99,

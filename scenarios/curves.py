@@ -94,9 +94,10 @@ def styles(summaries: Sequence[VariantSummary]) -> dict[str, Style]:
     return found
 
 
-def curve(summary: VariantSummary, looks: Mapping[str, Style], points: Mapping[float, Spread]) -> Curve:
-    """The curve of a variant with one of these looks."""
-    return Curve("\n".join(summary.lines(_LONGEST_NAME)), looks[summary.variant], points, _is_reference(summary))
+def curve(summary: VariantSummary, looks: Mapping[str, Style], points: Mapping[float, Spread], note: str = "") -> Curve:
+    """The curve of a variant with one of these looks; a `note` stands below its name."""
+    lines = [*summary.lines(_LONGEST_NAME), *([note] if note else [])]
+    return Curve("\n".join(lines), looks[summary.variant], points, _is_reference(summary))
 
 
 def _is_published(name: str) -> bool:

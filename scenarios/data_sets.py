@@ -23,6 +23,20 @@ class Bundled:
 
 
 @dataclass(frozen=True)
+class Generated:
+    """A data set that is generated anew for every split: a scenario's splits are independent instances of it.
+
+    `read(instance)` of the instance 0, 1, ... depends on that number alone, whatever the seed of the scenario, so that
+    everybody who names the data set has the same rows. `regression` and `label_range` are as for a bundled one.
+    """
+
+    description: str
+    read: Callable[[int], Table]
+    regression: bool = False
+    label_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
 class Filed:
     """A data set whose `file` lies in the data directory.
 
@@ -37,3 +51,6 @@ class Filed:
     origin: str
     regression: bool = False
     label_range: tuple[float, float] | None = None
+
+
+DataSet = Bundled | Generated | Filed

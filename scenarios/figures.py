@@ -1,4 +1,4 @@
-"""Figures of a run: a metric against epsilon, a swept number or the class share. Equal rows give equal files."""
+"""Figures of a run: a metric against epsilon, a swept number, the class share or the round; equal rows, equal files."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scenarios.curves import Axis, Curve, Style, curve, styles
-from scenarios.metrics import ACCURACY, AT_SHARE, L1, MSE
+from scenarios.metrics import ACCURACY, AT_ROUND, AT_SHARE, L1, MSE
 from scenarios.panels import panels, styled
+from scenarios.protocol_options import BASELINES
 from scenarios.results import Row
-from scenarios.summary import Spread, VariantSummary, epsilons, summarise
+from scenarios.summary import Spread, VariantSummary, epsilons, equals, summarise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,8 +39,8 @@ def draw(rows: Sequence[Row], directory: Path, title: str) -> list[Path]:
 def figures(rows: Sequence[Row], title: str) -> dict[str, Figure]:
     """Figures by file name: METRIC against epsilon, and at the middle epsilon METRIC-KEY for swept numbers KEY.
 
-    Errors at several class shares have l1-share too. A metric without rows has none. Settings of swept keys stand
-    side by side as panels.
+    Errors at several class shares have l1-share too, accuracies after several rounds accuracy-round. A metric without
+    rows has none. Settings of swept keys stand side by side as panels.
     """
     drawn: dict[str, Figure] = {}
     for metric in METRICS:
@@ -49,20 +50,36 @@ def figures(rows: Sequence[Row], title: str) -> dict[str, Figure]:
                 drawn[metric] = _against_epsilon(summaries, title)
                 for key in _swept_numbers(summaries):
                     drawn[f"{metric}-{key}"] = _against_key(summaries, key, title)
-    at_shares = _at_shares(rows)
+    at_shares = _by_number(rows, AT_SHARE)
     if len(at_shares) > 1:
         with styled():
-            drawn[f"{L1.name}-share"] = _against_share(at_shares, title)
+            drawn[f"{L1.name}-share"] = _against(at_shares, "share of the varied class", L1.name, title)
+    at_rounds = _by_number(rows, AT_ROUND)
+    if len(at_rounds) > 1:
+        baselines = [summary for summary in summarise(rows, ACCURACY.name) if summary.protocol in BASELINES]
+        with styled():
+            drawn[f"{ACCURACY.name}-round"] = _against(at_rounds, "round", ACCURACY.name, title, baselines)
     return drawn
 
 
 def _against_epsilon(summaries: Sequence[VariantSummary], title: str) -> Figure:
-    looks = styles(summaries)
+    """Curves over the epsilons that are kept; where one was aimed at, it names what keeps another."""
+    aims = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
+    looks, notes = styles(summaries), _notes(summaries, aims[0]) if len(aims) == 1 else {}
     shown: dict[str, list[Curve]] = {}
     for summary in summaries:
-        shown.setdefault(summary.place, []).append(curve(summary, looks, summary.by_epsilon))
-    finite = tuple(epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon))
-    return panels(shown, Axis("ε", finite, True), summaries, summaries[0].metric, title)
+        points = {summary.kept(aim): spread for aim, spread in summary.by_epsilon.items()}
+        shown.setdefault(summary.place, []).append(curve(summary, looks, points, notes.get(summary.variant, "")))
+    return panels(shown, Axis("ε", _ticks(aims, summaries), True), summaries, summaries[0].metric, title)
+
+
+def _ticks(aims: Sequence[float], summaries: Iterable[VariantSummary]) -> tuple[float, ...]:
+    """The epsilons that were aimed at and, of several, those kept beyond them."""
+    if len(aims) < 2:
+        return tuple(aims)
+    kept = {summary.kept(aim) for summary in summaries for aim in summary.by_epsilon if math.isfinite(aim)}
+    beyond = [float(f"{end:.4g}") for end in (min(kept), max(kept)) if not aims[0] <= end <= aims[-1]]
+    return tuple(sorted([*aims, *beyond]))
 
 
 def _against_key(summaries: Sequence[VariantSummary], key: str, title: str) -> Figure:
@@ -71,65 +88,81 @@ def _against_key(summaries: Sequence[VariantSummary], key: str, title: str) -> F
     points: dict[_Key, dict[float, Spread]] = {}
     known: dict[_Key, VariantSummary] = {}
     for summary in summaries:
-        spread = _at(summary, middle)
+        spread = summary.at(middle)
         if key in summary.setting and spread is not None:
             others = ", ".join(f"{name} = {value}" for name, value in summary.setting.items() if name != key)
             points.setdefault((others, summary.variant), {})[float(summary.setting[key])] = spread
             known[others, summary.variant] = summary
     numbers = tuple(sorted({value for values in points.values() for value in values}))
     axis = Axis(key, numbers, numbers[0] > 0 and numbers[-1] >= 10 * numbers[0])
-    shown = _curves(points, known, styles(summaries))
+    shown = _curves(points, known, styles(summaries), _notes(summaries, middle))
     return panels(shown, axis, summaries, summaries[0].metric, _titled(title, middle))
 
 
-def _at_shares(rows: Iterable[Row]) -> dict[float, list[VariantSummary]]:
-    """Summaries of the errors on the target sets of each class share, shares rising."""
-    by_metric: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["metric"].startswith(AT_SHARE):
-            by_metric.setdefault(row["metric"], []).append(row)
-    found = {float(metric.removeprefix(AT_SHARE)): summarise(rows, metric) for metric, rows in by_metric.items()}
-    return dict(sorted(found.items()))
+def _by_number(rows: Sequence[Row], prefix: str) -> dict[float, list[VariantSummary]]:
+    """Summaries of the metrics whose names are `prefix` and a number, such as a class share, numbers rising."""
+    names = {row["metric"] for row in rows if row["metric"].startswith(prefix)}
+    return {number: summarise(rows, name) for number, name in sorted((float(n.removeprefix(prefix)), n) for n in names)}
 
 
-def _against_share(at_shares: Mapping[float, Sequence[VariantSummary]], title: str) -> Figure:
-    """One curve per variant at the middle epsilon, as in Iyer et al. 2016, Figs. 2 and 3; panels for the swept keys."""
-    everything = [summary for summaries in at_shares.values() for summary in summaries]
+def _against(
+    by_number: Mapping[float, Sequence[VariantSummary]],
+    name: str,
+    metric: str,
+    title: str,
+    references: Sequence[VariantSummary] = (),
+) -> Figure:
+    """One curve per variant at the middle epsilon, as in Iyer et al. 2016, Figs. 2 and 3; panels for the swept keys.
+
+    `references` are the same at every number (Lacombe et al. 2021, Figure 1).
+    """
+    everything = [*(summary for summaries in by_number.values() for summary in summaries), *references]
     middle = _middle(everything)
     points: dict[_Key, dict[float, Spread]] = {}
     known: dict[_Key, VariantSummary] = {}
-    for share, summaries in at_shares.items():
+    for number, summaries in by_number.items():
         for summary in summaries:
-            spread = _at(summary, middle)
+            spread = summary.at(middle)
             if spread is not None:
-                points.setdefault((summary.place, summary.variant), {})[share] = spread
+                points.setdefault((summary.place, summary.variant), {})[number] = spread
                 known[summary.place, summary.variant] = summary
-    axis = Axis("share of the varied class", tuple(at_shares), False)
-    shown = _curves(points, known, styles(everything))
-    return panels(shown, axis, everything, L1.name, _titled(title, middle), bars=False)
+    for summary in references:
+        points[summary.place, summary.variant] = dict(summary.by_epsilon)
+        known[summary.place, summary.variant] = summary
+    axis = Axis(name, tuple(by_number), False)
+    shown = _curves(points, known, styles(everything), _notes(everything, middle))
+    return panels(shown, axis, everything, metric, _titled(title, middle), bars=False)
 
 
 def _curves(
     points: Mapping[_Key, Mapping[float, Spread]],
     known: Mapping[_Key, VariantSummary],
     looks: Mapping[str, Style],
+    notes: Mapping[str, str],
 ) -> dict[str, list[Curve]]:
-    """The curves of each panel."""
+    """The curves of each panel; `notes` by variant."""
     shown: dict[str, list[Curve]] = {}
     for (place, variant), values in points.items():
-        shown.setdefault(place, []).append(curve(known[place, variant], looks, values))
+        shown.setdefault(place, []).append(curve(known[place, variant], looks, values, notes[variant]))
     return shown
+
+
+def _notes(summaries: Iterable[VariantSummary], epsilon: float) -> dict[str, str]:
+    """For each variant what it keeps in any panel where it aimed at an epsilon; empty where it meets its aim."""
+    kept: dict[str, set[float]] = {}
+    for summary in summaries:
+        spread = summary.at(epsilon)
+        kept.setdefault(summary.variant, set()).update(() if spread is None or spread.kept is None else (spread.kept,))
+    return {
+        variant: f"keeps {equals(*sorted({min(found), max(found)}))}" if found else ""
+        for variant, found in kept.items()
+    }
 
 
 def _middle(summaries: Iterable[VariantSummary]) -> float:
     """The middle of the epsilons that there are; infinity without any."""
     finite = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
     return finite[len(finite) // 2] if finite else math.inf
-
-
-def _at(summary: VariantSummary, epsilon: float) -> Spread | None:
-    """What a variant reaches at an epsilon, or without any guarantee."""
-    return summary.by_epsilon.get(epsilon) or summary.by_epsilon.get(math.inf)
 
 
 def _titled(title: str, epsilon: float) -> str:

@@ -43,7 +43,8 @@ def simulate(grid: SimulationGrid, config: Mapping[str, Any]) -> None:
 
     from scenarios.runner import run
     from scenarios.schema import resolve
-    from scenarios.summary import summarise, tables
+    from scenarios.summary import summarise
+    from scenarios.terminal import tables
 
     settings = [text.strip() for text in str(config["set"]).split(";") if text.strip()]
     scenario = resolve(str(config["scenario"]), [*settings, "engine.kind=flower"])

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from federation.errors import InputError
 from scenarios.catalogue import NO_RANGE, entry, names
 from scenarios.metrics import CLASS_RATIO, REGRESSION
 from scenarios.partition import BY_CLASS
 from scenarios.partition_entry import BY, partition_kind
-from scenarios.protocol_options import INDIVIDUAL, default_kind, task
+from scenarios.protocol_options import CLASSIFYING_BASELINES, default_kind, protects_single_rows, task
 from scenarios.values import all_values
 
 if TYPE_CHECKING:
     from scenarios.schema import Scenario
+    from scenarios.tables import Table
     from scenarios.yaml_rules import KeyPath
 
 
@@ -27,7 +29,12 @@ def unsuited(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     first = default_kind(scenario.protocols)
     real = {source: _has_real_labels(source, data.range is not None) for source in sources}
     wanted = all(real.values()) if first is None else task([first]) == REGRESSION
-    yield from _labels_made_public(scenario, wanted or (first is not None and task([first]) == CLASS_RATIO))
+    local = [protocol.kind for protocol in scenario.protocols if protects_single_rows(protocol.kind)]
+    counted = first is not None and task([first]) == CLASS_RATIO
+    yield from _labels_made_public(scenario, wanted or counted or bool(local))
+    if (local or wanted) and any(person is not None for person in all_values(data.person)):
+        single = local[0] if local else first or "a baseline"
+        yield ("data", "person"), f"is for protecting persons, but {single} knows single rows only; remove it"
     if wanted:
         yield from _unsuited_to_real_labels(scenario)
     elif data.range is not None:
@@ -42,6 +49,17 @@ def unsuited(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
             yield ("data", "source"), f"'{source}' has {labels[0]}, but {needs}; choose one of {others} or an own file"
         elif wanted and data.range is None and not _documents_range(source):
             yield ("data", "range"), f"missing; {NO_RANGE}"
+
+
+def require_two_classes(scenario: Scenario, table: Table) -> None:
+    """Refuse protocols for two classes where the data has another number of them. Raises `InputError`."""
+    kind = next((protocol.kind for protocol in scenario.protocols if protects_single_rows(protocol.kind)), None)
+    if kind is not None and len(table.classes) != 2:
+        raise InputError(
+            f"data.positive: missing; {kind} is for two classes, and '{table.name}' has {len(table.classes)}: name "
+            "those that count as the positive one together, such as "
+            f"[{', '.join(table.classes[1 : len(table.classes) // 2 + 1])}]"
+        )
 
 
 def _labels_made_public(scenario: Scenario, labels_protected: bool) -> Iterator[tuple[KeyPath, str]]:
@@ -65,6 +83,8 @@ def _unsuited_to_real_labels(scenario: Scenario) -> Iterator[tuple[KeyPath, str]
     data = scenario.data
     if data.classes is not None:
         yield ("data", "classes"), "names classes, but the labels are real numbers; remove it"
+    if data.positive is not None:
+        yield ("data", "positive"), "names classes, but the labels are real numbers; remove it"
     if data.targets is not None:
         yield ("data", "targets"), "are sets to estimate class ratios of, but the labels are real numbers; remove it"
     if data.outside != "refuse" and data.range is None:
@@ -74,8 +94,8 @@ def _unsuited_to_real_labels(scenario: Scenario) -> Iterator[tuple[KeyPath, str]
             text = f"{kind} deals rows by class, but the labels are real numbers; use iid, quantity or by"
             yield ("parties", "partition"), text
     for position, protocol in enumerate(scenario.protocols):
-        if protocol.kind == INDIVIDUAL:
-            text = f"the baseline {INDIVIDUAL} trains classifiers, but the labels are real numbers; remove it"
+        if does := CLASSIFYING_BASELINES.get(protocol.kind):
+            text = f"the baseline {protocol.kind} {does}, but the labels are real numbers; remove it"
             yield ("protocols", position), text
 
 

@@ -10,6 +10,8 @@ from scenarios.results import Row
 
 CLASSIFICATION, CLASS_RATIO, REGRESSION = "classification", "class_ratio", "regression"
 AT_SHARE = "l1_at_"  # followed by a class share: the L1 error on the target sets with that share
+AT_ROUND = "accuracy_at_round_"  # followed by a number of rounds: the accuracy of what they have learned
+_SHARES = ("accuracy", "balanced_accuracy", "auc")
 _LABELS = {"auc": "AUC", "l1": "L1 error", "mse": "mean squared error"}
 _DIGITS = 4  # of a squared error
 _LEAST_MAGNITUDE, _MOST_MAGNITUDE = -4, 6  # powers of ten that are written without an exponent
@@ -50,12 +52,19 @@ def heading(name: str) -> str:
     return label(name) if metric.higher_is_better else f"{label(name)} (lower is better)"
 
 
-def shown(name: str, value: float, beside: float | None = None) -> str:
+def in_percent(name: str) -> bool:
+    """Whether a metric is a share, which papers give in percent."""
+    return name in _SHARES
+
+
+def shown(name: str, value: float, beside: float | None = None, *, percent: bool = False) -> str:
     """A value of a metric as tables and sentences show it: three decimals, of a squared error four digits.
 
     Squared errors have the unit of the labels squared, and so any magnitude. `beside` is another value whose decimals
-    this one takes: that of a mean for its deviation.
+    this one takes: that of a mean for its deviation. `percent`: a hundred times as much, with one decimal.
     """
+    if percent:
+        return f"{100 * value:.1f}"
     if name != MSE.name:
         return f"{value:.3f}"
     size = abs(value if beside is None else beside)
@@ -76,3 +85,8 @@ def primary(rows: Iterable[Row]) -> Metric:
 def at_share(share: float) -> str:
     """The name of the L1 error on target sets with one class share."""
     return f"{AT_SHARE}{share:g}"
+
+
+def at_round(number: int) -> str:
+    """The name of the accuracy after some rounds, 1 or more."""
+    return f"{AT_ROUND}{number}"

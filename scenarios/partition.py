@@ -15,6 +15,7 @@ from federation.randomness import generator
 from parties.bags import kept_rows
 from scenarios.bags import bags_by_value, even_bags, require_one_holder
 from scenarios.composition import PRESCRIBED, bag_counts, bag_shares, is_prescription
+from scenarios.public_rows import OFFICIAL, set_apart
 from scenarios.skew import LEAST, MOST, SKEWS, dealt, dealt_by_class, is_skew, quantities
 from scenarios.tables import Table
 
@@ -26,7 +27,8 @@ class Cut:
     """Disjoint row indices of a table (int64): `auxiliary` (N,), `test` (T,) and the parties' own.
 
     Party k holds order[offsets[k]:offsets[k + 1]]; `party_names` (K of them) are those of the groups, if any. Bag b of
-    all, which are numbered party after party, is order[bag_offsets[b]:bag_offsets[b + 1]].
+    all, which are numbered party after party, is order[bag_offsets[b]:bag_offsets[b + 1]]. `shifted` says that the
+    auxiliary rows have other features than the rest, which is public; otherwise they are a random sample of all.
     """
 
     auxiliary: np.ndarray
@@ -35,6 +37,7 @@ class Cut:
     offsets: np.ndarray
     bag_offsets: np.ndarray
     party_names: tuple[str, ...] | None = None
+    shifted: bool = False
 
     def __repr__(self) -> str:
         bags = f" in {len(self.bag_sizes)} bags" if self.bags_per_party > 1 else ""
@@ -96,7 +99,7 @@ def smallest_count(pieces: Cut, table: Table, persons: np.ndarray | None = None,
 def cut(
     table: Table,
     *,
-    auxiliary: int | float,
+    auxiliary: int | float | str | Mapping[str, Any],
     test: str | int | float,
     parties: int | None,
     rows: int | None,
@@ -109,7 +112,9 @@ def cut(
     """Cut `table` into test, auxiliary and private rows, and deal the private ones to parties and their bags.
 
     `test` is "official", a count or a fraction of all rows; `auxiliary` a count or a fraction of the rows
-    that are left (a count is an integer, a fraction lies between 0 and 1). `partition` is
+    that are left (a count is an integer, a fraction lies between 0 and 1). Where `auxiliary` is "official" or along a
+    column (`public_rows.set_apart`), the public rows are set apart first: then `test` is a count or a fraction of the
+    others, and they all go to tests and parties. `partition` is
     - "iid": shuffled; each of the `parties` gets `rows`, or all rows are dealt out as evenly as can be;
     - {"dirichlet": alpha}: sizes as of "iid", classes by proportions of each party's own (`skew.dealt_by_class`);
     - {"quantity": sigma}: shuffled; log-normal sizes from one row (`skew.quantities`), `rows` of them on average;
@@ -138,21 +143,23 @@ def cut(
         raise InputError(
             f"parties.partition: {kind} deals rows by class; '{table.name}' has real labels: use iid, quantity or by"
         )
-    train, tested = _test_rows(table, test, seed, split)
-    shuffled = generator(seed, "auxiliary", trial=split).permutation(train)
-    count = _size("data.auxiliary", auxiliary, len(train))
-    public, private = shuffled[:count], shuffled[count:]
+    reserved = table.official[1] if test == "official" and table.official is not None else np.empty(0, dtype=np.int64)
+    public, own = set_apart(table, auxiliary, reserved, seed, split)
+    train, tested = _test_rows(table, own, test, seed, split)
+    private = generator(seed, "auxiliary", trial=split).permutation(train)
+    if not isinstance(auxiliary, Mapping) and auxiliary != OFFICIAL:
+        public, private = np.split(private, [_size("data.auxiliary", auxiliary, len(train))])
     names = None
     if kind == "by":
         labels = _group(table, value, "parties.partition")
         # An official split may keep whole groups for testing: those are no parties.
-        present = np.unique(labels[train] if test == "official" else labels)
+        present = np.unique(labels[train] if test == "official" else labels[own])
         chosen = _chosen_groups(present, parties, value, seed, split)
         order, offsets = _grouped(private, labels, chosen, rows, value)
         names = tuple(str(name) for name in chosen)
         bag_offsets = even_bags(offsets, each)
     else:
-        taken = f"{count} auxiliary and {len(tested)} test rows"
+        taken = f"{len(public)} auxiliary and {len(tested)} test rows"
         even = _even_offsets(kind, parties, rows, each, len(private), taken)
         order, bag_offsets = _dealt(table, private, even, kind, value, seed, split, fixed=rows is not None)
         offsets = bag_offsets[::each]
@@ -160,7 +167,8 @@ def cut(
         order, bag_offsets = bags_by_value(order, offsets, _group(table, column, "parties.bags"))
     if person is not None:
         require_one_holder(order, offsets, _group(table, person, "data.person"), person)
-    return Cut(public, tested, order, offsets, bag_offsets, names)
+    shifted = isinstance(auxiliary, Mapping) or (auxiliary == OFFICIAL and table.shifted)
+    return Cut(public, tested, order, offsets, bag_offsets, names, shifted)
 
 
 def _dealt(
@@ -216,14 +224,17 @@ def _form(partition: str | Mapping[str, Any]) -> tuple[str, Any]:
     )
 
 
-def _test_rows(table: Table, test: str | int | float, seed: int | None, split: int) -> tuple[np.ndarray, np.ndarray]:
-    """(training rows, test rows)."""
+def _test_rows(
+    table: Table, own: np.ndarray, test: str | int | float, seed: int | None, split: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(training rows, test rows) among the sorted rows `own`, which hold the official test rows."""
     if test == "official":
         if table.official is None:
             raise InputError(f"data.test: '{table.name}' has no official test rows; give a count or a fraction")
-        return table.official
-    count = _size("data.test", test, len(table))
-    shuffled = generator(seed, "test", trial=split).permutation(len(table))
+        train, tested = table.official
+        return train[np.isin(train, own)], tested
+    count = _size("data.test", test, len(own))
+    shuffled = generator(seed, "test", trial=split).permutation(own)
     return np.sort(shuffled[count:]), shuffled[:count]
 
 

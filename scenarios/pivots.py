@@ -1,4 +1,4 @@
-"""Tables of one protocol over the values of its swept options, as papers print them."""
+"""Tables over swept values, as papers print them: of one protocol over its options, of all variants over settings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scenarios.metrics import PRIMARY, in_percent
+from scenarios.protocol_options import POOLED
 from scenarios.summary import NON_PRIVATE, Spread, VariantSummary, epsilons
 
 _PREFIX = "protocols."
@@ -13,20 +15,77 @@ _PREFIX = "protocols."
 
 @dataclass(frozen=True)
 class Pivot:
-    """`rows` are (value of the row's option, a spread for each of `columns`, None where nothing was measured)."""
+    """`rows` are (the row's value, a spread for each of `columns`, None where nothing was measured).
+
+    `percent`: whether values are to be shown in percent. `ratios`, if any, are a last column, texts that `meaning`
+    explains.
+    """
 
     title: str
     corner: str
     columns: list[str]
     rows: list[tuple[str, list[Spread | None]]]
+    percent: bool = False
+    ratios: tuple[str, ...] = ()
+    meaning: str = ""
 
 
 def pivots(summaries: Sequence[VariantSummary]) -> list[Pivot]:
-    """One table for every protocol, and setting of all else, with an option swept over two numbers or more.
+    """The tables of all variants over a swept setting that is no number, and of each protocol over its swept numbers.
 
-    One such option stands against epsilon; of two, one stands against the other, in a table for each epsilon; further
-    ones make further tables.
+    Variants stand against the values of the first such setting of worlds, in a table for each epsilon and each setting
+    of all else, as in Lacombe et al. 2021, Table 2. Protocols with an option swept over two numbers or more have a
+    table for each setting of all else: one such option stands against epsilon; of two, one stands against the other,
+    in a table for each epsilon; further ones make further tables.
     """
+    return [*_over_settings(summaries), *_over_options(summaries)]
+
+
+def _over_settings(summaries: Sequence[VariantSummary]) -> list[Pivot]:
+    values: dict[str, dict[str, None]] = {}
+    for summary in summaries:
+        for key, value in summary.setting.items():
+            values.setdefault(key, {})[value] = None
+    texts = [key for key, found in values.items() if len(found) > 1 and not all(map(_is_number, found))]
+    if not texts or len({summary.variant for summary in summaries}) == 1:
+        return []
+    key = texts[0]
+    groups: dict[str, list[VariantSummary]] = {}
+    for summary in summaries:
+        if key in summary.setting:
+            others = ", ".join(f"{other} = {value}" for other, value in summary.setting.items() if other != key)
+            groups.setdefault(others, []).append(summary)
+    return [
+        _setting_table(key, members, epsilon, place)
+        for place, members in groups.items()
+        for epsilon in [epsilon for epsilon in epsilons(members) if math.isfinite(epsilon)] or [math.inf]
+    ]
+
+
+def _setting_table(key: str, members: Sequence[VariantSummary], epsilon: float, place: str) -> Pivot:
+    placed = {(member.setting[key], member.variant): member.at(epsilon) for member in members}
+    labels = {member.variant: member.label for member in members}
+    values = dict.fromkeys(value for value, _ in placed)
+    title = ", ".join(part for part in (place, _at(epsilon)) if part)
+    rows = [(value, [placed.get((value, variant)) for variant in labels]) for value in values]
+    leading = next((member.variant for member in members if member.default), None)
+    pairs = [(placed.get((value, POOLED)), placed.get((value, leading or ""))) for value in values]
+    metric = members[0].metric
+    ratios = tuple(_ratio(metric, *pair) for pair in pairs)
+    known = any(ratios)
+    meaning = f"by how much {leading} is worse than {POOLED}, as a share of {POOLED}" if known else ""
+    return Pivot(title, key, list(labels.values()), rows, in_percent(metric), ratios if known else (), meaning)
+
+
+def _ratio(metric: str, pooled: Spread | None, leading: Spread | None) -> str:
+    """How much worse than `pooled` the leading variant is, relative to it; empty where either is missing."""
+    if pooled is None or leading is None or pooled.mean == 0:
+        return ""
+    worse = -1 if any(known.name == metric and not known.higher_is_better for known in PRIMARY) else 1
+    return f"{worse * (pooled.mean - leading.mean) / pooled.mean:.3f}"
+
+
+def _over_options(summaries: Sequence[VariantSummary]) -> list[Pivot]:
     groups: dict[tuple[str, ...], list[VariantSummary]] = {}
     for summary in summaries:
         keys = _numbers(summary)

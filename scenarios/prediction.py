@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -10,11 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from aggregator.classifier_models import ReleasedClassifiers
+from aggregator.model_files import head
 from aggregator.models import ReleasedModels
 from federation.errors import InputError, nearest_name
 from scenarios.files import read_group, read_rows
@@ -23,9 +23,8 @@ from scenarios.protocol_options import BASELINES
 from scenarios.results import read_results
 
 if TYPE_CHECKING:
-    from aggregator.ratio_models import ReleasedRatios
     from aggregator.ratios.estimator import RatioEstimator
-    from aggregator.regression_models import ReleasedRegressions
+    from aggregator.released_estimators import ReleasedEstimators
 
 DEFAULT = "default"
 LEVEL = 0.9  # of intervals
@@ -100,12 +99,14 @@ def predict(
     something asked for is not there, and for unreadable files.
     """
     source = find_model(directory, variant, split)
-    kind = _kind(source)
+    kind, _ = head(source)
     if by is not None and kind != CLASS_RATIO:
         does = "predicts a number for" if kind == REGRESSION else "names the class of"
         raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
     if kind == REGRESSION:
         return _numbers(source, file, epsilon, draw)
+    if kind == ReleasedClassifiers.kind:
+        return _told_apart(source, file, epsilon, draw)
     if kind != CLASS_RATIO:
         models = ReleasedModels.load(source)
         used, index = _chosen(source, models, epsilon)
@@ -138,6 +139,15 @@ def _ratios(classes: Sequence[str], estimator: RatioEstimator, rows: np.ndarray)
     return [Ratio(name, float(share), end) for name, share, end in zip(classes, shares, ends, strict=True)]
 
 
+def _told_apart(source: Path, file: Path, epsilon: float | None, draw: int) -> Prediction:
+    """The classes of rows by a classifier that is no linear model."""
+    models = ReleasedClassifiers.load(source)
+    used, index = _chosen(source, models, epsilon)
+    _check_draw(source, draw, models.draws(index))
+    features = models.feature_maps[index].transform(read_rows(file, models.columns, models.text_columns))
+    return Prediction(tuple(models.classes[code] for code in models.predict(index, draw, features)), used)
+
+
 def _numbers(source: Path, file: Path, epsilon: float | None, draw: int) -> RegressionPrediction:
     from aggregator.regression_models import ReleasedRegressions
 
@@ -148,19 +158,7 @@ def _numbers(source: Path, file: Path, epsilon: float | None, draw: int) -> Regr
     return RegressionPrediction(tuple(map(float, models.predict(index, draw, features))), used)
 
 
-def _kind(source: Path) -> str | None:
-    """The task of a released model, None for one that classifies. Raises `InputError` for a file that is no npz."""
-    try:
-        with np.load(source, allow_pickle=False) as stored:
-            kind: str | None = json.loads(str(stored["description"])).get("kind")
-            return kind
-    except (OSError, ValueError, KeyError, AttributeError, EOFError, BadZipFile) as error:
-        raise InputError(f"{source} is not a released model: {error}") from error
-
-
-def _chosen(
-    source: Path, models: ReleasedModels | ReleasedRegressions | ReleasedRatios, epsilon: float | None
-) -> tuple[Used, int]:
+def _chosen(source: Path, models: ReleasedModels | ReleasedEstimators, epsilon: float | None) -> tuple[Used, int]:
     """The release at an epsilon, the largest that there is for None, and its number."""
     known = [float(value) for value in models.epsilons]
     index = known.index(max(known)) if epsilon is None else _index(known, epsilon, source)

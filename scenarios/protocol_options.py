@@ -22,7 +22,11 @@ from scenarios.metrics import CLASS_RATIO, CLASSIFICATION
 from scenarios.problems import MISSING, one_of, problems, refusal, refuse, rule, shown, unknown_key
 from scenarios.yaml_rules import KeyPath
 
-BASELINES = POOLED, INDIVIDUAL = ("pooled", "individual")
+BASELINES = POOLED, INDIVIDUAL, CONSTANT = ("pooled", "individual", "constant")
+CLASSIFYING_BASELINES = {  # these have no meaning for any task but classification
+    INDIVIDUAL: "trains classifiers",
+    CONSTANT: "predicts a class",
+}
 _LISTS = (list, tuple, set, frozenset)
 _EXAMPLES: dict[Any, list[Any]] = {
     type(None): [None],
@@ -145,6 +149,11 @@ def task(kinds: Iterable[str]) -> str:
     )
 
 
+def protects_single_rows(kind: str) -> bool:
+    """Whether parties of a classification protect single rows or labels themselves: its class says `local_noise`."""
+    return kind not in BASELINES and bool(getattr(registry.protocol(kind), "local_noise", False))
+
+
 def wanted_features(kinds: Iterable[Any]) -> tuple[Any, ...]:
     """The feature map that the first of these kinds which is an installed protocol takes by default, if it says so."""
     installed = registry.protocol_names()
@@ -161,8 +170,9 @@ def misplaced(protocols: Sequence[Protocol]) -> list[tuple[int, str]]:
         if own != common:
             text = f"{protocol.kind} has the task {own}, {first} the task {common}; a scenario has one, remove either"
             found.append((position, text))
-        elif protocol.kind == INDIVIDUAL and common == CLASS_RATIO:
-            text = f"the baseline {INDIVIDUAL} trains classifiers, which {first} cannot be compared with; remove it"
+        elif protocol.kind in CLASSIFYING_BASELINES and common == CLASS_RATIO:
+            does = CLASSIFYING_BASELINES[protocol.kind]
+            text = f"the baseline {protocol.kind} {does}, which {first} cannot be compared with; remove it"
             found.append((position, text))
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scenarios.metrics import ACCURACY, L1, MSE, Metric, shown
+from scenarios.protocol_options import CONSTANT, INDIVIDUAL
 from scenarios.summary import NON_PRIVATE, VariantSummary
 
 _MEANINGFUL_EPSILON = 10.0
@@ -14,6 +15,10 @@ _POOLED = {
     ACCURACY.name: "The parties' classifier trained on all their rows together",
     MSE.name: "Least squares on all private rows with their true labels",
     L1.name: "Adjusted classify-and-count with the label of every private row",
+}
+_LEAST = {  # baselines that a release is of no use without passing
+    INDIVIDUAL: "A party that trains on its own rows alone",
+    CONSTANT: "To say the most frequent class of every row",
 }
 _UNITS = {
     "party": "one party, with everything it holds",
@@ -57,7 +62,7 @@ def readings(summaries: Sequence[VariantSummary], metric: Metric) -> list[tuple[
 def _reading(leading: VariantSummary, others: Sequence[VariantSummary], metric: Metric) -> str:
     name = f"The {'default' if leading.default else 'first'} variant, {leading.variant},"
     reached = listed(
-        [f"{shown(metric.name, spread.mean)} at {at(epsilon)}" for epsilon, spread in leading.by_epsilon.items()]
+        [f"{shown(metric.name, spread.mean)} at {at(leading.kept(aim))}" for aim, spread in leading.by_epsilon.items()]
     )
     first = next(iter(leading.by_epsilon.values()))
     sentences = [
@@ -68,37 +73,47 @@ def _reading(leading: VariantSummary, others: Sequence[VariantSummary], metric: 
     if "pooled" in by_protocol:
         learned = _POOLED.get(metric.name, "What learns from all rows together")
         sentences.append(f"{learned} (pooled, {NON_PRIVATE}) reaches {shown(metric.name, by_protocol['pooled'])}.")
-    if "individual" in by_protocol:
-        alone = by_protocol["individual"]
+    for baseline, learned in _LEAST.items():
+        if baseline in by_protocol:
+            least = by_protocol[baseline]
+            sentences.append(
+                f"{learned} ({baseline}, {NON_PRIVATE}) reaches {shown(metric.name, least)}; "
+                f"{_passing(leading, least, metric)}."
+            )
+    if "constant" in by_protocol:
         sentences.append(
-            f"A party that trains on its own rows alone (individual, {NON_PRIVATE}) reaches "
-            f"{shown(metric.name, alone)}; "
-            f"{_passing(leading, alone, metric)}."
+            f"The most frequent class of the private rows, whatever the row (constant, {NON_PRIVATE}), reaches "
+            f"{shown(metric.name, by_protocol['constant'])}."
         )
     sentences += _ahead(leading, [other for other in others if not other.non_private], metric)
     return " ".join(sentences)
 
 
-def _passing(leading: VariantSummary, alone: float, metric: Metric) -> str:
-    """From which epsilon on the variant is better than a party alone."""
+def _passing(leading: VariantSummary, least: float, metric: Metric) -> str:
+    """From which epsilon on the variant is better than a baseline."""
     passed: float | None = None
     for epsilon, spread in reversed(list(leading.by_epsilon.items())):
-        if not metric.better(spread.mean, alone):
+        if not metric.better(spread.mean, least):
             break
-        passed = epsilon
+        passed = leading.kept(epsilon)
     return f"{leading.variant} is better from {at(passed)} on" if passed else f"{leading.variant} is not better"
 
 
 def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary], metric: Metric) -> list[str]:
-    """Where the best other private variant is beyond the interval of the leading one's mean; one split has none."""
+    """Where the best other private variant is beyond the interval of the leading one's mean; one split has none.
+
+    A variant that keeps a larger epsilon than the leading one is no rival there.
+    """
     found: dict[str, list[str]] = {}
     choose = max if metric.higher_is_better else min
     for epsilon, spread in leading.by_epsilon.items():
-        known = [(rival.by_epsilon[epsilon].mean, rival) for rival in rivals if epsilon in rival.by_epsilon]
+        promised = leading.kept(epsilon)
+        equals = [rival for rival in rivals if epsilon in rival.by_epsilon and rival.kept(epsilon) <= promised]
+        known = [(rival.by_epsilon[epsilon].mean, rival) for rival in equals]
         best, rival = choose(known, key=lambda pair: pair[0], default=(spread.mean, leading))
         if spread.interval is not None and metric.better(best, choose(spread.interval)):
             weaker = f", which has δ = {rival.delta:g}," if rival.delta > leading.delta else ""
-            found.setdefault(f"{rival.variant}{weaker}", []).append(f"{shown(metric.name, best)} at {at(epsilon)}")
+            found.setdefault(f"{rival.variant}{weaker}", []).append(f"{shown(metric.name, best)} at {at(promised)}")
     return [f"Ahead of it is {name} with {listed(values)}." for name, values in found.items()]
 
 
@@ -114,7 +129,7 @@ def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[s
     known = next((g for g in guarantees if leading and g["variant"] == leading[0].variant), None)
     if known is None or known["reason"]:
         return "Nobody is protected by these releases."
-    known_epsilons = leading[0].by_epsilon
+    known_epsilons = [leading[0].kept(epsilon) for epsilon in leading[0].by_epsilon]
     meaningful = [epsilon for epsilon in known_epsilons if epsilon <= _MEANINGFUL_EPSILON]
     factors = listed([f"{math.exp(epsilon):.3g} at {at(epsilon)}" for epsilon in meaningful]) if meaningful else ""
     if len(meaningful) < len(known_epsilons):

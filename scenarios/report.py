@@ -17,8 +17,8 @@ from scenarios.figures import draw
 from scenarios.metrics import ACCURACY, L1, MSE, heading, primary, shown
 from scenarios.pivots import pivots
 from scenarios.readings import at, leaders, listed, protection, readings
-from scenarios.results import Row, read_results
-from scenarios.summary import CLAIMING, NON_PRIVATE, VariantSummary, epsilons, summarise
+from scenarios.results import AIMED, Row, read_results
+from scenarios.summary import CLAIMING, KEEPING, NON_PRIVATE, VariantSummary, epsilons, summarise
 
 _METRICS = (ACCURACY.name, "balanced_accuracy", "auc", L1.name, MSE.name)
 _BYTES = "bytes_per_party"
@@ -187,7 +187,10 @@ def _metric(summaries: Sequence[VariantSummary], figures: Path) -> dict[str, Any
         "name": name[0].upper() + name[1:],
         "key": metric,
         "shown": partial(shown, metric),
-        "claiming": f"{CLAIMING}." if any(summary.claiming for summary in summaries) else "",
+        "notes": [
+            *([CLAIMING] if any(summary.claiming for summary in summaries) else []),
+            *([KEEPING] if any(one.note for summary in summaries for one in summary.by_epsilon.values()) else []),
+        ],
         "columns": [NON_PRIVATE if math.isinf(epsilon) else at(epsilon) for epsilon in columns],
         "rows": [(summary, [summary.by_epsilon.get(epsilon) for epsilon in columns]) for summary in summaries],
         "pivots": pivots(summaries),
@@ -283,7 +286,7 @@ def _comparison(stored: Sequence[_Stored], names: Sequence[str]) -> dict[str, An
         rows += [
             {**row, "variant": f"{name}: {row['variant']}", "default": 0}
             for row in run.rows
-            if row["metric"] == metric.name and row["variant"] in shown
+            if row["metric"] in (metric.name, AIMED) and row["variant"] in shown
         ]
         if not summaries:
             missing.append(f"{name} has no {metric.several}, so nothing of it stands here.")

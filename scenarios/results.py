@@ -14,6 +14,7 @@ COLUMNS = (
     "scenario", "protocol", "variant", "default", "epsilon", "delta", "unit", "split", "noise", "metric", "value",
 )  # fmt: skip
 NOBODY = "none"  # the unit of what has no guarantee
+AIMED = "aimed_epsilon"  # the metric of what a release aimed at, where it keeps another epsilon
 _NUMBERS = {"epsilon": float, "delta": float, "value": float, "split": int, "noise": int, "default": int}
 
 Row = dict[str, Any]
@@ -28,6 +29,14 @@ def protection(guarantee: Mapping[str, Any]) -> Row:
         epsilon, delta = guarantee.get("claimed", (math.inf, 0.0))
         return {"epsilon": epsilon, "delta": delta, "unit": NOBODY}
     return {name: guarantee[name] for name in ("epsilon", "delta", "unit")}
+
+
+def missed(epsilon: float, aim: float) -> dict[str, float]:
+    """The metric `AIMED` of a release with another epsilon than it aimed at; nothing for one that meets its aim.
+
+    Infinity stands for no guarantee, or no aim.
+    """
+    return {} if epsilon == aim or math.isinf(epsilon) or math.isinf(aim) else {AIMED: aim}
 
 
 def write_results(path: Path, rows: Iterable[Row], swept: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ from scenarios.costs import Costs
 from scenarios.directory import RunDirectory
 from scenarios.explained import to_yaml
 from scenarios.floors import require_floors
+from scenarios.label_rules import require_two_classes
 from scenarios.progress import Progress, Silent
 from scenarios.protocol_options import BASELINES, spending
 from scenarios.results import NOBODY, Row, write_results
@@ -151,14 +152,15 @@ def run(
 def usable_data(todo: Sequence[Cell], data_dir: str | None) -> Table:
     """The table of the last setting, once all that a run will cut out of its data is known to be there.
 
-    Floors that protocols declare are true of it, too. Without target sets one split stands for all. Raises
-    `InputError`.
+    Floors that protocols declare are true of it, too, and it has as many classes as they are for. Without target sets
+    one split stands for all. Raises `InputError`.
     """
     for cell in todo:
         point = cell.setting.scenario
         wanted = wants_targets(point)
         if wanted or cell.split == 0:
             world = split(SplitSpec.of(point, cell.split, data_dir))
+        require_two_classes(point, world.table)
         if wanted:
             target_sets(world.table, world.cut.test, point.data.targets, seed=point.seed, split=cell.split)
             require_floors(point, world, cell.label)

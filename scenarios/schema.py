@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from federation.errors import InputError, nearest_name
+from scenarios.auxiliary_entry import Auxiliary
 from scenarios.classifier import Classifier, single_classifiers, swept_regularisations
 from scenarios.classifier import parse as parse_classifier
 from scenarios.composition import PRESCRIBED
@@ -23,7 +24,7 @@ from scenarios.protocol_options import Protocol, misplaced, variant_name, wanted
 from scenarios.section import Count, Section
 from scenarios.tables import Outside
 from scenarios.targets import Targets
-from scenarios.values import AutoCount, ClassName, OneOrMore, Share, Stage, Sweep, TestShare, all_values
+from scenarios.values import AutoCount, ClassName, OneOrMore, Stage, Sweep, TestShare, all_values
 from scenarios.yaml_rules import KeyPath
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -51,6 +52,12 @@ def _source(source: str) -> str:
 def _classes(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     if names is not None and (len(names) < 2 or len(set(names)) < len(names)):
         raise rule("must be two or more distinct class names")
+    return names
+
+
+def _positive(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if names is not None and (not names or len(set(names)) < len(names)):
+        raise rule("must be one or more distinct class names")
     return names
 
 
@@ -85,6 +92,11 @@ class Data(Section):
     classes: Annotated[tuple[ClassName, ...] | None, AfterValidator(_classes)] = Field(
         default=None, description="All class names in order, declared public; null takes those in the data."
     )
+    positive: Annotated[tuple[ClassName, ...] | None, AfterValidator(_positive)] = Field(
+        default=None,
+        description="Classes that together are the positive one of two, all others the negative one; public. Null "
+        "keeps the classes apart.",
+    )
     range: Annotated[tuple[_Finite, _Finite] | None, AfterValidator(_range)] = Field(
         default=None,
         description="Public range [lo, hi] of real labels, declared and never taken from the data; null takes the "
@@ -93,13 +105,16 @@ class Data(Section):
     outside: Outside = Field(
         default="refuse", description="Labels outside data.range: refuse, or clip (they move to the nearer end)."
     )
-    auxiliary: Annotated[Share, Sweep()] = Field(
+    auxiliary: Annotated[Auxiliary, Sweep()] = Field(
         default=0.25,
-        description="Public unlabelled rows: a count, or a fraction of the rows that are not for testing.",
+        description="Public unlabelled rows: a count, a fraction of the rows that are not for testing, official (the "
+        "data set's own), or {by: COLUMN, from: 0.1, to: 0.9} (rows with a probability that goes from one to the other "
+        "along a column: public rows with other features); the last two are set apart before the test rows.",
     )
     test: Annotated[TestShare, Sweep()] = Field(
         default=0.2,
-        description="Held-out rows: official (the data set's own), a count or a fraction of all rows.",
+        description="Held-out rows: official (the data set's own), a count or a fraction of all rows but public rows "
+        "that are set apart before.",
     )
     features: tuple[Stage, ...] = Field(
         default=("scale", {"whiten": "auto"}, "constant", "unit_norm"),

@@ -1,7 +1,8 @@
-"""Scores many releases of linear models at once on labelled test rows, which neither app ever sees."""
+"""Scores many released classifiers at once on labelled test rows, which neither app ever sees."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +56,19 @@ def score(test: TestRows, weights: np.ndarray) -> dict[str, np.ndarray]:
     """
     metrics = hit_metrics(test, hits(test, weights))
     if len(test.sizes) == 2 and test.sizes.all():
-        metrics["auc"] = _auc(test, weights[:, 1] - weights[:, 0])
+        metrics["auc"] = _auc(test, (test.rows @ (model[1] - model[0]) for model in weights))
+    return metrics
+
+
+def score_outputs(test: TestRows, outputs: np.ndarray) -> dict[str, np.ndarray]:
+    """The same metrics (m,) of m classifiers of two classes that say class 1 where their output (n, m) is 0 or more.
+
+    An output that is no number is below all others.
+    """
+    ordered = np.where(np.isnan(outputs), -np.inf, outputs)
+    metrics = hit_metrics(test, (ordered >= 0) == test.labels[:, None])
+    if test.sizes.all():
+        metrics["auc"] = _auc(test, ordered.T)
     return metrics
 
 
@@ -70,15 +83,17 @@ def hit_metrics(test: TestRows, hit: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def _auc(test: TestRows, directions: np.ndarray) -> np.ndarray:
-    """Probability that a row of class 1 outscores one of class 0, ties counting half (Mann-Whitney)."""
-    values = np.empty(len(directions))
-    for model, direction in enumerate(directions):
-        scores = test.rows @ direction
+def _auc(test: TestRows, outputs: Iterable[np.ndarray]) -> np.ndarray:
+    """Probability that a row of class 1 outscores one of class 0, ties counting half (Mann-Whitney).
+
+    From each model's scores (n,).
+    """
+    values = []
+    for scores in outputs:
         # Both sides sorted, and the smaller one looked up in the larger: that keeps the search in the cache.
         sides = np.sort(scores[: test.sizes[0]]), np.sort(scores[test.sizes[0] :])
         few, many = sorted(sides, key=len)
         below = np.searchsorted(many, few, "left").sum() + np.searchsorted(many, few, "right").sum()
         share = below / (2 * len(few) * len(many))
-        values[model] = 1 - share if few is sides[0] else share
-    return values
+        values.append(1 - share if few is sides[0] else share)
+    return np.array(values)

@@ -38,7 +38,7 @@ class SplitSpec:
     classes: tuple[str, ...] | None
     data_dir: str | None
     digest: str | None
-    auxiliary: int | float
+    auxiliary: int | float | str | Mapping[str, Any]
     test: str | int | float
     parties: int | None
     rows: int | None
@@ -49,6 +49,7 @@ class SplitSpec:
     person: str | None = None
     label_range: tuple[float, float] | None = None
     outside: Outside = "refuse"
+    positive: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:
@@ -71,6 +72,7 @@ class SplitSpec:
             person=data.person,
             label_range=data.range,
             outside=data.outside,
+            positive=data.positive,
         )
 
     @property
@@ -106,9 +108,11 @@ def _split(spec: str) -> Split:
         label=known.label,
         data_dir=known.data_dir,
         classes=known.classes,
+        positive=known.positive,
         groups=known.groups,
         label_range=known.label_range,
         outside=known.outside,
+        instance=known.split,
     )
     pieces = cut(
         table,

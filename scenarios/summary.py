@@ -5,28 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from scenarios.metrics import heading, primary, shown
-from scenarios.results import COLUMNS, NOBODY, Row
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from scenarios.metrics import primary, shown
+from scenarios.results import AIMED, COLUMNS, NOBODY, Row
 
 NON_PRIVATE = "NON-PRIVATE"
-CAPTION = "mean ± standard deviation over single releases"
 CLAIMING = f"{NON_PRIVATE} under some ε: it is claimed, not kept"
+KEEPING = "ε under a value: kept instead of the one aimed at"
 CONFIDENCE = 0.95
 QUANTILES = (0.05, 0.95)
-_TERMINAL = 80
-_GAP = 2  # between the columns of a table
 _NAME_WIDTH = 22
 _LONGEST_WORD = 40
 _BREAKS = re.compile(r"(?<= )|(?<=[-_.])(?=[^\W\d])")  # before a word, so that 1e-06 stays whole
 _FIXED = frozenset(COLUMNS)
+_Group = tuple[str, tuple[tuple[str, str], ...]]  # a variant, and the swept keys with their values
+_Release = tuple[int, float]  # the split, and the epsilon that is kept
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,8 @@ class Spread:
 
     `deviation` is the sample standard deviation over releases (None for one release), `low` and `high` are the
     5 % and 95 % quantiles of single releases. `interval` is a 95 % confidence interval of the mean with the splits
-    as independent units, None with one split: the draws of a split share its parties and its test rows.
+    as independent units, None with one split: the draws of a split share its parties and its test rows. `kept` is the
+    epsilon that the releases keep, the largest of the splits, where it is not the one that they aimed at.
     """
 
     mean: float
@@ -45,6 +43,7 @@ class Spread:
     releases: int
     splits: int
     interval: tuple[float, float] | None
+    kept: float | None = None
 
     @classmethod
     def of(cls, by_split: Mapping[int, Sequence[float]]) -> Spread:
@@ -61,18 +60,25 @@ class Spread:
             interval=student_interval([float(np.mean(part)) for part in by_split.values()]),
         )
 
-    def text(self, metric: str) -> str:
+    def text(self, metric: str, *, percent: bool = False) -> str:
         """Mean ± standard deviation of the metric over releases, or the single value."""
-        mean = shown(metric, self.mean)
-        return mean if self.deviation is None else f"{mean} ± {shown(metric, self.deviation, self.mean)}"
+        mean = shown(metric, self.mean, percent=percent)
+        if self.deviation is None:
+            return mean
+        return f"{mean} ± {shown(metric, self.deviation, self.mean, percent=percent)}"
+
+    @property
+    def note(self) -> str:
+        """The epsilon that is kept, as text; empty where it is the one that was aimed at."""
+        return "" if self.kept is None else equals(self.kept)
 
 
 @dataclass(frozen=True)
 class VariantSummary:
     """One variant in one setting of the swept keys.
 
-    Releases without a guarantee stand under the epsilon that they claim, or infinity; their unit is `NOBODY`. `delta`
-    is the largest over all epsilons.
+    Releases stand under the epsilon that they aimed at, and those without a guarantee under the one that they claim,
+    or infinity; the unit of these is `NOBODY`. `delta` is the largest over all epsilons.
     """
 
     variant: str
@@ -115,6 +121,15 @@ class VariantSummary:
         """The variant's name and mark."""
         return f"{self.variant} {self.mark}".strip()
 
+    def at(self, epsilon: float) -> Spread | None:
+        """What it reaches where it aimed at an epsilon, or else without any guarantee."""
+        return self.by_epsilon.get(epsilon) or self.by_epsilon.get(math.inf)
+
+    def kept(self, epsilon: float) -> float:
+        """The epsilon that releases keep which aimed at this one."""
+        known = self.by_epsilon[epsilon].kept
+        return epsilon if known is None else known
+
     def lines(self, width: int) -> list[str]:
         """The label in lines of at most `width` letters, the name `broken` and the mark never."""
         if len(self.label) <= width:
@@ -122,11 +137,13 @@ class VariantSummary:
         return [*broken(self.variant, width), *([self.mark] if self.mark else [])]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; epsilon is null where there is no guarantee."""
-        values = [
-            {"epsilon": None if math.isinf(epsilon) else epsilon, **asdict(spread)}
-            for epsilon, spread in self.by_epsilon.items()
-        ]
+        """Plain JSON values; epsilon is null where there is no guarantee, and else what is kept."""
+        values = []
+        for aimed, spread in self.by_epsilon.items():
+            known = asdict(spread)
+            del known["kept"]
+            missed = {} if spread.kept is None else {AIMED: aimed}
+            values.append({"epsilon": None if math.isinf(aimed) else self.kept(aimed), **missed, **known})
         record = {name: getattr(self, name) for name in ("variant", "protocol", "default", "unit", "delta", "metric")}
         return {**record, "swept": dict(self.swept), "non_private": self.non_private, "values": values}
 
@@ -168,23 +185,36 @@ def summarise(rows: Sequence[Row], metric: str | None = None) -> list[VariantSum
     `metric` None is the one by which variants are compared (`metrics.primary`).
     """
     wanted = primary(rows).name if metric is None else metric
-    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]] = {}
+    groups: dict[_Group, list[Row]] = {}
+    aims: dict[_Group, dict[_Release, float]] = {}
     for row in rows:
         if row["metric"] == wanted:
-            swept = () if len(row) == len(_FIXED) else _swept(row)
-            groups.setdefault((row["variant"], swept), []).append(row)
-    return [_summary(variant, dict(swept), wanted, members) for (variant, swept), members in groups.items()]
+            groups.setdefault(_group(row), []).append(row)
+        elif row["metric"] == AIMED:
+            aims.setdefault(_group(row), {})[row["split"], row["epsilon"]] = row["value"]
+    return [_summary(*group, wanted, members, aims.get(group, {})) for group, members in groups.items()]
 
 
-def _swept(row: Row) -> tuple[tuple[str, str], ...]:
-    """The swept keys that apply to a row, and their values."""
-    return tuple((key, str(value)) for key, value in row.items() if key not in _FIXED and value != "")
+def _group(row: Row) -> _Group:
+    """The variant of a row, and the swept keys that apply to it with their values."""
+    if len(row) == len(_FIXED):
+        return row["variant"], ()
+    return row["variant"], tuple((key, str(value)) for key, value in row.items() if key not in _FIXED and value != "")
 
 
-def _summary(variant: str, swept: dict[str, str], metric: str, members: Sequence[Row]) -> VariantSummary:
+def _summary(
+    variant: str,
+    swept: tuple[tuple[str, str], ...],
+    metric: str,
+    members: Sequence[Row],
+    aims: Mapping[_Release, float],
+) -> VariantSummary:
     values: dict[float, dict[int, list[float]]] = {}
+    kept: dict[float, float] = {}
     for row in members:
-        values.setdefault(row["epsilon"], {}).setdefault(row["split"], []).append(row["value"])
+        epsilon = aims.get((row["split"], row["epsilon"]), row["epsilon"])
+        values.setdefault(epsilon, {}).setdefault(row["split"], []).append(row["value"])
+        kept[epsilon] = max(kept.get(epsilon, 0.0), row["epsilon"])
     first = members[0]
     return VariantSummary(
         variant=variant,
@@ -192,86 +222,22 @@ def _summary(variant: str, swept: dict[str, str], metric: str, members: Sequence
         default=bool(first["default"]),
         unit=NOBODY if any(row["unit"] == NOBODY for row in members) else first["unit"],
         delta=max(row["delta"] for row in members),
-        swept=swept,
+        swept=dict(swept),
         metric=metric,
-        by_epsilon={epsilon: Spread.of(values[epsilon]) for epsilon in sorted(values)},
+        by_epsilon={epsilon: _spread(values[epsilon], epsilon, kept[epsilon]) for epsilon in sorted(values)},
     )
+
+
+def _spread(by_split: Mapping[int, Sequence[float]], aimed: float, kept: float) -> Spread:
+    found = Spread.of(by_split)
+    return found if equals(kept) == equals(aimed) else replace(found, kept=kept)
+
+
+def equals(epsilon: float, *others: float) -> str:
+    """An epsilon, or the first and the last of several, as a text of four digits each."""
+    return f"ε = {' to '.join(f'{value:.4g}' for value in (epsilon, *others))}"
 
 
 def epsilons(summaries: Iterable[VariantSummary]) -> list[float]:
-    """All epsilons that occur, rising; infinity last if something is non-private."""
+    """All epsilons that were aimed at or claimed, rising; infinity last if something is non-private."""
     return sorted({epsilon for summary in summaries for epsilon in summary.by_epsilon})
-
-
-def tables(summaries: Sequence[VariantSummary]) -> list[Table]:
-    """Variants by epsilons for a terminal of 80 characters; blocks of epsilons where all of them do not fit.
-
-    What has no guarantee has a column of its own.
-    """
-    columns = epsilons(summaries)
-    names = _names(summaries)
-    room = _TERMINAL - max((len(line) for lines in names for line in lines), default=0)
-    joint, blocks = " ", _blocks(columns, summaries, " ", room)
-    if len(blocks) > 1:
-        joint, blocks = "\n", _blocks(columns, summaries, "\n", room)
-    return [_table(summaries, names, block, joint) for block in blocks]
-
-
-def _names(summaries: Sequence[VariantSummary]) -> list[list[str]]:
-    """The lines of the first column's cells: the variant's label and its setting."""
-    settings = [[f"{key} = {value}" for key, value in summary.setting.items()] for summary in summaries]
-    width = name_width([*(summary.variant for summary in summaries), *(f"  {s}" for found in settings for s in found)])
-    return [
-        summary.lines(width) + [f"  {line}" for setting in found for line in broken(setting, width - 2)]
-        for summary, found in zip(summaries, settings, strict=True)
-    ]
-
-
-def _blocks(
-    columns: Sequence[float], summaries: Sequence[VariantSummary], joint: str, room: int
-) -> list[Sequence[float]]:
-    """The fewest blocks of columns, about equally long, that fit into `room` letters beside the names."""
-    widths = []
-    for epsilon in columns:
-        texts = [_header(epsilon), *(_cell(summary, epsilon, joint) for summary in summaries)]
-        widths.append(_GAP + max(len(line) for text in texts for line in text.splitlines()))
-    for count in range(1, len(columns) + 1):
-        size = math.ceil(len(columns) / count)
-        starts = range(0, len(columns), size)
-        if size == 1 or all(sum(widths[start : start + size]) <= room for start in starts):
-            return [columns[start : start + size] for start in starts]
-    return [columns]
-
-
-def _table(
-    summaries: Sequence[VariantSummary], names: Sequence[Sequence[str]], columns: Sequence[float], joint: str
-) -> Table:
-    from rich import box
-    from rich.table import Column, Table
-    from rich.text import Text
-
-    drawn = Table(
-        Column("variant", overflow="fold"),
-        *(Column(Text(_header(epsilon)), justify="right", no_wrap=True) for epsilon in columns),
-        title=Text(heading(summaries[0].metric) if summaries else "no results"),
-        caption=CAPTION + (f"\n{CLAIMING}" if any(summary.claiming for summary in summaries) else ""),
-        box=box.SIMPLE_HEAD,
-        collapse_padding=True,
-        pad_edge=False,
-        show_edge=False,
-        min_width=60,
-    )
-    for summary, lines in zip(summaries, names, strict=True):
-        if any(epsilon in summary.by_epsilon for epsilon in columns):
-            cells = [_cell(summary, epsilon, joint) for epsilon in columns]
-            drawn.add_row(Text("\n".join(lines), style="bold" if summary.default else ""), *map(Text, cells))
-    return drawn
-
-
-def _header(epsilon: float) -> str:
-    return NON_PRIVATE if math.isinf(epsilon) else f"ε = {epsilon:g}"
-
-
-def _cell(summary: VariantSummary, epsilon: float, joint: str) -> str:
-    spread = summary.by_epsilon.get(epsilon)
-    return "" if spread is None else spread.text(summary.metric).replace(" ± ", f"{joint}± ")

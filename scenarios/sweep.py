@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios import partition_entry
+from scenarios import auxiliary_entry, partition_entry
 from scenarios.classifier import LOGISTIC, REGULARISATION, label, swept_regularisations
 from scenarios.protocol_options import BASELINES, Protocol, default_kind, is_default, variant_name
 from scenarios.schema import Scenario, swept_keys
@@ -98,6 +98,7 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
     for section, key, unsaid in (
         (parties, "dropout", 0),
         (parties, "bags", 1),
+        (data, "positive", None),
         (data, "person", None),
         (data, "rows_per_person", 1),
         (data, "range", None),
@@ -180,4 +181,6 @@ def _cell(key: str, value: Any) -> Any:
         return partition_entry.label(value)
     if key == "bags":
         return partition_entry.bags_label(value)
+    if key == "auxiliary":
+        return auxiliary_entry.label(value)
     return label(value) if key == "classifier" else value

@@ -13,7 +13,10 @@ import numpy as np
 from federation.errors import InputError, nearest_name
 
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
+_COLUMNS_SHOWN = 30
 _CHARACTERS_SHOWN = 40
+_JOINED_CHARACTERS = 24
+_ROWS_READ = 1 << 16  # at a time, where one column is wanted
 
 Outside = Literal["refuse", "clip"]  # what becomes of real labels outside the declared range
 
@@ -41,8 +44,9 @@ class Table:
     columns. Those numbered in `text` hold codes of texts (`federation.features.text_code`). `labels` (n,) are positions
     in `classes`; without classes they are real numbers, float64, from the public `label_range` [lo, hi] (None: nobody
     has declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's
-    own (training rows, test rows). Raises `InputError` when these do not belong together, and for real labels that are
-    not finite.
+    own (training rows, test rows). `public` are the rows that the data set itself declares public, none of them a test
+    row, and `shifted` says that these have other features than the rest: they are no random sample of the same rows.
+    Raises `InputError` when these do not belong together, and for real labels that are not finite.
     """
 
     name: str
@@ -54,6 +58,8 @@ class Table:
     groups: Mapping[str, np.ndarray] = field(default_factory=dict)
     official: tuple[np.ndarray, np.ndarray] | None = None
     label_range: tuple[float, float] | None = None
+    public: np.ndarray | None = None
+    shifted: bool = False
 
     def __post_init__(self) -> None:
         widths = sum(block.shape[1] for block in self.blocks)
@@ -67,6 +73,8 @@ class Table:
             raise InputError(f"'{self.name}' has classes, so its labels have no range")
         if not self.classes:
             _require_real(self)
+        if self.public is not None and self.official is not None and np.isin(self.public, self.official[1]).any():
+            raise InputError(f"some of the public rows of '{self.name}' are test rows")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -84,6 +92,22 @@ class Table:
             out[:, start : start + block.shape[1]] = block[indices]
             start += block.shape[1]
         return out
+
+    def column(self, name: str, key: str) -> np.ndarray:
+        """The raw numbers (n,) of one column, float64.
+
+        Raises `InputError`, which names the setting `key`, for an unknown column and for one of texts.
+        """
+        if name not in self.columns:
+            known = listed([*map(cut, self.columns)], _COLUMNS_SHOWN)
+            raise InputError(
+                f"{key}: '{self.name}' has no column '{cut(name)}'; it has {known}{nearest_name(name, self.columns)}"
+            )
+        position = self.columns.index(name)
+        if position in self.text:
+            raise InputError(f"{key}: the column '{cut(name)}' of '{self.name}' holds texts; name one of numbers")
+        parts = np.array_split(np.arange(len(self)), len(self) // _ROWS_READ + 1)
+        return np.concatenate([self.rows(part)[:, position] for part in parts])
 
     def with_classes(self, classes: Sequence[str]) -> Table:
         """The same rows with labels as positions in the declared `classes`, which may name absent ones too.
@@ -105,6 +129,32 @@ class Table:
                 )
         recode = np.array([code.get(_by_value(name), -1) for name in self.classes], dtype=np.int64)
         return replace(self, classes=tuple(classes), labels=recode[self.labels])
+
+    def with_positive(self, positive: Sequence[str]) -> Table:
+        """The same rows in two classes: label 1 for the classes `positive` together, 0 for all others.
+
+        Their names join those of their members by "+" where that is short; else they are "positive" and "rest".
+        Raises `InputError` for real labels, unknown or repeated classes, none of them and all of them.
+        """
+        if not self.classes:
+            raise InputError(f"'{self.name}' has real labels, no classes: remove data.positive")
+        code = {_by_value(name): i for i, name in enumerate(self.classes)}
+        for name in positive:
+            if _by_value(name) not in code:
+                raise InputError(
+                    f"data.positive: '{self.name}' has no class '{cut(name)}'; it has "
+                    f"{listed([*map(cut, self.classes)], _CLASSES_SHOWN)}{nearest_name(name, self.classes)}"
+                )
+        chosen = {code[_by_value(name)] for name in positive}
+        if not 0 < len(chosen) == len(positive) < len(self.classes):
+            raise InputError(
+                f"data.positive must name one or more different classes of '{self.name}' and leave out at least one of "
+                f"the {len(self.classes)}, got {list(positive)}"
+            )
+        is_positive = np.array([i in chosen for i in range(len(self.classes))])
+        return replace(
+            self, classes=_two_names(self.classes, is_positive), labels=is_positive[self.labels].astype(np.int64)
+        )
 
     def with_range(self, label_range: tuple[float, float], outside: Outside = "refuse") -> Table:
         """The same rows with real labels in the declared public range [lo, hi].
@@ -184,6 +234,16 @@ def cut(text: str) -> str:
 def listed(parts: Sequence[str], most: int) -> str:
     """`a, b and 3 more`: the first `most` texts and the number of the others."""
     return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")
+
+
+def _two_names(classes: Sequence[str], is_positive: np.ndarray) -> tuple[str, str]:
+    """Different names of the negative and the positive class, from those of their members."""
+    sides = ["+".join(name for name, on in zip(classes, is_positive, strict=True) if on == side) for side in (0, 1)]
+    negative, positive = (
+        name if len(name) <= _JOINED_CHARACTERS else known
+        for name, known in zip(sides, ("rest", "positive"), strict=True)
+    )
+    return ("others" if negative == positive else negative), positive
 
 
 def _class_name(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from aggregator.model_files import head
 from aggregator.plan import VariantPlan, WorldPlan
 from aggregator.views import fitted
 from federation.features import FeatureMap
@@ -21,13 +22,14 @@ from federation.grids.simulation import SimulationGrid
 from federation.randomness import generator
 from parties.classifiers import LOGISTIC
 from scenarios.catalogue import entry
+from scenarios.classification_scoring import ClassificationScoring
 from scenarios.classifier import leading
 from scenarios.conduct import Conduct
+from scenarios.constant import constant_metrics
 from scenarios.costs import Costs
-from scenarios.linear_scoring import LinearScoring
 from scenarios.metrics import CLASS_RATIO
-from scenarios.protocol_options import BASELINES, INDIVIDUAL, POOLED, task
-from scenarios.results import Row, protection
+from scenarios.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, task
+from scenarios.results import Row, missed, protection
 from scenarios.schema import Data, Scenario
 from scenarios.scored import Scoring
 from scenarios.simulation import Split, SplitSpec, split
@@ -58,13 +60,16 @@ def _class_names(data: Data) -> str:
     if known is not None and known.label_range is not None:
         lo, hi = known.label_range
         return f"the range [{lo:g}, {hi:g}] of the labels, and which columns hold text, are as the data set documents"
+    together = (
+        f"; {', '.join(data.positive)} together are the positive class of two, as declared" if data.positive else ""
+    )
     if data.classes is not None:
-        return "class names, and which columns hold text, are public knowledge as declared"
+        return f"class names, and which columns hold text, are public knowledge as declared{together}"
     if known is not None:
-        return "class names, and which columns hold text, are those documented for the data set"
+        return f"class names, and which columns hold text, are those documented for the data set{together}"
     return (
         "class names, and which columns hold text, were read from all rows, private ones included, and are taken to "
-        "be public knowledge; declare data.classes where they are not"
+        f"be public knowledge; declare data.classes where they are not{together}"
     )
 
 
@@ -104,7 +109,7 @@ class World:
 
             return RegressionScoring(self.split)
         if task(variant.kind for variant in self.variants) != CLASS_RATIO:
-            return LinearScoring(self.split)
+            return ClassificationScoring(self.split)
         from scenarios.ratio_scoring import RatioScoring  # brings all estimators along
 
         targets, cut = self.scenario.data.targets, self.split.cut
@@ -145,6 +150,8 @@ class World:
             smallest_bag=int(self.split.cut.bag_sizes.min()),
             rows_per_person=0 if scenario.data.person is None else scenario.data.rows_per_person,
             label_range=self.split.table.label_range,
+            private_rows=len(self.split.cut.order),
+            shifted=self.split.cut.shifted,
         )
 
     def run(self, grid: SimulationGrid, costs: Costs) -> tuple[list[Row], dict[str, Any]]:
@@ -175,18 +182,26 @@ class World:
             **variant.swept,
         }
         if variant.kind in BASELINES:
-            metrics = self._pooled() if variant.kind == POOLED else summary["individual"]
+            metrics = self._baseline(variant.kind, summary)
             yield from ({**base, **_NOBODY, "metric": metric, "value": value} for metric, value in metrics.items())
             return
-        scored = self.scoring.releases(self.directory / f"{variant.name}.npz")
+        path = self.directory / f"{variant.name}.npz"
+        scored, (_, aims) = self.scoring.releases(path), head(path)
         costs, diagnostics = (summary[kind][variant.name] for kind in ("bytes_per_party", "diagnostics"))
-        for (guarantee, draws), cost, found in zip(scored, costs, diagnostics, strict=True):
+        for (guarantee, draws), aim, cost, found in zip(scored, aims, costs, diagnostics, strict=True):
             protected = protection(guarantee)
             for draw, metrics in enumerate(draws):
                 for metric, value in metrics.items():
                     yield {**base, **protected, "noise": draw, "metric": metric, "value": value}
-            for metric, value in {**found, "bytes_per_party": cost}.items():
+            for metric, value in {**found, "bytes_per_party": cost, **missed(protected["epsilon"], aim)}.items():
                 yield {**base, **protected, "noise": 0, "metric": metric, "value": value}
+
+    def _baseline(self, kind: str, summary: Mapping[str, Any]) -> Mapping[str, float]:
+        """The metrics of a baseline, which has no release."""
+        if kind == INDIVIDUAL:
+            asked: Mapping[str, float] = summary["individual"]
+            return asked
+        return constant_metrics(self.split) if kind == CONSTANT else self._pooled()
 
     def _pooled(self) -> dict[str, float]:
         """What the scenario's classifier, of a mixture its leading member, can do with everything."""

@@ -18,7 +18,8 @@ def report_command(directories: list[Path], out: Path | None, as_json: bool) -> 
     """
     from scenarios.figures import draw
     from scenarios.report import finished_rows, write_report
-    from scenarios.summary import summarise, tables
+    from scenarios.summary import summarise
+    from scenarios.terminal import tables
 
     path = out or (directories[0] / REPORT if len(directories) == 1 else Path(REPORT))
     rows = finished_rows(directories)

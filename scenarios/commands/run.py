@@ -35,7 +35,8 @@ def run_command(
     from scenarios.hints import hints
     from scenarios.progress import TerminalProgress
     from scenarios.runner import run
-    from scenarios.summary import summarise, tables
+    from scenarios.summary import summarise
+    from scenarios.terminal import tables
 
     progress = TerminalProgress()
     with progress:

@@ -49,7 +49,8 @@ def kdd_arrays(**changes) -> dict[str, np.ndarray]:
 
 
 def test_names_have_one_line_each():
-    classes = {"digits", "breast_cancer", "gaussians", "adult", "har", "higgs", "kdd99", "mnist"}
+    classes = {"digits", "breast_cancer", "gaussians", "adult", "ctg", "har", "higgs", "kdd99", "mnist"}
+    classes |= {f"expril_{letter}" for letter in "abcde"}
     assert {name for name in names() if not entry(name).regression} == classes
     real = {"diabetes", "housing", "protein", "census_weeks", "census_1940", "criteo_sscl"}
     assert set(names()) == classes | real
@@ -132,6 +133,20 @@ def test_kdd99(tmp_path, monkeypatch):
     np.testing.assert_allclose(table.rows(np.arange(2)), expected, rtol=1e-6)
     assert [part.tolist() for part in table.official] == [[0, 1, 2], [3]]
     assert {block.dtype for block in table.blocks} == {np.dtype(np.float32), np.dtype(np.uint8)}
+
+
+def test_cardiotocograms(tmp_path):
+    states = np.array([2, 1, 1, 3], dtype=np.uint8)
+    arrays = {"X": RNG.normal(size=(4, 3)).astype(np.float32), "feature_names": np.array(["LB", "AC", "FM"])}
+    np.savez(tmp_path / "ctg.npz", **arrays, y_nsp=states, y=states)
+    table = load("ctg", data_dir=tmp_path)
+    assert (table.name, table.columns) == ("ctg", ("LB", "AC", "FM"))
+    assert [table.classes[code] for code in table.labels] == ["suspect", "normal", "normal", "pathologic"]
+    np.testing.assert_array_equal(table.rows(np.arange(4)), arrays["X"])
+    assert table.public is None
+    np.savez(tmp_path / "ctg.npz", **arrays, y_nsp=states - 1)
+    with pytest.raises(InputError, match=r"must hold X \(2126, 21\), .* 3 pathologic\); got another state"):
+        load("ctg", data_dir=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["har", "kdd99"])

@@ -408,3 +408,97 @@ def test_other_metrics_are_never_on_a_logarithmic_scale():
     made = [row | {"metric": "accuracy"} for row in squared_errors(1.0, 1e6)]
     (axes,) = figures(made, "t")["accuracy"].axes
     assert axes.get_yscale() == "linear"
+
+
+def round_rows(rounds=(1, 2, 3), variants=VARIANTS[:2], settings=({},), epsilons=(0.5, 1.0, 4.0)):
+    """Accuracies after each round, larger by a tenth in each of them, beside those of other variants."""
+    made = rows(epsilons, variants, settings)
+    made += [
+        {**row, "variant": "constant", "protocol": "constant", "value": 0.2}
+        for row in made
+        if row["variant"] == "pooled"
+    ]
+    learned = [row for row in made if row["variant"] in variants]
+    return made + [
+        {**row, "metric": f"accuracy_at_round_{t}", "value": row["value"] + t / 10} for t in rounds for row in learned
+    ]
+
+
+def test_accuracies_after_rounds_are_drawn_beside_the_baselines():
+    made = round_rows()
+    drawn = figures(made, "t")
+    assert list(drawn) == ["accuracy", "accuracy-round"]
+    figure = drawn["accuracy-round"]
+    (axes,) = figure.axes
+    assert (axes.get_xlabel(), axes.get_ylabel(), figure.get_suptitle()) == ("round", "accuracy", "t, ε = 1")
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "3"]
+    assert legend(figure) == [
+        "soft_vote (default)", "soft_vote-gaussian",
+        "pooled (NON-PRIVATE)", "individual (NON-PRIVATE)", "constant (NON-PRIVATE)",
+    ]  # fmt: skip
+    assert not watermarked(figure)
+    curve = next(line for line in axes.lines if line.get_marker() == "o")
+    means = [s.by_epsilon[1.0].mean for s in summarise(made) if s.variant == "soft_vote"]
+    assert curve.get_ydata() == pytest.approx([means[0] + t / 10 for t in (1, 2, 3)])
+    levels = [line.get_ydata()[0] for line in axes.lines if list(line.get_xdata()) == [0, 1]]
+    assert levels == pytest.approx([0.901, 0.3, 0.2])
+
+
+def test_rounds_have_a_panel_for_each_setting_and_one_round_has_no_figure():
+    made = round_rows(settings=[{"data.source": "A"}, {"data.source": "B"}])
+    assert [axes.get_title() for axes in figures(made, "t")["accuracy-round"].axes] == [
+        "data.source = A", "data.source = B",
+    ]  # fmt: skip
+    assert list(figures(round_rows((1,)), "t")) == ["accuracy"]
+
+
+def test_equal_rows_give_equal_learning_curves(tmp_path):
+    made = [row for row in round_rows() if "round" in row["metric"]]
+    first, second = (draw(made, tmp_path / name, "t") for name in "ab")
+    assert [path.name for path in first] == ["accuracy-round.png", "accuracy-round.svg"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_fewer_rounds_end_a_curve_early():
+    made = round_rows((1, 2, 3, 4))
+    made = [row for row in made if not (row["variant"] == VARIANTS[1] and row["metric"].endswith(("3", "4")))]
+    (axes,) = figures(made, "t")["accuracy-round"].axes
+    lengths = [len(line.get_xdata()) for line in axes.lines if line.get_marker() in ("o", "s")]
+    assert lengths == [4, 2]
+
+
+def missing_rows(epsilons, settings=({},)):
+    """As `rows`, but that the second variant keeps four times the epsilon that it aims at, and more in later splits."""
+    made = []
+    for row in rows(epsilons, VARIANTS[:2], settings):
+        made.append(row)
+        if row["variant"] == VARIANTS[1]:
+            aim = row["epsilon"]
+            row["epsilon"] = 4 * aim + row["split"] / 10
+            made.append({**row, "metric": "aimed_epsilon", "value": aim})
+    return made
+
+
+def test_what_keeps_another_epsilon_is_drawn_where_it_belongs():
+    figure = figures(missing_rows((0.1, 1.0)), "t")["accuracy"]
+    (axes,) = figure.axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1", "4.2"]
+    placed = {line.get_marker(): line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 2}
+    assert placed["s"] == pytest.approx([0.6, 4.2], rel=0.2)
+    assert placed["o"] == pytest.approx([0.1, 1.0], rel=0.2)
+    assert not any("keeps" in name for name in legend(figure))
+
+
+def test_at_one_epsilon_the_name_says_what_is_kept():
+    (axes,) = figures(missing_rows((1.0,)), "t")["accuracy"].axes
+    assert [label.get_text().replace("\n", " ") for label in axes.get_yticklabels()] == [
+        "soft_vote (default)", "soft_vote-gaussian keeps ε = 4.2",
+    ]  # fmt: skip
+    assert axes.get_xlabel() == "accuracy at ε = 1"
+    made = missing_rows((0.1, 1.0, 2.0), [{"parties.count": "10"}, {"parties.count": "20"}])
+    for row in made:
+        if row["parties.count"] == "20" and row["epsilon"] > 4:
+            row["epsilon"] += 1
+    drawn = figures(made, "t")["accuracy-parties.count"]
+    assert "ε = 1" in drawn.get_suptitle()
+    assert legend(drawn)[1] == "soft_vote-gaussian\nkeeps ε = 4.2 to 5.2"

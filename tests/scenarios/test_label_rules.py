@@ -82,17 +82,19 @@ def test_partitions_by_class_are_refused_where_they_stand(tmp_path, partition):
     path.write_text(
         "data: {source: diabetes}\nparties:\n  count: 4\n"
         f"  partition: {partition}\n"
-        "protocols:\n  - {kind: slope}\n  - {kind: pooled}\n  - {kind: individual}\nprivacy: {epsilon: 1}\n"
+        "protocols:\n  - {kind: slope}\n  - {kind: pooled}\n  - {kind: individual}\n  - {kind: constant}\n"
+        "privacy: {epsilon: 1}\n"
     )
     kind = re.match(r"{(\w+)", partition)[1]
     with pytest.raises(InputError) as refused:
         resolve(path)
-    first, second = str(refused.value).splitlines()
+    first, second, third = str(refused.value).splitlines()
     assert first == (
         f"{path}:4: parties.partition: {kind} deals rows by class, but the labels are real numbers; use iid, quantity "
         "or by"
     )
     assert second.startswith(f"{path}:8: protocols.2: the baseline individual trains classifiers, but the labels are")
+    assert third.startswith(f"{path}:9: protocols.3: the baseline constant predicts a class, but the labels are real")
 
 
 @pytest.mark.parametrize("partition", ["iid", {"quantity": 1.0}, {"by": "site"}])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.metrics import ACCURACY, L1, MSE, PRIMARY, at_share, heading, label, primary, shown
+from scenarios.metrics import ACCURACY, L1, MSE, PRIMARY, at_round, at_share, heading, in_percent, label, primary, shown
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,11 @@ def test_what_is_shown_of_a_squared_error_is_the_value(value):
 @pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "auc", "l1", "l1_at_0.1"])
 def test_other_metrics_have_three_decimals(name):
     assert shown(name, 0.12345, 1e-9) == "0.123"
+
+
+def test_shares_can_be_shown_in_percent():
+    assert [name for name in ("accuracy", "balanced_accuracy", "auc", "l1", "mse") if in_percent(name)] == [
+        "accuracy", "balanced_accuracy", "auc",
+    ]  # fmt: skip
+    assert shown("accuracy", 0.8249, percent=True) == "82.5"
+    assert [at_round(number) for number in (1, 12)] == ["accuracy_at_round_1", "accuracy_at_round_12"]

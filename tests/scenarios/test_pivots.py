@@ -53,6 +53,56 @@ def test_further_swept_numbers_make_further_tables():
     assert titles == [f"llp, c = {c}, ε = {e}" for c in (1, 2) for e in (1, 2)]
 
 
+def placed(variant, source, by_epsilon, metric="accuracy", default=False, **others):
+    spreads = {epsilon: Spread.of({0: [value]}) for epsilon, value in by_epsilon.items()}
+    unit = "none" if math.inf in by_epsilon else "row"
+    setting = {"data.source": source, **others}
+    return VariantSummary(variant, variant.split("-")[0], default, unit, 0.0, setting, metric, spreads)
+
+
+def two_sources(metric="accuracy"):
+    return [
+        placed("mo", "A", {1.0: 0.75, 2.0: 0.8}, metric, default=True),
+        placed("pooled", "A", {math.inf: 0.9375}, metric),
+        placed("mo", "B", {1.0: 0.5}, metric, default=True),
+        placed("pooled", "B", {math.inf: 0.625}, metric),
+        placed("constant", "B", {math.inf: 0.25}, metric),
+    ]
+
+
+def test_variants_stand_against_a_swept_text_at_every_epsilon():
+    one, two = pivots(two_sources())
+    assert [one.title, two.title] == ["ε = 1", "ε = 2"]
+    columns = ["mo (default)", "pooled (NON-PRIVATE)", "constant (NON-PRIVATE)"]
+    assert shown(one) == ("data.source", columns, [("A", [0.75, 0.9375, None]), ("B", [0.5, 0.625, 0.25])])
+    assert shown(two)[2] == [("A", [0.8, 0.9375, None]), ("B", [None, 0.625, 0.25])]
+    assert one.percent
+    assert one.ratios == ("0.200", "0.200")  # .1875 / .9375 and .125 / .625
+    assert two.ratios == ("0.147", "")
+    assert one.meaning == "by how much mo is worse than pooled, as a share of pooled"
+
+
+def test_of_errors_the_ratio_says_how_much_larger_they_are():
+    [one, _] = pivots(two_sources("mse"))
+    assert not one.percent
+    assert one.ratios == ("-0.200", "-0.200")
+
+
+def test_without_pooled_there_is_no_ratio_and_without_epsilon_one_table():
+    assert pivots([s for s in two_sources() if s.variant != "pooled"])[0].ratios == ()
+    [only] = pivots([s for s in two_sources() if s.unit == "none"])
+    assert (only.title, only.ratios) == ("NON-PRIVATE", ())
+
+
+def test_further_settings_have_tables_of_their_own_and_numbers_have_none():
+    listed = [placed(v, s, {1.0: 0.5}, rows=n) for v in "ab" for s in "AB" for n in ("10", "20")]
+    assert [(pivot.title, pivot.corner) for pivot in pivots(listed)] == [
+        ("rows = 10, ε = 1", "data.source"), ("rows = 20, ε = 1", "data.source"),
+    ]  # fmt: skip
+    assert pivots([placed(v, "A", {1.0: 0.5}, rows=n) for v in "ab" for n in ("10", "20")]) == []
+    assert pivots([placed("a", s, {1.0: 0.5}) for s in "AB"]) == []
+
+
 @pytest.mark.parametrize("swept", [{}, {"size": 4}, {"noise": "laplace"}])
 def test_nothing_is_tabulated_where_nothing_is_swept_over_numbers(swept):
     assert pivots([summary("llp", 1.0, **swept)]) == []

@@ -13,7 +13,7 @@ from federation.feature_steps import Append
 from federation.features import FeatureMap
 from federation.guarantee import Adjacency, Guarantee, Unit
 from scenarios import world
-from scenarios.linear_scoring import LinearScoring
+from scenarios.classification_scoring import ClassificationScoring
 from scenarios.preview import preview
 from scenarios.regression_scoring import RegressionScoring
 from scenarios.results import read_results
@@ -111,7 +111,7 @@ def test_own_files_are_scored_as_regressions_where_a_range_is_declared(own_file,
     classes = resolve(
         {**document(own_file, "pooled", range=None), "data": {"source": "digits"}, "parties": {"count": 4}}
     )
-    assert isinstance(world_of(cells(classes, None)[0], tmp_path, None).scoring, LinearScoring)
+    assert isinstance(world_of(cells(classes, None)[0], tmp_path, None).scoring, ClassificationScoring)
 
 
 def test_a_documented_range_is_a_premise(tmp_path):

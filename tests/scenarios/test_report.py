@@ -519,3 +519,70 @@ def test_the_command_prints_errors_as_such(make_run, capsys):
     report_command([directory], None, True)
     variant = json.loads(capsys.readouterr().out)["runs"][0]["variants"][0]
     assert (variant["metric"], variant["values"][1]["mean"]) == ("l1", pytest.approx(0.7))
+
+
+def missing(directory, variant, times):
+    """Let a variant keep a multiple of the epsilon that it aims at."""
+    results = directory / "results.csv"
+    made = []
+    for row in read_results(results):
+        made.append(row)
+        if row["variant"] == variant:
+            aim = row["epsilon"]
+            row["epsilon"] = times * aim
+            made.append({**row, "metric": "aimed_epsilon", "value": aim, "noise": 0})
+    write_results(results, made, [key for key in made[0] if key not in COLUMNS])
+    return directory
+
+
+def test_what_keeps_another_epsilon_says_so_and_is_no_rival(make_run):
+    text = page(missing(make_run(), "soft_vote-gaussian", 4.6)).text
+    assert "variantε = 0.1ε = 1ε = 10NON-PRIVATE" in text
+    assert "0.600 ± 0.0140.575 to 0.625ε = 0.46" in text
+    assert "ε under a value: kept instead of the one aimed at." in text
+    assert "Ahead of it is" not in text
+    assert "kept instead" not in page(make_run("met")).text
+
+
+def test_a_leading_variant_is_read_at_the_epsilon_that_it_keeps(make_run):
+    directory = missing(make_run(values={"soft_vote": VALUES["soft_vote"]}), "soft_vote", 2)
+    text = page(directory).text
+    assert "0.400 at ε = 0.2, 0.700 at ε = 2 and 0.800 at ε = 20" in text
+    assert "better from ε = 2 on" in text
+    assert "7.39 at ε = 2" in text  # e^2
+
+
+def test_a_comparison_keeps_the_columns_of_what_was_aimed_at(make_run, tmp_path):
+    runs = [missing(make_run("a", scenario="a"), "soft_vote", 3), make_run("b", scenario="b")]
+    text = page(*runs, to=tmp_path / "both.html").text
+    assert "variantε = 0.1ε = 1ε = 10 a: soft_vote" in text
+
+
+def test_variants_are_tabulated_over_a_swept_text_in_percent(make_run):
+    text = page(make_run(settings=({"data.source": "A"}, {"data.source": "B"}))).text
+    names = ["soft_vote (default)", "soft_vote-gaussian", "pooled (NON-PRIVATE)", "individual (NON-PRIVATE)"]
+    assert "".join(["data.source", *names, "ratio"]) in text
+    row = "70.0 ± 1.467.5 to 72.5 70.0 ± 1.467.5 to 72.5 90.0 ± 0.090.0 to 90.0 50.0 ± 0.050.0 to 50.0 0.222"
+    assert f"ratio A{row} B{row} " in text  # (.9 - .7) / .9
+    assert "ε = 1: accuracy in percent, mean ± standard deviation over single releases. Ratio: by how much" in text
+
+
+def test_learning_curves_are_on_the_page(make_run):
+    directory = make_run()
+    made = read_results(directory / "results.csv")
+    made += [
+        {**row, "metric": f"accuracy_at_round_{t}"} for t in (1, 2) for row in made if row["variant"] == "soft_vote"
+    ]
+    draw(made, directory / "figures", "digits-vote")
+    assert 'alt="accuracy-round: ' in write_report([directory], directory / "report.html").read_text()
+
+
+def test_the_reading_compares_with_the_constant_answer(make_run):
+    directory = make_run()
+    results = directory / "results.csv"
+    results.write_text(results.read_text().replace(",individual,individual,", ",constant,constant,"))
+    text = page(directory).text
+    assert (
+        "the most frequent class of every row (constant, NON-PRIVATE) reaches 0.500; soft_vote is better from ε = 1"
+        in (text.replace("\u00a0", " "))
+    )

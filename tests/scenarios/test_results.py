@@ -4,7 +4,7 @@ import pytest
 
 from federation.errors import InputError
 from federation.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from scenarios.results import COLUMNS, protection, read_results, write_results
+from scenarios.results import COLUMNS, missed, protection, read_results, write_results
 
 ROW = dict(zip(COLUMNS, ["s", "soft_vote", "soft_vote", 1, 0.1, 1e-6, "party", 0, 2, "accuracy", 1 / 3], strict=True))
 
@@ -46,3 +46,11 @@ def test_damaged_tables_are_input_errors(tmp_path, content):
 )
 def test_columns_say_what_is_promised_or_claimed(guarantee, columns):
     assert protection(guarantee.to_dict()) == dict(zip(("epsilon", "delta", "unit"), columns, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "aim", "said"),
+    [(4.6, 1.0, {"aimed_epsilon": 1.0}), (1.0, 1.0, {}), (math.inf, 1.0, {}), (4.6, math.inf, {})],
+)
+def test_what_was_aimed_at_is_said_where_something_else_is_kept(epsilon, aim, said):
+    assert missed(epsilon, aim) == said

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
-from scenarios.scoring import TestRows, score
+from scenarios.scoring import TestRows, score, score_outputs
 
 
 def instance(seed, classes, rows=60, models=4):
@@ -50,3 +50,24 @@ def test_absent_classes_do_not_count_towards_balanced_accuracy():
     assert score(TestRows.of(rows, labels, 3), weights)["balanced_accuracy"][0] == 1.0
     only_zero = TestRows.of(rows[:1], labels[:1], 2)
     assert "auc" not in score(only_zero, weights[:, :2])
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10**6))
+def test_scores_of_outputs_agree_with_scikit_learn(seed):
+    _, labels, _ = instance(seed, 2)
+    outputs = np.random.default_rng(seed).normal(size=(2, len(labels))).round(1)
+    test = TestRows.of(np.arange(len(labels), dtype=float)[:, None], labels, 2)
+    scores = score_outputs(test, outputs[:, test.rows[:, 0].astype(int)].T)
+    for model, values in enumerate(outputs):
+        assert scores["accuracy"][model] == pytest.approx(accuracy_score(labels, values >= 0))
+        assert scores["balanced_accuracy"][model] == pytest.approx(balanced_accuracy_score(labels, values >= 0))
+        assert scores["auc"][model] == pytest.approx(roc_auc_score(labels, values))
+
+
+def test_an_output_that_is_no_number_is_below_all_others():
+    test = TestRows.of(np.zeros((4, 1)), np.array([0, 0, 1, 1]), 2)
+    scores = score_outputs(test, np.array([[np.nan], [-5.0], [np.nan], [np.inf]]))
+    assert scores == {"accuracy": [0.75], "balanced_accuracy": [0.75], "auc": [0.625]}
+    alone = TestRows.of(np.zeros((1, 1)), np.array([1]), 2)
+    assert score_outputs(alone, np.zeros((1, 1))) == {"accuracy": [1.0], "balanced_accuracy": [1.0]}

@@ -1,17 +1,14 @@
-"""Means, quantiles and intervals against closed forms and scipy; the table as a person sees it."""
+"""Means, quantiles and intervals against closed forms and scipy, and where releases stand."""
 
-import io
 import math
-import re
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 from scipy import stats
 
-from scenarios.summary import Spread, broken, epsilons, name_width, student_interval, summarise, tables
+from scenarios.summary import Spread, broken, epsilons, name_width, student_interval, summarise
 
 
 def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="accuracy", **more):
@@ -21,12 +18,6 @@ def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="a
         "metric": metric, "value": value,
     }  # fmt: skip
     return base | more
-
-
-def shown(summaries, width):
-    console = Console(file=io.StringIO(), width=width)
-    console.print(*tables(summaries))
-    return console.file.getvalue()
 
 
 def test_closed_form_of_two_splits_with_two_draws():
@@ -113,73 +104,6 @@ def test_plain_values_have_no_infinity():
     assert record["non_private"] is True
 
 
-@pytest.mark.parametrize("width", [80, 100])
-def test_table_fits_the_terminal_and_says_everything(width):
-    name = "soft_vote-output-published-regularisation=0.0001"
-    rows = [
-        row(v, e, noise=n, value=0.81 + n / 100, default=int(v == "soft_vote"))
-        for v in ("soft_vote", name)
-        for e in (0.1, 0.3, 1.0, 3.0, 10.0)
-        for n in (0, 1)
-    ]
-    rows += [row("soft_vote-output-off", math.inf, value=0.957), row("individual", math.inf, value=0.3)]
-    text = shown(summarise(rows), width)
-    assert max(map(len, text.splitlines())) <= width
-    for part in ("soft_vote (default)", "ε = 0.1", "ε = 10", "NON-PRIVATE", "0.957", "regularisation=0.0001"):
-        assert part in text
-    assert text.count("(NON-PRIVATE)") == 2
-    assert text.count("0.815") == 10
-    assert text.count("± 0.007") == 10
-
-
-def test_few_epsilons_stand_on_one_line():
-    assert "0.815 ± 0.007" in shown(summarise([row(value=0.81), row(noise=1, value=0.82)]), 80)
-
-
-def test_table_takes_names_as_text():
-    rows = [row("[red]x[/red]", **{"data.source": "[/]"})]
-    text = shown(summarise(rows), 100)
-    assert "[red]x[/red]" in text
-    assert "data.source = [/]" in text
-    assert "no results" in shown([], 100)
-
-
-def test_many_epsilons_are_shown_in_blocks_that_keep_names_whole():
-    name = "soft_vote-output-published-regularisation=0.0001"
-    made = [row(name, 2.0**e, split, value=0.5 + 0.01 * split) for e in range(8) for split in range(3)]
-    text = shown(summarise(made), 80)
-    assert max(map(len, text.splitlines())) <= 80
-    for part in ("soft_vote-output-", "published-", "regularisation=0.0001"):
-        assert text.count(part) == 2  # once in each block
-
-
-NINE = (
-    "soft_vote", "soft_vote-gaussian", "soft_vote-output-published", "soft_vote-output-tight-regularisation=1e-06",
-    "soft_vote-output-published-regularisation=0.0001", "majority_vote", "majority_vote-published",
-    "soft_vote-output-diameter-gaussian-regularisation=0.001", "majority_vote-output_decoder_of_unusual_name=0.25",
-)  # fmt: skip
-
-
-def test_nine_variants_six_epsilons_and_two_references_fit_in_two_blocks_without_broken_words():
-    rows = [
-        row(v, e, noise=n, value=0.81 + n / 100, **{"parties.classifier.logistic.regularisation": "0.01"})
-        for v in NINE
-        for e in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-        for n in (0, 1)
-    ]
-    rows += [row(name, math.inf, value=0.9) for name in ("soft_vote-output-off", "pooled")]
-    text = shown(summarise(rows), 80)
-    assert max(map(len, text.splitlines())) <= 80
-    assert text.count("variant  ") == 2
-    headers = re.findall(r"ε = \S+|(?<=  )NON-PRIVATE\n", text)
-    assert headers == [*(f"ε = {e}" for e in ("0.1", "0.3", "1", "3", "10", "30")), "NON-PRIVATE\n"]
-    first = [line[:22].strip() for line in text.splitlines()]
-    words = {part for name in NINE for part in broken(name, 22)}
-    assert words <= set(first)  # every line of a name stands as it was broken, so the terminal broke none again
-    assert {"regularisation=1e-06", "majority_vote-output_", "decoder_of_unusual_"} <= words
-    assert text.count("regularisation=0.0001") == 2  # once in each block
-
-
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.lists(st.text("abc1=", min_size=1, max_size=12), min_size=1, max_size=8), st.sampled_from("-_"))
 def test_names_break_only_before_words(parts, joint):
@@ -217,10 +141,6 @@ def test_an_epsilon_without_a_guarantee_is_claimed():
     assert claimed.label == "x-published (NON-PRIVATE)"
     assert claimed.to_dict()["non_private"]
     assert [value["epsilon"] for value in claimed.to_dict()["values"]] == [0.5, 1.0]
-    text = shown([claimed, off, kept], 80)
-    assert "L1 error" in text
-    assert "NON-PRIVATE under some ε: it is claimed, not kept" in text
-    assert "claimed" not in shown([off, kept], 80)
 
 
 def test_one_release_without_a_guarantee_makes_its_variant_non_private():
@@ -238,3 +158,37 @@ def test_what_is_compared_is_the_metric_that_is_there():
 def test_delta_is_that_of_the_weakest_promise():
     [only] = summarise([row(epsilon=0.5), row(epsilon=2.0, delta=1e-6), row(epsilon=1.0, delta=1e-9)])
     assert only.delta == 1e-6
+
+
+def missing(aim, kept, split, value):
+    """A release that aimed at one epsilon and keeps another, and what it reached."""
+    return [
+        row("x-published", kept, split, value=aim, metric="aimed_epsilon"),
+        row("x-published", kept, split, value=value),
+    ]
+
+
+def test_releases_stand_under_the_epsilon_that_they_aimed_at_and_say_what_they_keep():
+    rows = [row("x", epsilon, value=0.5) for epsilon in (1.0, 5.0)]
+    rows += [*missing(1.0, 4.25, 0, 0.7), *missing(1.0, 5.0, 1, 0.9), *missing(5.0, 5.0 + 1e-9, 0, 0.8)]
+    met, missed = summarise(rows)
+    assert epsilons([met, missed]) == [1.0, 5.0]
+    assert [met.by_epsilon[e].kept for e in (1.0, 5.0)] == [None, None]
+    assert (missed.by_epsilon[1.0].mean, missed.by_epsilon[1.0].splits) == (pytest.approx(0.8), 2)
+    assert [(missed.kept(e), missed.by_epsilon[e].note) for e in (1.0, 5.0)] == [(5.0, "ε = 5"), (5.0, "")]
+    values = missed.to_dict()["values"]
+    assert [(value["epsilon"], value.get("aimed_epsilon")) for value in values] == [(5.0, 1.0), (5.0, None)]
+    assert met.to_dict()["values"][0].keys() == values[1].keys()
+
+
+def test_aims_are_those_of_one_variant_in_one_setting():
+    aim = row("x", 4.0, metric="aimed_epsilon", value=1.0, **{"data.source": "a"})
+    rows = [aim, *(row(v, 4.0, **{"data.source": s}) for v, s in (("x", "a"), ("x", "b"), ("y", "a")))]
+    assert [list(summary.by_epsilon) for summary in summarise(rows)] == [[1.0], [4.0], [4.0]]
+
+
+def test_what_is_not_private_is_there_at_every_epsilon():
+    private, pooled = summarise([row(value=0.5), row("pooled", math.inf, value=0.9)])
+    assert private.at(1.0).mean == 0.5
+    assert private.at(2.0) is None
+    assert pooled.at(2.0).mean == 0.9

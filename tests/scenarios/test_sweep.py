@@ -148,7 +148,7 @@ def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always
     assert key() == "767493f2f7ad2080"  # a change would change the noise of every known result
     assert key("parties.dropout=0.0") == key("parties.hostile={fraction: 0, kind: random}") == key()
     assert key("parties.bags=1") == key("data.rows_per_person=1") == key("data.targets={rows: 9}") == key()
-    assert len({key(), key("parties.bags=2"), key("data.person=who")}) == 3
+    assert len({key(), key("parties.bags=2"), key("data.person=who"), key("data.positive=[a]")}) == 4
     others = [key("parties.dropout=0.1"), key("parties.hostile={fraction: 0.1}"), key("parties.dropout=0.2"),
               key("parties.hostile={fraction: 0.1, kind: random}"), key("parties.partition={quantity: 1}")]  # fmt: skip
     assert len({key(), *others}) == 6

@@ -36,6 +36,21 @@ def test_rows_are_the_blocks_side_by_side_as_float64():
     assert table().blocks[0].dtype == np.uint8
 
 
+@pytest.mark.parametrize(("name", "values"), [("a", [0, 2, 4, 6]), ("b", [1, 3, 5, 7]), ("c", [0.1, 0.2, 0.3, 0.4])])
+def test_one_column_of_any_block(name, values, monkeypatch):
+    monkeypatch.setattr("scenarios.tables._ROWS_READ", 2)  # read in pieces
+    found = table().column(name, "data.auxiliary")
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, values, rtol=1e-6)
+
+
+def test_columns_of_texts_and_unknown_ones_are_refused():
+    with pytest.raises(InputError, match=r"^key: the column 'b' of 'toy' holds texts; name one of numbers"):
+        table(text=(1,)).column("b", "key")
+    with pytest.raises(InputError, match=r"^key: 'toy' has no column 'd'; it has a, b, c"):
+        table().column("d", "key")
+
+
 def test_description_shows_shapes_only():
     assert repr(table()) == "Table('toy': 4 rows, 3 columns, 3 classes)"
     assert len(table()) == 4

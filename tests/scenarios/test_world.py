@@ -14,7 +14,7 @@ from federation.feature_steps import Affine
 from federation.features import FeatureMap
 from federation.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from scenarios import world
-from scenarios.linear_scoring import LinearScoring
+from scenarios.classification_scoring import ClassificationScoring
 from scenarios.ratio_scoring import RatioScoring
 from scenarios.runner import cells, check_budget, world_of
 from scenarios.schema import resolve
@@ -86,6 +86,13 @@ def test_every_release_and_target_has_its_rows(promises, tmp_path):
     ]  # fmt: skip
 
 
+def test_a_release_that_keeps_another_epsilon_says_what_it_aimed_at(promises, tmp_path, monkeypatch):
+    monkeypatch.setattr(world, "head", lambda path: ("class_ratio", [0.25, 1.0]))
+    rows = scenarios.run(document("auto"), out=tmp_path / "out").rows
+    missed = [(row["epsilon"], row["noise"], row["value"]) for row in rows if row["metric"] == "aimed_epsilon"]
+    assert missed == [(0.5, 0, 0.25)]
+
+
 @pytest.mark.parametrize(
     ("noises", "exposed"),
     [
@@ -110,7 +117,7 @@ def test_the_task_of_the_protocols_decides_how_releases_are_scored(tmp_path):
         return world_of(cells(resolved, None)[0], tmp_path, None).scoring
 
     assert isinstance(scoring({"kind": "pooled"}, {"kind": "ratio"}), RatioScoring)
-    assert isinstance(scoring({"kind": "pooled"}, {"kind": "soft_vote"}), LinearScoring)
+    assert isinstance(scoring({"kind": "pooled"}, {"kind": "soft_vote"}), ClassificationScoring)
 
 
 def test_a_budget_is_not_charged_for_claims_that_are_no_guarantee():

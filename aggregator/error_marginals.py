@@ -1,0 +1,122 @@
+"""Protocol `error_marginals` (EXPRIL; Lacombe, Jetley and Sebag 2021): learning from marginals of errors, in rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from aggregator.option_rules import refuse_misplaced
+from federation.bag_releases import OFF
+from federation.errors import InputError
+from federation.marginal_messages import PUBLISHED
+
+if TYPE_CHECKING:
+    from aggregator.exchange.settings import ExchangeSettings
+    from aggregator.exchange_job import ExchangeJob
+    from aggregator.job import World
+    from aggregator.plan import VariantPlan
+
+
+@dataclass(frozen=True)
+class ErrorMarginals:
+    """Parties are oracles: asked about a hypothesis, they count its errors in bins of each feature, with noise.
+
+    The aggregator's public auxiliary rows are the source that it labels and trains on; no row and no label leaves a
+    party. The number of queries is agreed on beforehand, and noise is for all of them.
+
+    rounds: hypotheses that are trained, each from the errors of those before.
+    noise: `auto` (by public numbers, the less of the next two), `pure` (discrete Laplace), `gaussian` (discrete
+        Gaussian, uses delta), `published` (error rates with Laplace noise, as published; protects labels only) or `off`
+        (NON-PRIVATE).
+    protect: one whole `row`, or one `label`, features and numbers of rows being public.
+    adjacency: of rows: one is added or removed (`add_remove`), or replaced, which needs more noise (`replace`).
+    memory: labels are estimated from the answers of all rounds (`cumulative`) or the last one (`instantaneous`).
+    labels: estimates of largest `entropy` that fit the answers, or by `least_squares` within [0, 1].
+    rounding: of the estimates: `soft` (none) or `hard` (to the nearest class, as published).
+    importance: ask first how rows spread, and weight the source to match: `auto` (where the scenario says that
+        auxiliary rows are drawn otherwise than the parties'), `always` or `never`.
+    learner: `network` or `linear`.
+    hidden: widths of the network's layers.
+    bins: of each feature, at most; null for the number at which counts stand out of their noise.
+    guard: release a constant class where the noisy totals say that it errs less than what was learned.
+    expected_rows: of adjacency add_remove, where numbers of rows are private: a public guess of those of all parties,
+        by which bins are chosen; null takes the number of auxiliary rows.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    local_noise: ClassVar[bool] = True
+    default_features: ClassVar[tuple[str, ...]] = ("standardise",)
+    why_default: ClassVar[str] = (
+        "the default: noisy errors and noisy corrects, which protect a row; mean_operator needs one answer in place\n"
+        "of rounds, and is the more accurate one on most data"
+    )
+
+    rounds: int = 2
+    noise: Literal["auto", "pure", "gaussian", "published", "off"] = "auto"
+    protect: Literal["row", "label"] = "row"
+    adjacency: Literal["add_remove", "replace"] = "add_remove"
+    memory: Literal["cumulative", "instantaneous"] = "cumulative"
+    labels: Literal["entropy", "least_squares"] = "entropy"
+    rounding: Literal["soft", "hard"] = "soft"
+    importance: Literal["auto", "always", "never"] = "auto"
+    learner: Literal["network", "linear"] = "network"
+    hidden: tuple[int, ...] = (16, 256, 256, 16)
+    bins: int | None = None
+    guard: bool = False
+    expected_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.noise == PUBLISHED and self.protect != "label":
+            raise InputError(
+                "noise: published is private for one label only, as exact numbers of rows divide the errors; use "
+                "protect: label, or noise: pure, which protects a row with noise of the same scale"
+            )
+        replaced = self.neighbours == "replace"
+        refuse_misplaced(self, ("adjacency",), "protect: row", self.protect == "row")
+        refuse_misplaced(self, ("hidden",), "learner: network", self.learner == "network")
+        refuse_misplaced(self, ("expected_rows",), "protect: row with adjacency: add_remove", not replaced)
+        if self.expected_rows is not None and self.expected_rows < 1:
+            raise InputError(f"expected_rows must be a whole number from 1, got {self.expected_rows}")
+        self.settings(shifted=False)
+
+    def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
+        """Works with any features and trains no classifier at the parties."""
+
+    @property
+    def neighbours(self) -> str:
+        """The adjacency of what is protected."""
+        return self.adjacency if self.protect == "row" else "replace"
+
+    def settings(self, shifted: bool) -> ExchangeSettings:
+        """What the learner is told; `shifted` says that source and target are drawn otherwise. Raises `InputError`."""
+        from aggregator.exchange.settings import ExchangeSettings
+
+        return ExchangeSettings(
+            rounds=self.rounds,
+            importance=shifted if self.importance == "auto" else self.importance == "always",
+            memory=self.memory,
+            labels=self.labels,
+            rounding=self.rounding,
+            learner=self.learner,
+            hidden=tuple(self.hidden),
+            bins=self.bins,
+            guard=self.guard,
+            noisy_totals=self.protect == "row" and self.noise != OFF,
+        )
+
+    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
+        """What parties calibrate their noise by."""
+        if self.noise == OFF:
+            return {"noise": OFF}
+        return {"noise": self.noise, "epsilon": epsilon, "delta": delta if self.noise in ("auto", "gaussian") else 0.0}
+
+    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
+        """At most this is charged for a release aimed at (epsilon, delta)."""
+        return None if self.noise == OFF else (epsilon, delta if self.noise in ("auto", "gaussian") else 0.0)
+
+    def job(self, world: World, variant: VariantPlan) -> ExchangeJob:
+        """What the aggregator's app asks and finishes (`aggregator.job.AdaptiveJob`)."""
+        from aggregator.exchange_job import ExchangeJob
+
+        return ExchangeJob(world, variant, self)

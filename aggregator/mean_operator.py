@@ -1,0 +1,126 @@
+"""Protocol `mean_operator` (Patrini, Nielsen and Nock 2015): one noisy mean of y x, and any linear-odd loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from aggregator.option_rules import refuse_misplaced, require_positive
+from federation.bag_releases import OFF
+from federation.errors import InputError
+
+if TYPE_CHECKING:
+    from aggregator.job import World
+    from aggregator.moment_job import MomentJob
+    from aggregator.plan import VariantPlan
+    from federation.numerics.linear_odd.losses import LinearOddLoss
+
+_RESPONSE = "randomised_response"
+_BY_L1 = ("auto", "laplace", "published_laplace")
+_PURE = ("laplace", "pure", "published_laplace", _RESPONSE)  # whatever delta is given
+
+
+@dataclass(frozen=True)
+class MeanOperator:
+    """Parties send the sum of y x over their rows, with noise; that and unlabelled rows are all a linear model needs.
+
+    loss: a linear-odd loss: `logistic`, `square`, `matsushita`, `unhinged`, `double_hinge`, `perceptron` or `rho` (the
+        last two are least at weights of zero, which tell nothing, unless noise moves the mean operator far).
+    rho: of the loss rho |z| - rho z + 1.
+    noise: `auto` (by public numbers, the least of the next three), `laplace` (per feature), `pure` (L2-Gamma),
+        `gaussian` (uses delta), `randomised_response` (of every label, which then goes with its row),
+        `published_laplace` (as published; what it really promises is epsilon times the root of the number of features)
+        or `off` (NON-PRIVATE).
+    l1_bound: of `auto`, `laplace` and `published_laplace`: rows are cut to this norm in L1, too; null takes the root of
+        the number of features, which no row of norm 1 exceeds.
+    protect: one `label`, features being public, or one whole `row`.
+    summation: each party hides its sum by itself (`parties`), or adds a share of the noise to a `secure` summation,
+        which reveals only the sum over all; shares are such that a quorum of honest parties suffices.
+    unlabelled: rows of the loss's label-free part: the parties' `own`, which are public when labels are protected, or
+        the public `auxiliary` ones; `auto` takes the former where they may be used.
+    expansion: of the features: `none`, `fourier` (random features of the Gaussian kernel) or `polynomial`.
+    dimensions: of the Fourier features.
+    bandwidth: gamma of the kernel exp(-gamma |x-y|^2) times the median squared distance; null is 16 over the number of
+        features, at least 1.
+    degree: of the polynomial, 2 or 3.
+    regularisation: lambda of lambda |w|^2; null is max(1e-4, half the expected squared norm of the noise).
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    local_noise: ClassVar[bool] = True
+    default_features: ClassVar[tuple[str, ...]] = ("standardise",)
+    why_default: ClassVar[str] = (
+        "the default: one answer serves every draw of the model; expansion: fourier is for classes that no line\n"
+        "divides, summation: secure for many parties"
+    )
+
+    loss: Literal["logistic", "square", "matsushita", "rho", "unhinged", "perceptron", "double_hinge"] = "logistic"
+    rho: float = 1.0
+    noise: Literal["auto", "laplace", "pure", "gaussian", "randomised_response", "published_laplace", "off"] = "auto"
+    l1_bound: float | None = None
+    protect: Literal["label", "row"] = "label"
+    summation: Literal["parties", "secure"] = "parties"
+    unlabelled: Literal["auto", "own", "auxiliary"] = "auto"
+    expansion: Literal["none", "fourier", "polynomial"] = "none"
+    dimensions: int = 100
+    bandwidth: float | None = None
+    degree: int = 2
+    regularisation: float | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("rho", self.rho)
+        for name in ("regularisation", "l1_bound", "bandwidth"):
+            if getattr(self, name) is not None:
+                require_positive(name, getattr(self, name))
+        refuse_misplaced(self, ("l1_bound",), "noise: auto, laplace or published_laplace", self.noise in _BY_L1)
+        if self.dimensions < 2 or self.dimensions % 2:
+            raise InputError(f"dimensions must be an even number from 2, got {self.dimensions}")
+        if self.degree not in (2, 3):
+            raise InputError(f"degree must be 2 or 3, got {self.degree}")
+        refuse_misplaced(self, ("rho",), "loss: rho", self.loss == "rho")
+        refuse_misplaced(self, ("dimensions", "bandwidth"), "expansion: fourier", self.expansion == "fourier")
+        refuse_misplaced(self, ("degree",), "expansion: polynomial", self.expansion == "polynomial")
+        if self.protect == "row" and self.unlabelled == "own":
+            raise InputError("protect: row keeps the rows at the parties; use unlabelled: auxiliary")
+        if self.noise == _RESPONSE and (self.protect == "row" or self.summation == "secure"):
+            raise InputError(
+                "noise: randomised_response sends every row with a private label; use protect: label and summation: "
+                "parties"
+            )
+
+    def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
+        """Works with any features and trains no classifier."""
+
+    @property
+    def unlabelled_rows(self) -> str:
+        """Whose rows without labels are used: "own" or "auxiliary"."""
+        if self.unlabelled != "auto":
+            return self.unlabelled
+        return "own" if self.protect == "label" else "auxiliary"
+
+    def chosen_loss(self) -> LinearOddLoss:
+        """The loss."""
+        from federation.numerics.linear_odd.catalogue import loss
+
+        return loss(self.loss, rho=self.rho) if self.loss == "rho" else loss(self.loss)
+
+    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
+        """What parties calibrate their noise by."""
+        if self.noise == OFF:
+            return {"noise": OFF}
+        noise = "one_bit" if self.noise == _RESPONSE else self.noise
+        known: dict[str, Any] = {"noise": noise, "epsilon": epsilon, "delta": 0.0 if self.noise in _PURE else delta}
+        return known if self.l1_bound is None else {**known, "l1_bound": self.l1_bound}
+
+    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
+        """At most this is charged for a release aimed at (epsilon, delta); published noise spends more than its aim."""
+        if self.noise == OFF:
+            return None
+        return epsilon, delta if self.noise in ("auto", "gaussian") else 0.0
+
+    def job(self, world: World, variant: VariantPlan) -> MomentJob:
+        """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""
+        from aggregator.moment_job import MomentJob
+
+        return MomentJob(world, variant, self)

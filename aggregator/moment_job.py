@@ -1,0 +1,162 @@
+"""The job of `mean_operator`: asks for the sum of y x, and minimises a linear-odd loss with it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from aggregator.bag_answers import BagAnswers
+from aggregator.job import World
+from aggregator.label_answers import LabelAnswers
+from aggregator.local_answers import CheckedAnswers
+from aggregator.models import ReleasedModels
+from aggregator.moment_answers import MomentAnswers
+from aggregator.moment_estimates import Moments, of_private_labels, of_sums
+from aggregator.plan import VariantPlan
+from aggregator.premises import LOCAL, SUMMED
+from aggregator.releasing import local_guarantee
+from federation.bag_messages import Bags, Noising, RowsQuestion
+from federation.bag_releases import OFF
+from federation.errors import InputError
+from federation.features import FeatureMap, completed, with_fourier, with_polynomial
+from federation.grids.codec import bytes_per_party, question_digest
+from federation.guarantee import Guarantee, NoGuarantee
+from federation.label_messages import LabelledRows, PrivateLabelsQuestion
+from federation.label_releases import guarantee_of
+from federation.ledger import Ledger
+from federation.messages import Question
+from federation.moment_messages import MomentQuestion
+from federation.moment_releases import moment_guarantee
+from federation.numerics.kernels.bandwidth import median_squared_distance
+from federation.numerics.linear_odd.minimiser import minimise_linear_odd
+from federation.numerics.norms import within_norm
+from federation.privacy.moments.bounds import regularisation
+
+if TYPE_CHECKING:
+    from aggregator.mean_operator import MeanOperator
+
+_FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the median distance
+_CHECKS = ("answers were checked on arrival; those out of form were left out",)
+
+
+@dataclass(frozen=True, eq=False)
+class _Release:
+    """One release to come: what was asked for it, who collects the answers, and what it promises."""
+
+    epsilon: float
+    question: Question
+    answers: MomentAnswers | LabelAnswers
+    guarantee: Guarantee | NoGuarantee
+
+    def moments(self) -> Moments:
+        """What the answers say of the mean of y x."""
+        return of_sums(self.answers) if isinstance(self.answers, MomentAnswers) else of_private_labels(self.answers)
+
+
+class MomentJob:
+    """One release per epsilon, a single one with `noise: off`; every noise draw has weights of its own."""
+
+    def __init__(self, world: World, variant: VariantPlan, options: MeanOperator) -> None:
+        self._world, self._variant, self._options = world, variant, options
+        plan = world.plan
+        if len(plan.classes) != 2:
+            raise InputError(
+                f"mean_operator is for two classes, and there are {len(plan.classes)}; name those that count as the "
+                "positive one in data.positive"
+            )
+        self._most = plan.bags * plan.largest_bag
+        self._view = world.views.at(OFF, math.inf)
+        self._rows = self._ask_for_rows() if options.unlabelled_rows == "own" else None
+        epsilons = (math.inf,) if options.noise == OFF else plan.epsilons
+        self._releases = [self._ask(epsilon) for epsilon in epsilons]
+
+    def costs(self) -> list[int]:
+        """Bytes that one party sends for each release."""
+        rows = 0 if self._rows is None else bytes_per_party(self._rows.question.fields())
+        return [rows + bytes_per_party(one.question.fields()) for one in self._releases]
+
+    def finish(self, ledger: Ledger) -> list[dict[str, float]]:
+        """Charge the releases, minimise for each noise draw and write the models; returns public diagnostics."""
+        plan, table, loss = self._world.plan, self._world.views.table, self._options.chosen_loss()
+        weights: list[np.ndarray] = []
+        diagnostics: list[dict[str, float]] = []
+        for one in self._releases:
+            ledger.charge(self._variant.name, one.guarantee, _CHECKS, question_digest(one.question))
+            moments = one.moments()
+            strength = self._options.regularisation or regularisation(moments.noise_variance)
+            found = minimise_linear_odd(loss, self._unlabelled, moments.estimates, strength).weights
+            weights.append(np.stack([-found, found], axis=1) / 2)
+            diagnostics.append({"regularisation": strength, "noise_norm": math.sqrt(moments.noise_variance)})
+        ReleasedModels(
+            self._variant.name,
+            plan.classes,
+            tuple(table.columns),
+            tuple(table.text_columns),
+            np.array([one.epsilon for one in self._releases]),
+            tuple(weights),
+            (self._feature_map,) * len(self._releases),
+            tuple(one.guarantee.to_dict() for one in self._releases),
+        ).save(Path(plan.directory) / f"{self._variant.name}.npz")
+        return diagnostics
+
+    @cached_property
+    def _feature_map(self) -> FeatureMap:
+        """What rows pass before the loss: to norm at most 1, with a constant feature unless the map bounds norms."""
+        options = self._options
+        if options.expansion == "fourier":
+            rows = self._view.public.rows
+            # Few features leave room for structure much finer than the median distance.
+            bandwidth = options.bandwidth or max(1.0, _FEATURES_OF_A_MEDIAN / rows.shape[1])
+            gamma = bandwidth / median_squared_distance(rows)
+            return with_fourier(self._view.public.feature_map, gamma, options.dimensions, self._world.plan.split)
+        bounded = completed(self._view.public.feature_map)
+        return with_polynomial(bounded, options.degree) if options.expansion == "polynomial" else bounded
+
+    @cached_property
+    def _unlabelled(self) -> np.ndarray:
+        """The rows of the even term (n, d), of norm at most 1."""
+        if self._rows is None:
+            return self._cut(self._feature_map.transform(self._world.views.table.rows))
+        sizes = self._rows.sizes.astype(np.int64)
+        held = np.arange(self._rows.array("rows").shape[2]) < sizes[:, :, None]
+        return self._cut(self._rows.array("rows")[held])
+
+    def _cut(self, rows: np.ndarray) -> np.ndarray:
+        """As parties do."""
+        return within_norm(rows, self._options.l1_bound)
+
+    def _ask_for_rows(self) -> BagAnswers:
+        plan = self._world.plan
+        question = RowsQuestion(Bags(plan.bags, 2), self._feature_map, plan.largest_bag)
+        collector = BagAnswers(question, plan.parties, plan.largest_bag, None)
+        return self._world.inquiry.add(question, self._view.training, collector)
+
+    def _ask(self, epsilon: float) -> _Release:
+        plan, options = self._world.plan, self._options
+        draft = self._question(epsilon, "")
+        # The question's own digest goes into the key: other features or noise are another release.
+        question = self._question(epsilon, f"{plan.world}|{question_digest(draft)}")
+        if isinstance(question, PrivateLabelsQuestion):
+            guarantee, collect = guarantee_of(question), LabelAnswers
+        else:
+            guarantee, collect = moment_guarantee(question), MomentAnswers  # type: ignore[assignment]
+        secure = options.summation == "secure"
+        guarantee = local_guarantee(plan, guarantee, SUMMED if secure else LOCAL)
+        self._world.gate(self._variant.name, guarantee)
+        promise = guarantee if isinstance(guarantee, Guarantee) and not secure else None
+        answers: CheckedAnswers = collect(question, plan.parties, promise)  # type: ignore[arg-type]
+        return _Release(epsilon, question, self._world.inquiry.add(question, self._view.training, answers), guarantee)
+
+    def _question(self, epsilon: float, purpose: str) -> MomentQuestion | PrivateLabelsQuestion:
+        plan, options = self._world.plan, self._options
+        draws = 1 if options.noise == OFF else plan.draws
+        noising = Noising(options.mechanism(epsilon, plan.delta), draws, purpose, plan.noise_seed is not None)
+        if options.noise == "randomised_response":
+            return PrivateLabelsQuestion(LabelledRows(self._feature_map, 0.0, 1.0, self._most), noising)
+        contributors = math.ceil(plan.quorum * plan.parties) if options.summation == "secure" else 0
+        return MomentQuestion(self._feature_map, self._most, options.protect, contributors, noising)

@@ -1,0 +1,1 @@
+"""Weakly supervised linear classification through estimates of the mean operator; usable on its own."""

@@ -1,0 +1,172 @@
+"""Weights and labels that fit marginals: python -m benchmarks.marginal_fits [--rows COUNT ...] [--limit SECONDS]
+
+The same problems of 300 bins (15 of each of 20 features) with noisy marginals, solved by the dual Newton method and by
+scipy: non-negative least squares (Lawson and Hanson) and `lsq_linear`, by active sets (bvls) on dense matrices and by
+trust regions (trf) on sparse ones, at tolerances of 1e-14. One thread, wall-clock time, each of scipy's solvers in a
+process of its own that is ended at the limit. A difference is the largest, in multiples of 1/n for weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import lsq_linear, nnls
+from scipy.sparse import csr_array, diags_array, eye_array, vstack
+from threadpoolctl import threadpool_limits
+
+from federation.numerics.binning import Bins
+from federation.numerics.marginal_fits import box_labels, entropy_labels, importance_weights
+
+FEATURES, BINS = 20, 15
+NOISE = 0.01  # standard deviation of a marginal: 25 of 2500 private rows
+_RUNS = 5
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Indicators (K, n), noisy marginals; a system, weights (n,) and a target of noisy errors of one hypothesis."""
+
+    indicators: csr_array
+    marginals: np.ndarray
+    prior_strength: float
+    system: csr_array
+    target: np.ndarray
+    strength: float
+    weights: np.ndarray
+
+    @property
+    def rows(self) -> int:
+        """n."""
+        return len(self.weights)
+
+    def weights_stacked(self) -> tuple[csr_array, np.ndarray]:
+        """Matrix and target of ordinary least squares with the same solution w >= 0."""
+        root = np.sqrt(2 * self.prior_strength)
+        return vstack([self.indicators, root * eye_array(self.rows)]).tocsr(), np.append(
+            self.marginals, np.full(self.rows, root / self.rows)
+        )
+
+    def labels_stacked(self) -> tuple[csr_array, np.ndarray]:
+        """Matrix and target of ordinary least squares with the same solution y in [0, 1]."""
+        roots = np.sqrt(self.strength * self.weights)
+        matrix = vstack([self.system @ diags_array(self.weights), diags_array(roots)]).tocsr()
+        return matrix, np.append(self.target, roots / 2)
+
+
+def draw(rows: int) -> Problem:
+    """Normal rows whose weights vary tenfold, and labels that a linear hypothesis gets wrong for a third of them."""
+    random = np.random.default_rng(0)
+    values = random.normal(size=(rows, FEATURES))
+    indicators = Bins.fit(values, BINS).indicators(values)
+    weights = random.exponential(size=rows)
+    weights /= weights.sum()
+    labels = values[:, 0] + values[:, 1] ** 2 > 0.5
+    system = (indicators @ diags_array(np.where(values[:, 0] > 0, 1.0, -1.0))).tocsr()
+    noise = NOISE * random.normal(size=(2, indicators.shape[0]))
+    return Problem(
+        indicators,
+        indicators @ weights + noise[0],
+        0.05 * NOISE**2 * rows**2,
+        system,
+        system @ (weights * labels) + noise[1],
+        0.02,
+        weights,
+    )
+
+
+def by_nnls(problem: Problem) -> np.ndarray:
+    """Weights by Lawson and Hanson's method."""
+    matrix, target = problem.weights_stacked()
+    return nnls(matrix.toarray(), target, maxiter=100 * problem.rows)[0]
+
+
+def by_trust_region(stacked: tuple[csr_array, np.ndarray], bounds: tuple[float, float]) -> np.ndarray:
+    """Either by reflective trust regions with sparse least squares."""
+    return lsq_linear(*stacked, bounds, method="trf", tol=1e-14, lsmr_tol=1e-14, max_iter=1000).x
+
+
+def by_active_sets(stacked: tuple[csr_array, np.ndarray], bounds: tuple[float, float]) -> np.ndarray:
+    """Either by active sets with dense least squares."""
+    matrix, target = stacked
+    return lsq_linear(matrix.toarray(), target, bounds, method="bvls", tol=1e-14).x
+
+
+def timed(call: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
+    """Seconds, and what it returned."""
+    started = time.perf_counter()
+    found = call()
+    return time.perf_counter() - started, found
+
+
+def within(limit: float, call: Callable[[], np.ndarray]) -> tuple[float, np.ndarray] | None:
+    """The same in a process of its own; None when it takes longer than the limit."""
+    context: Any = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    worker = context.Process(target=lambda: sender.send(timed(call)))
+    worker.start()
+    result = receiver.recv() if receiver.poll(limit) else None
+    worker.kill()
+    worker.join()
+    return result
+
+
+def compare(problem: Problem, limit: float) -> None:
+    """Prints seconds of every solver, its ratio to the dual's, and how far it is from the dual's solution."""
+    count = problem.indicators.shape[0]
+    print(f"{problem.rows} rows, {count} bins; scipy ended after {limit:.0f} s")
+    positive, box = (0.0, np.inf), (0.0, 1.0)
+    labels = (problem.system, problem.target, problem.strength, problem.weights)
+    parts: list[tuple[str, float, Callable[[], np.ndarray], dict[str, Callable[[], np.ndarray]]]] = [
+        (
+            "weights",
+            problem.rows,
+            lambda: importance_weights(problem.indicators, problem.marginals, problem.prior_strength),
+            {
+                "nnls": lambda: by_nnls(problem),
+                "trf": lambda: by_trust_region(problem.weights_stacked(), positive),
+                "bvls": lambda: by_active_sets(problem.weights_stacked(), positive),
+            },
+        ),
+        (
+            "box labels",
+            1,
+            lambda: box_labels(*labels),
+            {
+                "trf": lambda: by_trust_region(problem.labels_stacked(), box),
+                "bvls": lambda: by_active_sets(problem.labels_stacked(), box),
+            },
+        ),
+        ("entropy labels", 1, lambda: entropy_labels(*labels), {}),
+    ]
+    for name, unit, dual, others in parts:
+        seconds, found = min((timed(dual) for _ in range(_RUNS)), key=lambda run: run[0])
+        print(f"  {name:15} dual {seconds:8.3f} s; {np.isin(found, (0, 1)).mean():.1%} at a bound")
+        for solver, call in others.items():
+            result = within(limit, call)
+            if result is None:
+                print(f"{'':18}{solver:5} more than {limit:.0f} s, {limit / seconds:.0f} times as long or more")
+                continue
+            difference = unit * np.abs(result[1] - found).max()
+            print(f"{'':18}{solver:5}{result[0]:8.2f} s, {result[0] / seconds:.0f} times as long", end="")
+            print(f"; difference {difference:.0e}")
+
+
+def main() -> None:
+    """Prints the comparison for each number of rows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[1000, 5000])
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for each of scipy's solvers")
+    chosen = parser.parse_args()
+    with threadpool_limits(1):
+        for rows in chosen.rows:
+            compare(draw(rows), chosen.limit)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Test accuracy of linear classifiers learned from weak supervision through the mean operator, side by side.
+
+Run from the repository root: python -m benchmarks.weak_supervision [--splits COUNT] [--loss NAME] [TABLE ...]
+
+Tables: breast_cancer, and digits (odd or even). A third of the rows is for testing; the feature map (columns in one
+scale, a constant, unit norm) is fitted on the training rows. Supervision of the same training rows:
+- labels of all rows, and scikit-learn's logistic regression beside it;
+- label proportions of bags, by Mean Map and Laplacian Mean Map: bags that differ by their shares of the classes alone
+  (12 bags, shares of the positive class from .1 to .9), and bags of rows that follow each other along the first
+  principal component, in which the classes themselves drift;
+- labels flipped with probabilities .3 (positive) and .1 (negative), taken for the truth, and corrected;
+- randomised response at epsilon 1, taken for the truth, and corrected;
+- labels of 40 rows and the other rows without labels, beside those 40 rows alone.
+Means over splits, with standard errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+from aggregator.weak_supervision.classifier import MeanOperatorClassifier
+from aggregator.weak_supervision.moments import semi_supervised
+from aggregator.weak_supervision.noisy_label_classifier import NoisyLabelClassifier
+from aggregator.weak_supervision.proportion_classifier import ProportionClassifier
+from federation.features import fit
+from federation.randomness import generator
+from scenarios.catalogue import load
+
+BAGS = 12
+SHARES = np.linspace(0.1, 0.9, BAGS)
+FLIPPED_POSITIVE, FLIPPED_NEGATIVE = 0.3, 0.1
+EPSILON = 1.0
+LABELLED = 40
+TABLES: dict[str, tuple[str, ...]] = {"breast_cancer": ("benign",), "digits": ("1", "3", "5", "7", "9")}
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training and test rows behind the feature map, with labels 0 and 1."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+    test: np.ndarray
+    test_labels: np.ndarray
+
+    @classmethod
+    def of(cls, source: str, number: int) -> Split:
+        """A random third of the rows is for testing."""
+        table = load(source, positive=TABLES[source])
+        test, train = np.split(generator(number, "benchmark split").permutation(len(table)), [len(table) // 3])
+        features = fit(["scale", "constant", "unit_norm"], table.rows(train))
+        parts = [(features.transform(table.rows(part)), table.labels[part]) for part in (train, test)]
+        return cls(*parts[0], *parts[1])
+
+
+def bags_by_share(split: Split, random: np.random.Generator) -> list[np.ndarray]:
+    """Row numbers of bags with prescribed shares of the positive class and rows drawn at random within it."""
+    order = random.permutation(len(split.rows))
+    sides = [order[split.labels[order] == side] for side in (0, 1)]
+    cuts = [np.cumsum(weights / weights.sum())[:-1] for weights in (1 - SHARES, SHARES)]
+    parts = [np.split(side, (cut * len(side)).astype(int)) for side, cut in zip(sides, cuts, strict=True)]
+    return [np.concatenate(pair) for pair in zip(*parts, strict=True)]
+
+
+def bags_by_component(split: Split) -> list[np.ndarray]:
+    """Row numbers of bags of equal size along the first principal component."""
+    centred = split.rows - split.rows.mean(axis=0)
+    component = np.linalg.svd(centred, full_matrices=False)[2][0]
+    return np.array_split(np.argsort(centred @ component), BAGS)
+
+
+Predict = Callable[[np.ndarray], np.ndarray]
+
+
+def learned(split: Split, loss: str, random: np.random.Generator) -> dict[str, Predict]:
+    """What each kind of supervision teaches, by its name."""
+    rows, labels = split.rows, split.labels
+    flips = random.random(len(rows)) < np.where(labels == 1, FLIPPED_POSITIVE, FLIPPED_NEGATIVE)
+    answers = labels ^ (random.random(len(rows)) < 1 / (1 + np.exp(EPSILON)))
+    flipped = NoisyLabelClassifier(loss, flipped_positive=FLIPPED_POSITIVE, flipped_negative=FLIPPED_NEGATIVE)
+    some = random.permutation(len(rows))[:LABELLED]
+    known = semi_supervised(rows[some], labels[some], np.delete(rows, some, axis=0))
+    together = MeanOperatorClassifier(loss).fit_moment(rows, known.moment, known.noise_variance)
+    found: dict[str, Predict] = {
+        "labels": NoisyLabelClassifier(loss).fit(rows, labels).predict,
+        "labels, logistic regression": LogisticRegression(C=1e3, max_iter=5000).fit(rows, labels).predict,
+        "flipped labels": NoisyLabelClassifier(loss).fit(rows, labels ^ flips).predict,
+        "flipped labels, corrected": flipped.fit(rows, labels ^ flips).predict,
+        "randomised response": NoisyLabelClassifier(loss).fit(rows, answers).predict,
+        "randomised response, corrected": NoisyLabelClassifier(loss, epsilon=EPSILON).fit(rows, answers).predict,
+        "40 labels alone": NoisyLabelClassifier(loss).fit(rows[some], labels[some]).predict,
+        "40 labels and other rows": together.predict,
+    }
+    for title, bags in (("shares differ", bags_by_share(split, random)), ("classes drift", bags_by_component(split))):
+        positive = np.array([labels[bag].mean() for bag in bags])
+        for method in ("mean_map", "laplacian"):
+            model = ProportionClassifier(loss, method=method)
+            model.fit([rows[bag] for bag in bags], np.column_stack([1 - positive, positive]))
+            found[f"bags whose {title}, {method}"] = model.predict
+    return found
+
+
+@dataclass
+class Accuracies:
+    """Test accuracies by method, one for each split."""
+
+    found: dict[str, list[float]] = field(default_factory=dict)
+
+    def show(self, title: str) -> None:
+        """Prints the table in the order of the methods."""
+        print(f"\n{title}\n{'':44}accuracy   s.e.")
+        for name, values in self.found.items():
+            error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+            print(f"  {name:42}{100 * np.mean(values):8.1f} {100 * error:6.2f}", flush=True)
+
+
+def main() -> None:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--loss", default="logistic")
+    parser.add_argument("names", nargs="*", choices=[[], *TABLES], metavar="TABLE")
+    chosen = parser.parse_args()
+    with threadpool_limits(1):
+        for source in chosen.names or TABLES:
+            accuracies = Accuracies()
+            for number in range(chosen.splits):
+                split = Split.of(source, number)
+                for name, predict in learned(split, chosen.loss, generator(number, "benchmark supervision")).items():
+                    hits = predict(split.test) == split.test_labels
+                    accuracies.found.setdefault(name, []).append(float(hits.mean()))
+            accuracies.show(f"{source}, positive: {', '.join(TABLES[source])}; {chosen.splits} splits, {chosen.loss}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Linear-odd losses, which see labels only through the mean operator, and minimisers of their risks."""

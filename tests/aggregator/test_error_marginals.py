@@ -1,0 +1,187 @@
+"""Exchanges through the two apps, round after round: what is asked, what is learned, and what is promised."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from two_class_parties import draw
+from worlds import run
+
+from aggregator.classifier_models import ReleasedClassifiers
+from aggregator.error_marginals import ErrorMarginals
+from aggregator.plan import VariantPlan
+from federation.errors import BudgetExceededError, InputError
+from federation.grids.launch import open_grid
+from federation.reference import Reference
+
+HONEST = Reference("two_class_parties:Parties")
+SMALL = {"learner": "linear"}
+VARIANTS = {
+    "default": SMALL,
+    "pure": {**SMALL, "noise": "pure", "memory": "instantaneous"},
+    "replace": {**SMALL, "noise": "gaussian", "adjacency": "replace"},
+    "label": {**SMALL, "protect": "label"},
+    "published": {**SMALL, "noise": "published", "protect": "label", "labels": "least_squares", "rounding": "hard"},
+    "weighted": {**SMALL, "importance": "always"},
+    "network": {"hidden": (4,), "rounds": 1, "noise": "off"},
+    "off": {**SMALL, "noise": "off"},
+}
+UNSAFE = {"network", "off"}
+
+
+@pytest.fixture
+def plan(make_plan):
+    def make(*names, **changes):
+        fields = {
+            "public": Reference("two_class_parties:public_table"),
+            "features": ("standardise",),
+            "classes": ("no", "yes"),
+            "variants": tuple(VariantPlan(name, "error_marginals", VARIANTS[name]) for name in names or VARIANTS),
+            "parties": 6,
+            "largest_bag": 67,
+            "smallest_bag": 60,
+            "private_rows": 381,
+            "epsilons": (1.0, 20.0),
+            "delta": 1e-5,
+            "draws": 2,
+        }
+        return make_plan(**{**fields, **changes})
+
+    return make
+
+
+def models(plan, name):
+    return ReleasedClassifiers.load(Path(plan.directory) / f"{name}.npz")
+
+
+def accuracy(plan, name, release=0, noise=0):
+    rows, labels = draw(7777, 2000)
+    released = models(plan, name)
+    features = released.feature_maps[release].transform(rows)
+    return np.mean(released.predict(release, noise, features) == labels)
+
+
+def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
+    chosen, broken = plan(), Reference("two_class_parties:Parties", {"broken": [3]})
+    whole, summary = run(open_grid("inline"), chosen, 6, broken)
+    assert sorted(whole) == sorted(f"{name}.npz" for name in VARIANTS)
+    for per_node in (1, 4):
+        files, other = run(open_grid("inline"), chosen, per_node, broken)
+        assert files == whole
+        assert other == summary
+    assert summary["answered"] == 5
+    assert summary["failures"] == {summary_text(summary): 1}
+
+
+def summary_text(summary):
+    [text] = summary["failures"]
+    assert "labels must be one number per row" in text
+    return text
+
+
+def test_every_variant_learns_where_noise_leaves_something(plan):
+    chosen = plan()
+    run(open_grid("inline"), chosen, 6, HONEST)
+    for name in VARIANTS:
+        assert accuracy(chosen, name, len(models(chosen, name).epsilons) - 1) > 0.8, name
+
+
+def test_every_draw_is_an_exchange_of_its_own(plan):
+    chosen = plan("default", epsilons=(1.0,))
+    run(open_grid("inline"), chosen, 6, HONEST)
+    first, second = (models(chosen, "default").hypotheses(0, draw) for draw in range(2))
+    assert (first[0].parameters != second[0].parameters).any()
+
+
+def test_a_guarantee_is_for_all_queries_together(plan):
+    _, summary = run(open_grid("inline"), plan(), 6, HONEST)
+    found = {}
+    for entry in summary["ledger"]["releases"]:
+        found.setdefault(entry["variant"], entry)
+    assert {name for name, entry in found.items() if entry["guarantee"].get("non_private")} == UNSAFE
+    for name in set(VARIANTS) - UNSAFE:
+        guarantee = found[name]["guarantee"]
+        assert guarantee["epsilon"] == 1.0
+        assert guarantee["parameters"]["queries"] == (3 if name == "weighted" else 2)
+        assert guarantee["unit"] == ("label" if name in ("label", "published") else "row")
+    adjacency = {name: found[name]["guarantee"]["adjacency"] for name in set(VARIANTS) - UNSAFE}
+    assert {name for name, value in adjacency.items() if value == "add_remove"} == {"default", "pure", "weighted"}
+
+
+def test_shifted_rows_are_weighted_unless_the_variant_says_otherwise(plan):
+    variants = tuple(
+        VariantPlan(name, "error_marginals", {**SMALL, "noise": "pure", "importance": name})
+        for name in ("auto", "never", "always")
+    )
+    for shifted, expected in ((False, [2, 2, 3]), (True, [3, 2, 3])):
+        _, summary = run(open_grid("inline"), plan(variants=variants, shifted=shifted, draws=1), 6, HONEST)
+        queries = [entry["guarantee"]["parameters"]["queries"] for entry in summary["ledger"]["releases"][::2]]
+        assert queries == expected
+
+
+def test_numbers_of_rows_are_used_only_where_they_are_public(plan):
+    def released(**changes):
+        files, _ = run(open_grid("inline"), plan("default", "replace", **changes), 6, HONEST)
+        return files
+
+    many, few = released(private_rows=381), released(private_rows=40)
+    assert many["default.npz"] == few["default.npz"]
+    assert many["replace.npz"] != few["replace.npz"]
+
+
+def test_a_deployment_answers_each_query_once(plan, tmp_path):
+    """Two rounds at a party with an allowance, which remembers both queries."""
+    from federation.grids.nodes import Placement
+
+    chosen = replace(plan("default", epsilons=(1.0,), draws=1, parties=1), simulation=False, noise_seed=None)
+    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1.01, "delta": 1e-4})
+
+    class Deployed(Placement):
+        def config(self, partition):
+            kept = {key: value for key, value in super().config(partition).items() if key != "seed"}
+            return {**kept, "allowance": allowance}
+
+    from federation.grids.launch import run_server_app
+
+    chosen = replace(chosen, parties_per_node=1)
+    chosen.save(tmp_path / "plan.json")
+    grid = open_grid("inline")
+    grid.assign(Deployed(1, 1, HONEST, seed=1))
+    run_server_app(grid, {"plan": str(tmp_path / "plan.json")})
+    spent = json.loads((tmp_path / "spent.json").read_text())["0"]
+    assert [record["parameters"]["query"] for record in spent] == [0, 1]
+    assert models(chosen, "default").hypotheses(0, 0)
+
+
+def test_a_budget_holds_before_anybody_is_asked(plan):
+    absent = Reference("two_class_parties:NoSuchProvider")
+    with pytest.raises(BudgetExceededError):
+        run(open_grid("inline"), plan("default", budget={"epsilon": 1.0, "delta": 1e-5}), 6, absent)
+
+
+def test_more_than_two_classes_are_refused(plan):
+    with pytest.raises(InputError, match=r"two classes.*data\.positive"):
+        run(open_grid("inline"), plan("default", classes=("a", "b", "c")), 6, HONEST)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"rounds": 0}, "rounds"),
+        ({"noise": "published"}, "protect: label"),
+        ({"protect": "label", "adjacency": "replace"}, "protect: row"),
+        ({"learner": "linear", "hidden": (3,)}, "learner: network"),
+        ({"hidden": ()}, "hidden"),
+        ({"bins": 0}, "bins"),
+        ({"adjacency": "replace", "expected_rows": 100}, "add_remove"),
+        ({"expected_rows": 0}, "expected_rows"),
+        ({"guard": True, "rounds": 1}, "guard"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, text):
+    with pytest.raises(InputError, match=text):
+        ErrorMarginals(**options)

@@ -1,0 +1,67 @@
+"""The repaired Theorems 6 and 10 of Patrini et al. 2015: never violated, attained, and where the printed ones fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.weak_supervision.bounds import risk_shift, weight_shift
+from federation.errors import InputError
+from federation.numerics.linear_odd.catalogue import loss
+from federation.numerics.linear_odd.minimiser import minimise_linear_odd
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(["logistic", "square", "matsushita", "rho", "linear", "perceptron", "double_hinge"]),
+    st.integers(0, 10**6),
+    st.sampled_from([1e-3, 0.1, 5.0]),
+    st.sampled_from([1e-3, 0.3, 5.0]),
+)
+def test_weights_move_by_no_more_than_the_bound(name, seed, lam, noise):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(25, 3))
+    mu = rng.choice([-1, 1], 25) @ rows / 25
+    moments = np.array([mu, mu + noise * rng.normal(size=3), np.zeros(3)])
+    found = loss(name)
+    weights, distances = minimise_linear_odd(found, rows, moments, lam)
+    for other in (1, 2):
+        moved = np.linalg.norm(weights[0] - weights[other])
+        bound = weight_shift(found.slope, lam, float(np.linalg.norm(moments[0] - moments[other])))
+        assert moved <= bound * (1 + 1e-12) + distances[0] + distances[other]
+
+
+def test_the_linear_loss_attains_the_bound_and_rho_exceeds_the_printed_one():
+    rows = np.array([[1.0, 0.0], [0.0, 1.0]])
+    moments = np.array([[0.5, 0.1], [0.2, 0.5]])
+    distance = np.linalg.norm(moments[0] - moments[1])
+    weights = minimise_linear_odd(loss("linear"), rows, moments, 0.1).weights
+    assert np.linalg.norm(weights[0] - weights[1]) == pytest.approx(weight_shift(2.0, 0.1, distance), rel=1e-12)
+    # Mean operators beyond what labels give: the even part's slope is the same at both minimisers.
+    moments = np.array([[5.0, 0.0], [9.0, 0.0]])
+    weights = minimise_linear_odd(loss("rho", rho=3.0), rows, moments, 0.1).weights
+    moved = np.linalg.norm(weights[0] - weights[1])
+    assert moved == pytest.approx(weight_shift(6.0, 0.1, 4.0), rel=1e-6)
+    assert moved > 4.0 / 0.1
+
+
+@given(st.integers(0, 10**6), st.floats(0.1, 10))
+def test_risks_move_by_no_more_than_the_bound(seed, radius):
+    rng = np.random.default_rng(seed)
+    noise, weights = rng.normal(size=(2, 4))
+    weights *= radius / np.linalg.norm(weights)
+    worst = radius * noise / np.linalg.norm(noise)
+    bound = risk_shift(4.0, radius, float(np.linalg.norm(noise)))
+    assert abs(2.0 * weights @ noise) <= bound * (1 + 1e-12)
+    assert 2.0 * worst @ noise == pytest.approx(bound)
+
+
+def test_bad_numbers_are_refused():
+    with pytest.raises(InputError, match="regularisation"):
+        weight_shift(1.0, 0.0, 1.0)
+    with pytest.raises(InputError, match="moment_distance"):
+        weight_shift(1.0, 1.0, float("nan"))
+    with pytest.raises(InputError, match="radius"):
+        risk_shift(1.0, -1.0, 1.0)

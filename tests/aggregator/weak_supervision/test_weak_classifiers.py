@@ -1,0 +1,128 @@
+"""Classifiers learned from proportions and noisy labels against the one that sees the labels themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.utils.estimator_checks import check_estimator
+
+from aggregator.weak_supervision.classifier import MeanOperatorClassifier, NotTwoClassesError
+from aggregator.weak_supervision.laplacian_mean_map import laplacian_mean_map
+from aggregator.weak_supervision.mean_map import mean_map
+from aggregator.weak_supervision.noisy_label_classifier import NoisyLabelClassifier
+from aggregator.weak_supervision.proportion_classifier import ProportionClassifier
+from federation.errors import InputError
+from federation.features import fit
+
+LOSSES = ("logistic", "square", "matsushita", "double_hinge", "unhinged")
+
+
+@pytest.fixture(scope="module")
+def tumours() -> tuple[np.ndarray, np.ndarray]:
+    """Rows of norm 1 in random order, and labels."""
+    rows, labels = load_breast_cancer(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(rows))
+    return fit(["scale", "constant", "unit_norm"], rows).transform(rows[order]), labels[order]
+
+
+def dealt(labels: np.ndarray, shares: list[float]) -> list[np.ndarray]:
+    """Row numbers of disjoint bags with these shares of class 1, as large as fits."""
+    size = min(int((labels == code).sum() / sum(of)) for code, of in ((1, shares), (0, [1 - s for s in shares])))
+    sides = [iter(np.flatnonzero(labels == code)) for code in (0, 1)]
+    counts = [(size - round(size * share), round(size * share)) for share in shares]
+    return [np.array([next(side) for side, n in zip(sides, count, strict=True) for _ in range(n)]) for count in counts]
+
+
+def test_noisy_label_classifiers_are_scikit_learns():
+    check_estimator(NoisyLabelClassifier(flipped_positive=0.05, flipped_negative=0.01, regularisation=1e-3))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_without_noise_it_is_the_classifier_of_labels(tumours, loss):
+    rows, labels = tumours
+    names = np.array(["benign", "malignant"])[labels]
+    ours = NoisyLabelClassifier(loss).fit(rows, names)
+    expected = MeanOperatorClassifier(loss).fit(rows, names)
+    np.testing.assert_allclose(ours.weights_, expected.weights_, atol=1e-5 * np.linalg.norm(expected.weights_))
+    np.testing.assert_array_equal(ours.classes_, expected.classes_)
+    np.testing.assert_array_equal(ours.predict(rows), expected.predict(rows))
+
+
+def test_known_noise_costs_less_than_noise_taken_for_the_truth(tumours):
+    rows, labels = tumours
+    train, test = slice(0, 400), slice(400, None)
+    corrected, naive, answered = [], [], []
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        flipped = labels ^ (random.random(len(labels)) < np.where(labels == 1, 0.4, 0.05))
+        answers = labels ^ (random.random(len(labels)) < 1 / (1 + np.exp(1.0)))
+        noisy = NoisyLabelClassifier(flipped_positive=0.4, flipped_negative=0.05).fit(rows[train], flipped[train])
+        corrected.append(noisy.score(rows[test], labels[test]))
+        naive.append(NoisyLabelClassifier().fit(rows[train], flipped[train]).score(rows[test], labels[test]))
+        private = NoisyLabelClassifier(epsilon=1.0).fit(rows[train], answers[train])
+        assert private.regularisation_ == max(1e-4, private.estimate_.noise_variance / 2)
+        answered.append(private.score(rows[test], labels[test]))
+    assert np.mean(corrected) > max(0.93, np.mean(naive) + 0.03)
+    assert np.mean(answered) > 0.92
+
+
+@pytest.mark.parametrize(("method", "estimate"), [("mean_map", mean_map), ("laplacian", laplacian_mean_map)])
+def test_proportions_teach_nearly_as_much_as_labels(tumours, method, estimate):
+    rows, labels = tumours
+    chosen = dealt(labels[:400], [0.2, 0.35, 0.65, 0.9])
+    bags, shares = [rows[bag] for bag in chosen], np.array([labels[bag].mean() for bag in chosen])
+    proportions = np.column_stack([1 - shares, shares])
+    found = ProportionClassifier(method=method).fit(bags, proportions, classes=("benign", "malignant"))
+    assert np.mean(found.predict(rows[400:]) == np.array(["benign", "malignant"])[labels[400:]]) > 0.93
+    expected = estimate(bags, proportions)
+    np.testing.assert_array_equal(found.estimate_.moment, expected.moment)
+    direct = MeanOperatorClassifier().fit_moment(np.concatenate(bags), expected.moment, expected.noise_variance)
+    np.testing.assert_array_equal(found.weights_, direct.weights_)
+    assert found.predict_proba(rows[:3]).shape == (3, 2)
+
+
+def test_bags_of_one_class_each_are_labels(tumours):
+    rows, labels = tumours
+    bags = [rows[labels == code] for code in (0, 1)]
+    found = ProportionClassifier("square", regularisation=1e-3).fit(bags, np.eye(2))
+    expected = MeanOperatorClassifier("square", regularisation=1e-3).fit(rows, labels)
+    np.testing.assert_allclose(found.weights_, expected.weights_, atol=1e-9)
+
+
+def test_parameters_are_handed_on(tumours):
+    rows, _ = tumours
+    bags, shares = [rows[:200], rows[200:400], rows[400:]], np.array([0.2, 0.5, 0.9])
+    parameters = {"method": "laplacian", "gamma": 7.0, "bandwidth": 0.3, "loss": "square", "regularisation": 0.1}
+    estimator = clone(ProportionClassifier(**parameters))
+    assert parameters.items() <= estimator.get_params().items()
+    found = estimator.fit(bags, np.column_stack([1 - shares, shares]))
+    moment = laplacian_mean_map(bags, np.column_stack([1 - shares, shares]), 7.0, 0.3).moment
+    expected = MeanOperatorClassifier("square", regularisation=0.1).fit_moment(rows, moment)
+    np.testing.assert_allclose(found.weights_, expected.weights_, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x, y: ProportionClassifier(method="laplacain").fit([x, x], np.eye(2)), "did you mean 'laplacian'"),
+        (lambda x, y: ProportionClassifier().fit([x, x], np.full((2, 2), 0.5)), "rank 1"),
+        (lambda x, y: ProportionClassifier(loss="hinge").fit([x, -x], np.eye(2)), "hinge"),
+        (lambda x, y: NoisyLabelClassifier(epsilon=1, flipped_positive=0.1).fit(x, y), "epsilon 1 decides how labels"),
+        (lambda x, y: NoisyLabelClassifier(flipped_positive=0.6, flipped_negative=0.4).fit(x, y), "must be below 1"),
+        (lambda x, y: NoisyLabelClassifier(epsilon=0).fit(x, y), "epsilon must be positive"),
+        (lambda x, y: NoisyLabelClassifier(epsilon=1, regularisation=0).fit(x, y), "regularisation must be > 0"),
+        (lambda x, y: NoisyLabelClassifier().fit(x, y * 0), "two classes"),
+    ],
+)
+def test_what_cannot_be_used_is_named(tumours, call, words):
+    rows, labels = tumours
+    with pytest.raises(InputError, match=words):
+        call(rows, labels)
+
+
+def test_other_numbers_of_classes_are_refused(tumours):
+    rows, _ = tumours
+    with pytest.raises(NotTwoClassesError):
+        NoisyLabelClassifier().fit(rows, np.arange(len(rows)) % 3)

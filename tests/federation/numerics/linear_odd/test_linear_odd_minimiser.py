@@ -1,0 +1,176 @@
+"""Minimisers against independent solvers, their certificates, and their refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+from federation.errors import FederationError, InputError
+from federation.numerics.linear_odd.catalogue import loss
+from federation.numerics.linear_odd.minimiser import minimise_linear_odd
+from federation.numerics.linear_odd.symmetric_proper import Generator, SymmetricProper
+
+NAMES = ("logistic", "square", "matsushita", "rho", "linear", "unhinged", "perceptron", "double_hinge")
+MIXED = Generator(
+    "mixed",
+    lambda x: (x**2 + np.hypot(1, x) + x) / 2,
+    lambda x: x + x / np.hypot(1, x) / 2 + 0.5,
+    lambda x: 1 + np.hypot(1, x) ** -3.0 / 2,
+    (1.0, 1.5),
+    bounded_slope=False,
+)
+
+
+def instance(seed, n=60, d=5):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, d))
+    labels = np.where(rows @ rng.normal(size=d) + rng.normal(size=n) > 0, 1, -1)
+    return rows, labels, labels @ rows / n
+
+
+def risk(found, rows, moment, lam, w):
+    return found.even(rows @ w).mean() - found.slope / 2 * w @ moment + lam * w @ w
+
+
+@pytest.mark.parametrize("lam", [1e-4, 1e-2, 1.0])
+def test_logistic_agrees_with_scikit_learn(lam):
+    rows, labels, mu = instance(0)
+    model = LogisticRegression(
+        C=1 / (2 * lam * 60), fit_intercept=False, tol=1e-13, max_iter=10_000, solver="newton-cholesky"
+    ).fit(rows, labels)
+    found = minimise_linear_odd(loss("logistic"), rows, mu, lam, tolerance=1e-9)
+    np.testing.assert_allclose(found.weights, model.coef_[0], atol=1e-8)
+
+
+def test_row_weights_agree_with_scikit_learn():
+    rows, labels, _ = instance(1)
+    weights = np.random.default_rng(2).integers(0, 4, 60).astype(float)
+    model = LogisticRegression(C=1 / (0.02 * weights.sum()), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    model.fit(rows, labels, sample_weight=weights)
+    moment = weights * labels @ rows / weights.sum()
+    found = minimise_linear_odd(loss("logistic"), rows, moment, 0.01, weights=weights)
+    np.testing.assert_allclose(found.weights, model.coef_[0], atol=1e-5)
+    repeated = minimise_linear_odd(loss("logistic"), np.repeat(rows, weights.astype(int), axis=0), moment, 0.01)
+    np.testing.assert_allclose(found.weights, repeated.weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("lam", [0.0, 1e-3, 1.0])
+def test_square_is_ridge_regression(lam):
+    rows, labels, mu = instance(3)
+    expected = np.linalg.solve(rows.T @ rows / 60 + lam * np.eye(5), rows.T @ labels / 60)
+    found = minimise_linear_odd(loss("square"), rows, mu, lam, tolerance=1e-10)
+    np.testing.assert_allclose(found.weights, expected, atol=1e-11)
+    assert np.linalg.norm(found.weights - expected) <= found.distance + 1e-15
+
+
+@pytest.mark.parametrize("name", ["linear", "unhinged"])
+def test_linear_losses_follow_the_mean_operator(name):
+    rows, _, mu = instance(4)
+    np.testing.assert_allclose(minimise_linear_odd(loss(name), rows, mu, 0.3).weights, 2 * mu / 1.2, rtol=1e-15)
+
+
+@pytest.mark.parametrize("found", [loss("matsushita"), SymmetricProper(MIXED)], ids=["matsushita", "mixed"])
+def test_smooth_losses_agree_with_a_general_minimiser(found):
+    rows, _, mu = instance(5)
+    mu = mu + 0.2
+    reference = minimize(
+        lambda w: risk(found, rows, mu, 0.01, w),
+        np.zeros(5),
+        jac=lambda w: found.even_slope(rows @ w) @ rows / 60 - found.slope / 2 * mu + 0.02 * w,
+        method="BFGS",
+        options={"gtol": 1e-10},
+    )
+    np.testing.assert_allclose(minimise_linear_odd(found, rows, mu, 0.01).weights, reference.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_many_mean_operators_are_minimised_as_one_by_one(name, monkeypatch):
+    monkeypatch.setattr("federation.numerics.linear_odd.newton._TILE_ENTRIES", 180)  # three at a time
+    rows, _, mu = instance(6)
+    moments = mu + np.random.default_rng(6).normal(size=(7, 5)) * np.array([0, 0.01, 0.1, 0.3, 1, 3, 10])[:, None]
+    many = minimise_linear_odd(loss(name), rows, moments, 0.01)
+    assert many.weights.shape == (7, 5)
+    assert many.distance.shape == (7,)
+    for weights, distance, moment in zip(many.weights, many.distance, moments, strict=True):
+        one = minimise_linear_odd(loss(name), rows, moment, 0.01)
+        assert one.distance.shape == ()
+        assert np.linalg.norm(weights - one.weights) <= distance + one.distance
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(NAMES),
+    st.integers(0, 10**6),
+    st.integers(1, 30),
+    st.integers(1, 6),
+    st.sampled_from([1e-3, 1e-1, 10.0]),
+    st.sampled_from([0.0, 0.1, 10.0]),
+)
+def test_no_weights_have_a_smaller_risk_and_the_certificate_holds(name, seed, n, d, lam, noise):
+    """By strong convexity no risk is below risk(w*) + lam |v - w*|²; weights near w* have nearly its risk."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, d)) if seed % 2 else rng.integers(-1, 2, size=(n, d)).astype(float)
+    moment = rng.choice([-1, 1], n) @ rows / n + noise * rng.normal(size=d)
+    found = loss(name)
+    loose = minimise_linear_odd(found, rows, moment, lam, tolerance=1e-2)
+    tight = minimise_linear_odd(found, rows, moment, lam)
+    assert tight.distance <= 1e-4 * max(1, np.linalg.norm(tight.weights))
+    assert np.linalg.norm(loose.weights - tight.weights) <= loose.distance + tight.distance
+    distance, least = float(tight.distance), risk(found, rows, moment, lam, tight.weights)
+    steepness = 10 * (1 + lam + np.linalg.norm(moment) + (rows**2).mean()) * (1 + np.linalg.norm(tight.weights))
+    for scale in (1e-3, 0.1, 1.0):
+        step = scale * rng.normal(size=d)
+        excess = risk(found, rows, moment, lam, tight.weights + step) - least
+        grown = lam * max(0.0, np.linalg.norm(step) - distance) ** 2
+        assert excess >= grown - steepness * (distance + 1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "square"])
+@pytest.mark.parametrize("lam", [0.0, -1.0, float("nan"), float("inf")])
+def test_regularisation_must_be_positive(name, lam):
+    rows, _, mu = instance(7)
+    with pytest.raises(InputError, match=r"regularisation must be > 0.*falls without end"):
+        minimise_linear_odd(loss(name), rows, mu, lam)
+
+
+def test_square_without_regularisation_needs_full_rank():
+    rows, _, mu = instance(8)
+    with pytest.raises(InputError, match="rank"):
+        minimise_linear_odd(loss("square"), np.column_stack([rows, rows[:, 0]]), np.append(mu, mu[0]), 0.0)
+    with pytest.raises(InputError, match="regularisation"):
+        minimise_linear_odd(loss("square"), rows, mu, -1e-3)
+
+
+def test_a_tolerance_below_rounding_is_refused():
+    rows, _, mu = instance(9)
+    for name in ("logistic", "square", "double_hinge"):
+        with pytest.raises(FederationError, match="could not be minimised to tolerance 1e-16"):
+            minimise_linear_odd(loss(name), rows, mu, 1e-4, tolerance=1e-16)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": np.ones(5)}, "rows"),
+        ({"rows": np.empty((0, 5))}, "rows"),
+        ({"rows": np.full((3, 5), np.nan)}, "rows must be finite"),
+        ({"rows": [["a"] * 5]}, "rows must be an array of numbers"),
+        ({"moment": np.ones(4)}, "moment must hold one number"),
+        ({"moment": np.ones((0, 5))}, "moment"),
+        ({"moment": np.full(5, np.inf)}, "moment must be finite"),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"weights": np.ones(3)}, "weights"),
+        ({"weights": np.full(60, -1.0)}, "weights"),
+        ({"weights": np.zeros(60)}, "weights"),
+        ({"loss": "logistic"}, "loss must be a SymmetricProper"),
+    ],
+)
+def test_bad_arguments_are_refused(changes, message):
+    rows, _, mu = instance(10)
+    arguments = {"loss": loss("logistic"), "rows": rows, "moment": mu, "regularisation": 0.1} | changes
+    with pytest.raises(InputError, match=message):
+        minimise_linear_odd(**arguments)

@@ -1,0 +1,167 @@
+"""Bins against quantiles counted in rational numbers, counts of edges below a value, and repeated rows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from federation.errors import InputError
+from federation.numerics.binning import Bins
+
+TIED = st.integers(-3, 3).map(float)
+ROWS = st.integers(1, 25).flatmap(lambda n: arrays(np.float64, (n, 3), elements=TIED))
+
+
+def counted_edges(values: np.ndarray, parts: int, weights: np.ndarray) -> list[float]:
+    """Quantiles j/q by definition, in exact arithmetic: the smallest value at or below which j/q of the weight lies."""
+    weight = [Fraction(w) for w in weights.tolist()]
+    below = {v: sum(w for x, w in zip(values, weight, strict=True) if x <= v) for v in set(values.tolist())}
+    levels = [Fraction(j, parts) * sum(weight) for j in range(1, parts)]
+    found = {min(v for v, mass in below.items() if mass >= level) for level in levels}
+    largest = max(x for x, w in zip(values.tolist(), weight, strict=True) if w > 0)
+    return sorted(v for v in found if v < largest)
+
+
+def by_feature(bins: Bins) -> list[list[float]]:
+    return [part.tolist() for part in np.split(bins.edges, np.cumsum(bins.sizes - 1)[:-1])]
+
+
+@settings(deadline=None)
+@given(ROWS, st.integers(1, 30))
+def test_edges_are_the_quantiles_of_the_rows(rows, most):
+    ones = np.ones(len(rows))
+    assert by_feature(Bins.fit(rows, most)) == [counted_edges(column, most, ones) for column in rows.T]
+
+
+@settings(deadline=None)
+@given(ROWS, st.integers(1, 30), st.data())
+def test_whole_weights_stand_for_repeated_rows(rows, most, data):
+    counts = data.draw(arrays(np.int64, len(rows), elements=st.integers(0, 4)).filter(np.any))
+    weighted, repeated = Bins.fit(rows, most, 0.1 * counts), Bins.fit(np.repeat(rows, counts, axis=0), most)
+    assert by_feature(weighted) == by_feature(repeated)
+    assert by_feature(weighted) == [counted_edges(column, most, counts) for column in rows.T]
+
+
+@settings(deadline=None)
+@given(ROWS, st.integers(1, 9))
+def test_every_row_lies_in_one_bin_per_feature_and_no_bin_is_empty(rows, most):
+    bins = Bins.fit(rows, most)
+    indicators = bins.indicators(rows)
+    dense = indicators.toarray()
+    assert indicators.shape == (bins.total, len(rows))
+    assert indicators.format == "csr"
+    assert set(np.unique(dense)) <= {0.0, 1.0}
+    assert (dense.sum(axis=1) >= 1).all()
+    assert (np.add.reduceat(dense, bins.starts, axis=0) == 1).all()
+    assert (bins.sizes <= most).all()
+    codes = bins.codes(rows)
+    for feature, edges in enumerate(by_feature(bins)):
+        expected = bins.starts[feature] + (rows[:, feature, None] > np.array(edges)).sum(axis=1)
+        np.testing.assert_array_equal(codes[:, feature], expected)
+    np.testing.assert_array_equal(dense[codes, np.arange(len(rows))[:, None]], 1)
+
+
+@settings(deadline=None)
+@given(ROWS, st.integers(1, 9), st.randoms())
+def test_bins_move_with_increasing_maps_and_not_with_the_order(rows, most, random):
+    order = random.sample(range(len(rows)), len(rows))
+    bins, shuffled = Bins.fit(rows, most), Bins.fit(rows[order], most)
+    np.testing.assert_array_equal(bins.edges, shuffled.edges)
+    stretched = Bins.fit(np.exp(rows), most)
+    np.testing.assert_array_equal(stretched.edges, np.exp(bins.edges))
+    np.testing.assert_array_equal(stretched.codes(np.exp(rows)), bins.codes(rows))
+
+
+def test_rows_of_other_sources_fall_into_the_end_bins_and_ties_below_an_edge():
+    bins = Bins.fit(np.arange(9.0)[:, None], 3)
+    np.testing.assert_array_equal(bins.edges, [2.0, 5.0])
+    other = np.array([-np.inf, -1e300, 2.0, np.nextafter(2, 3), 5.0, 5.1, 8.0, 1e300, np.inf])
+    np.testing.assert_array_equal(bins.codes(other[:, None])[:, 0], [0, 0, 0, 1, 1, 2, 2, 2, 2])
+
+
+def test_equal_weights_are_no_weights_whatever_their_sum_rounds_to():
+    rows = np.random.default_rng(0).normal(size=(1000, 2))
+    for weight in (0.001, 0.1, 1 / 3, 1e-300, 7.0):
+        np.testing.assert_array_equal(Bins.fit(rows, 40, np.full(1000, weight)).edges, Bins.fit(rows, 40).edges)
+
+
+def test_sums_of_weights_that_round_below_a_level_reach_it():
+    rows, counts = np.arange(3000.0)[:, None], np.tile([1, 3, 3], 1000)
+    for most in (7, 10, 50, 100, 1000):
+        weighted, repeated = Bins.fit(rows, most, 0.1 * counts), Bins.fit(rows.repeat(counts, axis=0), most)
+        np.testing.assert_array_equal(weighted.edges, repeated.edges)
+
+
+def test_each_feature_has_its_own_number_of_bins():
+    rows = np.column_stack([np.arange(12.0), np.arange(12.0), np.ones(12), np.arange(12) % 2])
+    bins = Bins.fit(rows, np.array([4, 1, 5, 5]))
+    assert bins.sizes.tolist() == [4, 1, 1, 2]
+    assert bins.total == 8
+    assert bins.starts.tolist() == [0, 4, 5, 6]
+    assert bins.edges.tolist() == [2.0, 5.0, 8.0, 0.0]
+    assert Bins.fit(rows, 10**12).sizes.tolist() == [12, 12, 1, 2]
+    assert Bins.fit(rows[:1], 5).sizes.tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("edges", "sizes", "said"),
+    [
+        ([0.0, 1.0], [2], "1 inner edges"),
+        ([0.0, np.nan], [3], "finite"),
+        ([0.0, np.inf], [3], "finite"),
+        ([0.0, 0.0], [3], "ascend"),
+        ([0.0, 2.0, 1.0], [2, 3], "ascend"),
+        ([], [], "sizes"),
+        ([], [0], "sizes"),
+        ([0.0], [2**62, 2**62], "inner edges"),
+    ],
+)
+def test_bins_that_do_not_fit_are_refused(edges, sizes, said):
+    with pytest.raises(InputError, match=said):
+        Bins(np.array(edges, dtype=np.float64), np.array(sizes, dtype=np.int64))
+
+
+def test_edges_may_fall_from_one_feature_to_the_next():
+    bins = Bins(np.array([3.0, 4.0, 0.0, -1.0, 1.0]), np.array([3, 1, 2, 3]))
+    assert by_feature(bins) == [[3.0, 4.0], [], [0.0], [-1.0, 1.0]]
+    with pytest.raises(InputError, match="int64"):
+        Bins(np.zeros(1), np.array([2.0]))
+
+
+ROW = np.ones((2, 2))
+
+
+@pytest.mark.parametrize(
+    ("rows", "most", "weights", "said"),
+    [
+        (np.ones(3), 2, None, "shape"),
+        (np.ones((0, 2)), 2, None, "at least one"),
+        (np.array([[np.nan]]), 2, None, "finite"),
+        (np.array([[np.inf]]), 2, None, "finite"),
+        (np.array([["a"]]), 2, None, "numbers"),
+        (ROW, 0, None, "most"),
+        (ROW, 2.5, None, "most"),
+        (ROW, np.array([2, 0]), None, "most"),
+        (ROW, np.array([2, 2, 2]), None, "most"),
+        (ROW, 2, np.zeros(2), "weights"),
+        (ROW, 2, np.array([1.0, -1.0]), "weights"),
+        (ROW, 2, np.array([1.0, np.nan]), "weights"),
+        (ROW, 2, np.ones(3), "weights"),
+    ],
+)
+def test_rows_that_make_no_bins_are_refused(rows, most, weights, said):
+    with pytest.raises(InputError, match=said):
+        Bins.fit(rows, most, weights)
+
+
+def test_rows_that_lie_in_no_bin_are_refused():
+    bins = Bins.fit(np.arange(6.0).reshape(3, 2), 2)
+    with pytest.raises(InputError, match="NaN"):
+        bins.codes(np.array([[0.0, np.nan]]))
+    with pytest.raises(InputError, match="2 features"):
+        bins.indicators(np.ones((2, 3)))

@@ -1,0 +1,66 @@
+"""Patrini, Nielsen and Nock 2015: the mean operator under label privacy, beside what the paper leaves open."""
+
+import pytest
+from measured import means, needed_data
+
+INFINITE = float("inf")
+CLASSES = {"breast_cancer": {}, "ctg": {"positive": ["normal"]}, "digits": {"positive": ["1", "3", "5", "7", "9"]}}
+# Accuracies at epsilon .1, .3 and 1 of a reference implementation with the best of four regularisations in hindsight;
+# the default here is chosen by public numbers. Second: how far off a mean of 10 splits may lie.
+FIGURES = {
+    ("breast_cancer", "laplace"): (0.842, 0.925, 0.943),
+    ("breast_cancer", "pure"): (0.798, 0.922, 0.949),
+    ("breast_cancer", "gaussian"): (0.903, 0.941, 0.954),
+    ("breast_cancer", "randomised_response"): (0.734, 0.927, 0.953),
+    ("ctg", "laplace"): (0.752, 0.826, 0.865),
+    ("ctg", "pure"): (0.759, 0.836, 0.870),
+    ("ctg", "gaussian"): (0.795, 0.845, 0.875),
+    ("ctg", "randomised_response"): (0.648, 0.785, 0.860),
+    ("digits", "laplace"): (0.623, 0.773, 0.840),
+    ("digits", "pure"): (0.673, 0.793, 0.844),
+    ("digits", "gaussian"): (0.776, 0.834, 0.874),
+    ("digits", "randomised_response"): (0.596, 0.795, 0.872),
+}
+
+
+def accuracies(scenario, out, overrides=(), data_dir=None):
+    return means("accuracy", scenario, out, overrides, data_dir)
+
+
+def test_noise_in_l2_costs_less_than_noise_in_l1_at_equal_privacy(tmp_path):
+    found = accuracies("breast-cancer-mean-operator", tmp_path / "out", ["trials.splits=4", "privacy.epsilon=[0.3]"])
+    gaussian, laplace = (found[f"mean_operator-{noise}", 0.3] for noise in ("gaussian", "laplace"))
+    assert laplace + 0.02 < gaussian < found["mean_operator-off", INFINITE]
+    [published] = [epsilon for name, epsilon in found if name == "mean_operator-published_laplace"]
+    assert published == pytest.approx(0.3 * 31**0.5, rel=1e-6)  # what it really gives
+
+
+@pytest.mark.reproduction
+@pytest.mark.parametrize("source", CLASSES)
+def test_accuracies_at_three_epsilons(tmp_path, source):
+    noises = ["laplace", "pure", "gaussian", "randomised_response"]
+    scenario = {
+        "data": {"source": source, "auxiliary": 0.1, "test": 0.25, **CLASSES[source]},
+        "parties": {"count": 1},
+        "protocols": [{"kind": "mean_operator", "noise": noises}],
+        "privacy": {"epsilon": [0.1, 0.3, 1], "delta": 1e-6},
+        "trials": {"splits": 10, "noise": 5},
+    }
+    found = accuracies(scenario, tmp_path / "out", data_dir=needed_data() if source == "ctg" else None)
+    for noise in noises:
+        for epsilon, figure in zip((0.1, 0.3, 1), FIGURES[source, noise], strict=True):
+            slack = {0.1: 0.12, 0.3: 0.05, 1: 0.03}[epsilon]
+            assert found[f"mean_operator-{noise}", epsilon] > figure - slack, (noise, epsilon)
+
+
+@pytest.mark.reproduction
+def test_shares_of_one_noise_cost_nothing_for_a_thousand_parties(tmp_path):
+    overrides = ["privacy.epsilon=[1]", "parties.count=[1,1024]"]
+    run_one = accuracies(
+        "adult-mean-operator", tmp_path / "one", ["privacy.epsilon=[1]", "parties.count=1"], needed_data()
+    )
+    many = accuracies("adult-mean-operator", tmp_path / "many", [overrides[0], "parties.count=1024"], needed_data())
+    for noise in ("", "-pure"):
+        alone, shared = run_one[f"mean_operator{noise}", 1], many[f"mean_operator{noise}-secure", 1]
+        assert shared > alone - 0.005
+        assert many[f"mean_operator{noise}", 1] < alone - 0.02  # every party's own noise

@@ -1,0 +1,41 @@
+"""What does not go together with protocols that protect single rows or labels of two classes."""
+
+import pytest
+
+from federation.errors import InputError
+from scenarios.runner import run
+from scenarios.schema import resolve
+
+
+@pytest.mark.parametrize("kind", ["mean_operator", "error_marginals"])
+@pytest.mark.parametrize(
+    ("data", "parties", "words"),
+    [
+        ({"person": "who"}, {}, "knows single rows only"),
+        ({"label": "y"}, {"partition": {"by": "y"}, "count": None}, "names the column of the labels"),
+        ({"label": "y"}, {"bags": {"by": "y"}}, "names the column of the labels"),
+    ],
+)
+def test_protocols_that_protect_single_rows_of_two_classes(kind, data, parties, words):
+    given = {
+        "data": {"source": "own.csv", "label": "y", **data},
+        "parties": {"count": 2, **parties},
+        "protocols": [{"kind": kind}],
+        "privacy": {"epsilon": 1},
+    }
+    with pytest.raises(InputError, match=words):
+        resolve(given)
+
+
+def test_more_than_two_classes_are_refused_before_anything_is_run(tmp_path):
+    scenario = {
+        "data": {"source": ["breast_cancer", "digits"]},
+        "parties": {"count": 2},
+        "protocols": [{"kind": "mean_operator"}],
+        "privacy": {"epsilon": 1},
+    }
+    with pytest.raises(
+        InputError, match=r"data.positive: missing; mean_operator is for two classes, and 'digits' has 10"
+    ):
+        run(scenario, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

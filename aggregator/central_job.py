@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from aggregator.job import World
 from aggregator.models import ReleasedModels
@@ -53,7 +50,7 @@ class CentralJob:
 
     def finish(self, ledger: Ledger) -> list[dict[str, float]]:
         """Learn and release one variant, and write its models; returns the diagnostics of each release."""
-        plan, name, table = self._world.plan, self._variant.name, self._world.views.table
+        plan, name = self._world.plan, self._variant.name
         prepared: dict[int, Any] = {}
         releases = []
         for task in self._planned:
@@ -61,14 +58,12 @@ class CentralJob:
                 prepared[id(task.view)] = self._chosen.prepare(task.collector)
             perturbable = prepared[id(task.view)]
             releases.append(release(plan, name, self._chosen.noise, task.epsilon, perturbable, ledger))
-        ReleasedModels(
+        self._world.write(
+            ReleasedModels,
             name,
-            plan.classes,
-            tuple(table.columns),
-            tuple(table.text_columns),
-            np.array([task.epsilon for task in self._planned]),
-            tuple(one.weights for one in releases),
-            tuple(task.view.public.feature_map for task in self._planned),
-            tuple(one.guarantee.to_dict() for one in releases),
-        ).save(Path(plan.directory) / f"{name}.npz")
+            [task.epsilon for task in self._planned],
+            [one.weights for one in releases],
+            [task.view.public.feature_map for task in self._planned],
+            [one.guarantee for one in releases],
+        )
         return [dict(one.diagnostics) for one in releases]

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from aggregator.classifier_models import ReleasedClassifiers, network
 from aggregator.exchange.learner import ErrorMarginalsLearner, ErrorQuery
@@ -76,7 +73,6 @@ class ExchangeJob:
 
     def finish(self, ledger: Ledger) -> list[dict[str, float]]:
         """Charge the exchanges and write the hypotheses of all rounds; returns how many queries were asked."""
-        plan, table = self._world.plan, self._world.views.table
         described: list[tuple[Described, ...]] = []
         diagnostics: list[dict[str, float]] = []
         for chains, guarantee in zip(self._chains, self._guarantees, strict=True):
@@ -93,16 +89,8 @@ class ExchangeJob:
             )
             bins = chains[0].asked[-1].bins
             diagnostics.append({"queries": float(asked), "bins_per_feature": bins.total / len(bins.sizes)})
-        ReleasedClassifiers(
-            self._variant.name,
-            plan.classes,
-            tuple(table.columns),
-            tuple(table.text_columns),
-            np.array(self._epsilons),
-            tuple(described),
-            (self._view.public.feature_map,) * len(self._chains),
-            tuple(guarantee.to_dict() for guarantee in self._guarantees),
-        ).save(Path(plan.directory) / f"{self._variant.name}.npz")
+        maps = [self._view.public.feature_map] * len(self._chains)
+        self._world.write(ReleasedClassifiers, self._variant.name, self._epsilons, described, maps, self._guarantees)
         return diagnostics
 
     @cached_property
@@ -130,7 +118,8 @@ class ExchangeJob:
         if options.noise == OFF:
             return 0.0
         mechanism, features = options.mechanism(epsilon, self._world.plan.delta), self._view.public.rows.shape[1]
-        return exchange_noise(mechanism, features, self._settings.queries, options.protect, options.neighbours).deviation
+        noise = exchange_noise(mechanism, features, self._settings.queries, options.protect, options.neighbours)
+        return noise.deviation
 
     def _ask(self, chain: _Chain) -> None:
         """Put the learner's next query to the inquiry; nothing when it has none."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from aggregator.inquiry import Inquiry
+from aggregator.models import ReleasedModels
 from aggregator.plan import WorldPlan
+from aggregator.released_estimators import ReleasedEstimators
 from aggregator.views import Views
+from federation.features import FeatureMap
 from federation.guarantee import Guarantee, NoGuarantee
 from federation.ledger import Budget, Ledger
 
@@ -24,6 +31,30 @@ class World:
         """Refuse, before anybody is asked, a release beyond the budget. Raises `BudgetExceededError`."""
         if self.plan.budget is not None and isinstance(guarantee, Guarantee):
             Budget(**self.plan.budget).gate([guarantee], f"release '{variant}'")
+
+    def write(
+        self,
+        kind: type[ReleasedModels] | type[ReleasedEstimators],
+        variant: str,
+        epsilons: Sequence[float],
+        contents: Sequence[Any],
+        feature_maps: Sequence[FeatureMap],
+        guarantees: Sequence[Guarantee | NoGuarantee],
+    ) -> None:
+        """Write the releases of a variant, one of each of the sequences for each, to the plan's directory.
+
+        `contents` are weights (draws, C, d), or a description of the estimator of every draw.
+        """
+        kind(
+            variant,
+            self.plan.classes,
+            tuple(self.views.table.columns),
+            tuple(self.views.table.text_columns),
+            np.array(epsilons, dtype=np.float64),
+            tuple(contents),
+            tuple(feature_maps),
+            tuple(guarantee.to_dict() for guarantee in guarantees),
+        ).save(Path(self.plan.directory) / f"{variant}.npz")
 
 
 class Job(Protocol):

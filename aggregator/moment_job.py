@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,7 +81,7 @@ class MomentJob:
 
     def finish(self, ledger: Ledger) -> list[dict[str, float]]:
         """Charge the releases, minimise for each noise draw and write the models; returns public diagnostics."""
-        plan, table, loss = self._world.plan, self._world.views.table, self._options.chosen_loss()
+        loss = self._options.chosen_loss()
         weights: list[np.ndarray] = []
         diagnostics: list[dict[str, float]] = []
         for one in self._releases:
@@ -92,16 +91,14 @@ class MomentJob:
             found = minimise_linear_odd(loss, self._unlabelled, moments.estimates, strength).weights
             weights.append(np.stack([-found, found], axis=1) / 2)
             diagnostics.append({"regularisation": strength, "noise_norm": math.sqrt(moments.noise_variance)})
-        ReleasedModels(
+        self._world.write(
+            ReleasedModels,
             self._variant.name,
-            plan.classes,
-            tuple(table.columns),
-            tuple(table.text_columns),
-            np.array([one.epsilon for one in self._releases]),
-            tuple(weights),
-            (self._feature_map,) * len(self._releases),
-            tuple(one.guarantee.to_dict() for one in self._releases),
-        ).save(Path(plan.directory) / f"{self._variant.name}.npz")
+            [one.epsilon for one in self._releases],
+            weights,
+            [self._feature_map] * len(self._releases),
+            [one.guarantee for one in self._releases],
+        )
         return diagnostics
 
     @cached_property

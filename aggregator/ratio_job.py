@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,8 +73,7 @@ class RatioJob:
 
     def finish(self, ledger: Ledger) -> list[dict[str, float]]:
         """Charge the releases, fit an estimator to each noise draw and write them; returns diagnostics of the first."""
-        plan, table = self._world.plan, self._world.views.table
-        fitting = Fitting(self._options, self._feature_map, self._view.public.rows, plan.split)
+        fitting = Fitting(self._options, self._feature_map, self._view.public.rows, self._world.plan.split)
         described: list[tuple[Described, ...]] = []
         diagnostics: list[dict[str, float]] = []
         for one in self._releases:
@@ -83,16 +81,14 @@ class RatioJob:
             labelled = self._labelled(one)
             described.append(tuple(fitting.fit(labelled, draw).to_arrays() for draw in range(labelled.draws)))
             diagnostics.append(labelled.conditioning())
-        ReleasedRatios(
+        self._world.write(
+            ReleasedRatios,
             self._variant.name,
-            plan.classes,
-            tuple(table.columns),
-            tuple(table.text_columns),
-            np.array([one.epsilon for one in self._releases]),
-            tuple(described),
-            (self._feature_map,) * len(self._releases),
-            tuple(one.guarantee.to_dict() for one in self._releases),
-        ).save(Path(plan.directory) / f"{self._variant.name}.npz")
+            [one.epsilon for one in self._releases],
+            described,
+            [self._feature_map] * len(self._releases),
+            [one.guarantee for one in self._releases],
+        )
         return diagnostics
 
     @cached_property

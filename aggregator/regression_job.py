@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Protocol
-
-import numpy as np
 
 from aggregator.job import World
 from aggregator.label_answers import LabelAnswers
@@ -82,22 +79,20 @@ class RegressionJob:
 
     def finish(self, ledger: Ledger) -> list[dict[str, float]]:
         """Charge the releases, learn from each noise draw and write the models; there are no diagnostics."""
-        plan, table = self._world.plan, self._world.views.table
+        plan = self._world.plan
         described: list[tuple[Described, ...]] = []
         for one in self._releases:
             ledger.charge(self._variant.name, one.guarantee, _CHECKS, question_digest(one.answers.question))
             draws = range(1 if self._options.noise == OFF else plan.draws)
             described.append(tuple(self._options.learn(one.answers, draw, plan.split) for draw in draws))
-        ReleasedRegressions(
+        self._world.write(
+            ReleasedRegressions,
             self._variant.name,
-            plan.classes,
-            tuple(table.columns),
-            tuple(table.text_columns),
-            np.array([one.epsilon for one in self._releases]),
-            tuple(described),
-            (self._view.public.feature_map,) * len(self._releases),
-            tuple(one.guarantee.to_dict() for one in self._releases),
-        ).save(Path(plan.directory) / f"{self._variant.name}.npz")
+            [one.epsilon for one in self._releases],
+            described,
+            [self._view.public.feature_map] * len(self._releases),
+            [one.guarantee for one in self._releases],
+        )
         return [{} for _ in self._releases]
 
     def _ask(self, epsilon: float) -> _Release:

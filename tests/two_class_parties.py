@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from synthetic import Table
 
+from aggregator.plan import VariantPlan
+from federation.reference import Reference
 from parties.holdings import Holdings
 
 CENTRE = np.array([1.0, -0.5, 0.0])
@@ -23,11 +25,28 @@ def public_table() -> Table:
     return Table(draw(99, 400)[0], ("p", "q", "r"))
 
 
+def planned(kind: str, variants: dict[str, dict[str, object]]) -> dict[str, object]:
+    """Fields of a plan for six such parties, with variants of one protocol by name."""
+    return {
+        "public": Reference("two_class_parties:public_table"),
+        "features": ("standardise",),
+        "classes": ("no", "yes"),
+        "variants": tuple(VariantPlan(name, kind, options) for name, options in variants.items()),
+        "parties": 6,
+        "largest_bag": 67,
+        "smallest_bag": 60,
+        "private_rows": 381,
+        "epsilons": (1.0, 8.0),
+        "delta": 1e-5,
+        "draws": 2,
+    }
+
+
 class Parties:
     """Every party holds 60 rows, odd ones 7 more.
 
-    A `broken` one holds texts for labels, a `strange` one labels that are no classes, a `huge` one a row of 1.7e308, and
-    a `doubled` one two rows of one person.
+    A `broken` one holds texts for labels, a `strange` one labels that are no classes, a `huge` one a row of 1.7e308,
+    and a `doubled` one two rows of one person.
     """
 
     def __init__(

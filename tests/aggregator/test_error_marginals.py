@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from two_class_parties import draw
+from two_class_parties import draw, planned
 from worlds import run
 
 from aggregator.classifier_models import ReleasedClassifiers
@@ -36,19 +36,7 @@ UNSAFE = {"network", "off"}
 @pytest.fixture
 def plan(make_plan):
     def make(*names, **changes):
-        fields = {
-            "public": Reference("two_class_parties:public_table"),
-            "features": ("standardise",),
-            "classes": ("no", "yes"),
-            "variants": tuple(VariantPlan(name, "error_marginals", VARIANTS[name]) for name in names or VARIANTS),
-            "parties": 6,
-            "largest_bag": 67,
-            "smallest_bag": 60,
-            "private_rows": 381,
-            "epsilons": (1.0, 20.0),
-            "delta": 1e-5,
-            "draws": 2,
-        }
+        fields = planned("error_marginals", {name: VARIANTS[name] for name in names or VARIANTS})
         return make_plan(**{**fields, **changes})
 
     return make

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from two_class_parties import draw
+from two_class_parties import draw, planned
 from worlds import run
 
 from aggregator.mean_operator import MeanOperator
 from aggregator.models import ReleasedModels
-from aggregator.plan import VariantPlan
 from aggregator.weak_supervision.classifier import MeanOperatorClassifier
 from federation.errors import BudgetExceededError, InputError
 from federation.features import completed, fit
@@ -40,18 +39,7 @@ VARIANTS = {
 @pytest.fixture
 def plan(make_plan):
     def make(*names, **changes):
-        fields = {
-            "public": Reference("two_class_parties:public_table"),
-            "features": ("standardise",),
-            "classes": ("no", "yes"),
-            "variants": tuple(VariantPlan(name, "mean_operator", VARIANTS[name]) for name in names or VARIANTS),
-            "parties": 6,
-            "largest_bag": 67,
-            "smallest_bag": 60,
-            "epsilons": (1.0, 8.0),
-            "delta": 1e-5,
-            "draws": 2,
-        }
+        fields = planned("mean_operator", {name: VARIANTS[name] for name in names or VARIANTS})
         return make_plan(**{**fields, **changes})
 
     return make

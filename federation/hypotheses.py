@@ -14,6 +14,7 @@ import numpy as np
 from federation.errors import InputError
 
 _MOST_PARAMETERS = 2**24
+_WIDEST = 2**12  # what a tile of rows needs in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +22,8 @@ class Hypothesis:
     """A classifier of features (n, d): class 1 where the output of a ReLU network is 0 or more, else class 0.
 
     `sizes` (L + 1,) int64 are d, the widths of the hidden layers, and 1. `parameters` (P,) float64 hold for each of the
-    L layers its matrix (in, out) row by row, then its offsets (out,). Raises `InputError` when these do not fit or a
-    parameter is not finite.
+    L layers its matrix (in, out) row by row, then its offsets (out,). A row's class is the same whatever rows come with
+    it. Raises `InputError` when these do not fit, a hidden layer is wider than 4096 or a parameter is not finite.
     """
 
     sizes: np.ndarray
@@ -34,6 +35,8 @@ class Hypothesis:
             raise InputError(
                 f"sizes of a hypothesis must be whole numbers from 1 that end with 1, got {sizes.tolist()}"
             )
+        if sizes[1:].max() > _WIDEST:
+            raise InputError(f"a hidden layer may be {_WIDEST} wide, got {sizes[1:].max()}; use smaller layers")
         needed = sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes.tolist()))
         if needed > _MOST_PARAMETERS:
             raise InputError(f"a hypothesis may have {_MOST_PARAMETERS} parameters, got {needed}; use smaller layers")
@@ -70,7 +73,9 @@ class Hypothesis:
             matrix = self.parameters[start : start + inputs * outputs].reshape(inputs, outputs)
             start += (inputs + 1) * outputs
             with np.errstate(over="ignore", invalid="ignore"):
-                values = values @ matrix + self.parameters[start - outputs : start]
+                # One product per row: in one of all rows their number decides how sums are rounded, and a bit more or
+                # less could turn the class of every row, so that a count of errors would tell how many rows there are.
+                values = np.matmul(values[:, None, :], matrix)[:, 0, :] + self.parameters[start - outputs : start]
             if layer < len(self.sizes) - 2:
                 values = np.maximum(values, 0.0)
         return values[:, 0]

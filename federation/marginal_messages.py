@@ -13,6 +13,7 @@ from federation.messages import Field
 from federation.numerics.binning import Bins
 
 PUBLISHED = "published"
+_LONGEST_NAME = 1000
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Exchange:
     query: int
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not 0 < len(self.name) <= _LONGEST_NAME:
+            raise InputError(f"an exchange needs a name of 1 to {_LONGEST_NAME} characters; give it one")
         for name, value in (("queries", self.queries), ("query", self.query)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise InputError(f"{name} of an exchange must be a whole number, got {value!r}")

@@ -16,10 +16,12 @@ from typing import Any, cast
 
 from federation.errors import BudgetExceededError, InputError
 from federation.guarantee import Guarantee
+from federation.marginal_messages import Exchange
 from federation.privacy.composition import compose
 
 Spent = dict[str, list[dict[str, Any]]]  # by party, the guarantees of its releases
 
+_EXCHANGE, _ANSWERED = "exchange", "answered"  # beside the guarantee of an exchange: its name and its queries so far
 _ROUNDING = 1e-9  # relative slack for allowances written with few digits
 
 
@@ -52,19 +54,25 @@ class Allowance:
                 f'the node\'s "allowance" must be JSON with ledger (a file), epsilon and delta, got {text!r}: {error!r}'
             ) from error
 
-    def spend(self, party: int, guarantee: Guarantee) -> None:
+    def spend(self, party: int, guarantee: Guarantee, exchange: Exchange | None = None) -> None:
         """Write down a release before it is made, however it ends.
 
-        Raises `BudgetExceededError`, and writes nothing, when the releases of this party would together spend more
-        than the allowance; `InputError` when earlier ones protect another unit, so that no total exists, or when it is
-        a query of an exchange that was answered before, or in which another number of queries was agreed.
+        With an `exchange` the guarantee is that of all its queries: the first that is answered pays for all of them,
+        and each is answered once. Raises `BudgetExceededError`, and writes nothing, when the releases of this party
+        would together spend more than the allowance; `InputError` when earlier ones protect another unit, so that no
+        total exists, and for a query that was answered before, or in an exchange that began with another guarantee.
         """
         with _locked(self.ledger):
             spent = _read(self.ledger)
             known = spent.setdefault(str(party), [])
-            _require_new(known, guarantee)
-            known.append(guarantee.to_dict())
-            epsilon, delta = compose([Guarantee.from_dict(record) for record in known], self.delta)
+            if exchange is not None and (begun := _begun(known, exchange)) is not None:
+                _require_new(begun, guarantee, exchange)
+                begun[_ANSWERED].append(exchange.query)
+                _write(self.ledger, spent)
+                return
+            counted = {} if exchange is None else {_EXCHANGE: exchange.name, _ANSWERED: [exchange.query]}
+            known.append({**guarantee.to_dict(), **counted})
+            epsilon, delta = compose([Guarantee.from_dict(_promised(record)) for record in known], self.delta)
             if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
                 raise BudgetExceededError(
                     f"this party's releases would spend epsilon={epsilon:g}, delta={delta:g} in all, its allowance is "
@@ -73,18 +81,22 @@ class Allowance:
             _write(self.ledger, spent)
 
 
-def _require_new(known: list[dict[str, Any]], guarantee: Guarantee) -> None:
-    """Refuse a query of an exchange that a party has answered, or for which the noise was another."""
-    asked = guarantee.parameters
-    for answered in (record["parameters"] for record in known):
-        if "exchange" not in asked or answered.get("exchange") != asked["exchange"]:
-            continue
-        if answered["queries"] != asked["queries"]:
-            raise InputError(
-                f"this exchange is one of {answered['queries']} queries, and now {asked['queries']} are asked for"
-            )
-        if answered["query"] == asked["query"]:
-            raise InputError(f"query {asked['query']} of this exchange was answered before; each is answered once")
+def _begun(known: list[dict[str, Any]], exchange: Exchange) -> dict[str, Any] | None:
+    """The record of an exchange that has been paid for."""
+    return next((record for record in known if record.get(_EXCHANGE) == exchange.name), None)
+
+
+def _promised(record: dict[str, Any]) -> dict[str, Any]:
+    """The guarantee of a record."""
+    return {name: value for name, value in record.items() if name not in (_EXCHANGE, _ANSWERED)}
+
+
+def _require_new(begun: dict[str, Any], guarantee: Guarantee, exchange: Exchange) -> None:
+    """Refuse a query that a party has answered, or whose noise is not that of the exchange. Raises `InputError`."""
+    if json.loads(json.dumps(guarantee.to_dict())) != _promised(begun):
+        raise InputError("this exchange began with another guarantee; begin a new one, whose noise is paid for again")
+    if exchange.query in begun[_ANSWERED]:
+        raise InputError(f"query {exchange.query} of this exchange was answered before; each is answered once")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from federation.bag_releases import OFF
 from federation.errors import InputError
 from federation.guarantee import Guarantee, Unit
 from federation.marginal_messages import MarginalsQuestion
-from federation.marginal_releases import answer_guarantee, marginal_noise
+from federation.marginal_releases import answer_guarantee, exchange_guarantee, marginal_noise
 from federation.messages import Submission
 from federation.moment_releases import protected
 from federation.numerics.binning import Bins
@@ -38,10 +38,13 @@ def answer(cohort: Cohort, question: MarginalsQuestion) -> Submission:
     noise = None if question.noising.mechanism["noise"] == OFF else marginal_noise(question)
 
     def act(party: int) -> dict[str, np.ndarray]:
-        features, classes = two_classes(cohort, party, question.feature_map, unit)
-        wrong = question.hypothesis.predict(features) != classes
-        bits = noise_bits(cohort, party, question.noising, guarantee)
-        errors, corrects = (counts(question.bins, features[chosen]) for chosen in (wrong, ~wrong))
+        # Paid for before any row is touched: how an answer that fails ends must not be free.
+        bits = noise_bits(cohort, party, question.noising, exchange_guarantee(question), question.exchange)
+        errors, corrects = np.zeros((2, question.bins.total), dtype=np.int64)
+        for features, classes in two_classes(cohort, party, question.feature_map, unit):
+            wrong = question.hypothesis.predict(features) != classes
+            errors += counts(question.bins, features[wrong])
+            corrects += counts(question.bins, features[~wrong])
         return released(question, noise, unit, errors, corrects, bits)
 
     return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)

@@ -35,16 +35,18 @@ def answer(cohort: Cohort, question: MomentQuestion) -> Submission:
     noise = None if question.noising.mechanism["noise"] == OFF else moment_noise(question)
 
     def act(party: int) -> dict[str, np.ndarray]:
-        rows, classes = two_classes(cohort, party, question.feature_map, unit)
-        if len(rows) > question.most:
-            raise InputError(f"party {party} holds {len(rows)} rows, declared are at most {question.most}")
+        size, total = 0, np.zeros(question.feature_map.dimension)
+        for rows, classes in two_classes(cohort, party, question.feature_map, unit):
+            size += len(rows)
+            total += (2.0 * classes - 1.0) @ within_norm(rows, question.noising.mechanism.get("l1_bound"))
+        if size > question.most:
+            raise InputError(f"party {party} holds {size} rows, declared are at most {question.most}")
         bits = noise_bits(cohort, party, question.noising, guarantee)
-        total = (2.0 * classes - 1.0) @ within_norm(rows, question.noising.mechanism.get("l1_bound"))
         if noise is None:
             sums = np.repeat(np.rint(total * _GRID)[None] / _GRID, question.noising.draws, axis=0)
         else:
             sums = noise.release(total, bits, question.noising.draws)
-        return {"size": np.asarray(float(len(rows))), "sums": sums}
+        return {"size": np.asarray(float(size)), "sums": sums}
 
     shared = question.contributors or not isinstance(guarantee, Guarantee)
     return gathered(cohort, question, act, None if shared else guarantee)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from federation.bag_messages import Noising
 from federation.errors import InputError
 from federation.guarantee import Guarantee, NoGuarantee
+from federation.marginal_messages import Exchange
 from federation.randomness import NoiseBits
 from parties.allowance import Allowance
 from parties.holdings import Cohort
@@ -33,12 +34,20 @@ def require_public_features(cohort: Cohort) -> None:
         raise InputError("this node keeps its features; set public-features in its configuration if they are public")
 
 
-def noise_bits(cohort: Cohort, party: int, noising: Noising, guarantee: Guarantee | NoGuarantee) -> NoiseBits:
+def noise_bits(
+    cohort: Cohort,
+    party: int,
+    noising: Noising,
+    guarantee: Guarantee | NoGuarantee,
+    exchange: Exchange | None = None,
+) -> NoiseBits:
     """The bits for one answer of `party`, which a deployed party first pays from its allowance.
+
+    An answer in an `exchange` is paid for with the guarantee of all of them, once.
 
     In a simulation they are keyed by the seed unless the question asks for the operating system's. Raises
     `BudgetExceededError` when the allowance is spent.
     """
     if cohort.seed is None and cohort.allowance is not None and isinstance(guarantee, Guarantee):
-        Allowance.from_json(cohort.allowance).spend(party, guarantee)
+        Allowance.from_json(cohort.allowance).spend(party, guarantee, exchange)
     return NoiseBits(cohort.seed if noising.seeded else None, noising.purpose, party)

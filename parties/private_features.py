@@ -9,7 +9,7 @@ import numpy as np
 from federation.errors import InputError
 from federation.features import FeatureMap
 
-_TILE = 1024  # rows at a time: what lies between two steps stays in cache
+TILE = 1024  # rows at a time: what lies between two steps stays in cache
 
 
 def private_features(feature_map: FeatureMap, rows: np.ndarray) -> Iterator[np.ndarray]:
@@ -21,9 +21,8 @@ def private_features(feature_map: FeatureMap, rows: np.ndarray) -> Iterator[np.n
     if rows.shape[1] != feature_map.columns:
         raise InputError(f"the party's rows have {rows.shape[1]} columns, the feature map takes {feature_map.columns}")
     with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(rows), _TILE):
-            tile = rows[start : start + _TILE]
+        for start in range(0, len(rows), TILE):
+            tile = rows[start : start + TILE]
             for step in feature_map.steps:
                 tile = step.apply(tile)
-            tile[~np.isfinite(tile).all(axis=1)] = 0.0
-            yield tile
+            yield np.where(np.isfinite(tile).all(axis=1)[:, None], tile, 0.0)

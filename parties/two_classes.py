@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from federation.errors import InputError
 from federation.features import FeatureMap
 from federation.guarantee import Unit
 from parties.holdings import Cohort
-from parties.private_features import private_features
+from parties.private_features import TILE, private_features
 
 
-def two_classes(cohort: Cohort, party: int, feature_map: FeatureMap, unit: Unit) -> tuple[np.ndarray, np.ndarray]:
-    """Features (n, d) float64 and classes 0 or 1 (n,) int64.
+def two_classes(
+    cohort: Cohort, party: int, feature_map: FeatureMap, unit: Unit
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Features (n, d) float64 and classes 0 or 1 (n,) int64, some rows at a time: memory does not tell how many.
 
     Of other labels those from .5 are class 1: a refusal would tell about a label. Under row privacy no row is refused
     either. Raises `InputError` for holdings of another form, or with several rows of one person, whom neither unit
@@ -28,9 +32,11 @@ def two_classes(cohort: Cohort, party: int, feature_map: FeatureMap, unit: Unit)
         raise InputError(
             f"several rows are about one person, and what is protected is one {unit}; leave out all but one"
         )
-    rows = np.array(holdings.rows, dtype=np.float64)
+    classes = (labels >= 0.5).astype(np.int64)
+    rows = np.asarray(holdings.rows, dtype=np.float64)
+    starts = range(0, len(rows), TILE)
     if unit is Unit.LABEL:
-        features = feature_map.transform(rows)
+        features: Iterator[np.ndarray] = (feature_map.transform(rows[start : start + TILE]) for start in starts)
     else:
-        features = np.concatenate(list(private_features(feature_map, rows)))
-    return features, (labels >= 0.5).astype(np.int64)
+        features = private_features(feature_map, rows)
+    yield from zip(features, (classes[start : start + TILE] for start in starts), strict=True)

@@ -52,8 +52,9 @@ class Setting:
         Raises `InputError` when that is missing.
         """
         data = expand(scenario)[0].scenario.data
-        classes = data.classes or load(data.source, label=data.label).classes
-        return cls(epsilon, scenario.privacy.delta, len(classes), 0 if data.person is None else data.rows_per_person)
+        names = data.positive and ("negative", "positive")
+        names = names or data.classes or load(data.source, label=data.label).classes
+        return cls(epsilon, scenario.privacy.delta, len(names), 0 if data.person is None else data.rows_per_person)
 
     @property
     def described(self) -> str:

@@ -6,6 +6,7 @@ Of tasks whose noise parties add themselves: holdings in, answers out.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,9 +24,10 @@ from federation.randomness import NoiseBits
 from federation.registry import protocol
 from scenarios.audit_bags import Setting, audit_bags
 from scenarios.audit_labels import LabelSetting, audit_labels
+from scenarios.audit_two_classes import TwoClassSetting, audit_two_classes, described
 from scenarios.metrics import CLASS_RATIO, CLASSIFICATION, REGRESSION
-from scenarios.protocol_options import spending, task
-from scenarios.schema import resolve
+from scenarios.protocol_options import protects_single_rows, spending, task
+from scenarios.schema import Scenario, resolve
 from scenarios.summary import broken, name_width
 from scenarios.sweep import Variant, variants
 
@@ -33,6 +35,7 @@ RUNS = 400_000
 RUNS_OF_A_SOLVER = {"erm": 4_000, "discrepancy": 20_000, "votes": 100_000}  # where releases need optimisations
 CONFIDENCE = 0.999
 NON_PRIVATE = "NON-PRIVATE"
+_ROUNDING = 1e-3  # relative, of a claim that is the epsilon asked for
 _EPSILON_IN_REACH = 1.0  # bounds fall short of a claim much larger than the logarithm of the runs allows
 
 
@@ -70,19 +73,7 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
     private = [v for v in listed if spending(v.kind, v.options, epsilon, delta) is not None]
     if not private:
         raise InputError(f"scenario '{scenario.name}' releases nothing under a guarantee, so there is nothing to audit")
-    if known == CLASS_RATIO:
-        setting = Setting.of(scenario, epsilon)
-        pairs = {variant.name: audit_bags(variant, setting, runs=runs, confidence=CONFIDENCE) for variant in private}
-        findings = [VariantAudit(name, *pair) for name, pair in pairs.items()]
-        world = setting.described
-    elif known == REGRESSION:
-        labels = LabelSetting.of(scenario, epsilon)
-        found = {variant.name: audit_labels(variant, labels, runs=runs, confidence=CONFIDENCE) for variant in private}
-        findings = [VariantAudit(name, *pair) for name, pair in found.items() if pair is not None]
-        world = labels.described
-    else:
-        findings = [audit_variant(variant, epsilon, delta, runs) for variant in private]
-        world = f"{PARTIES} parties and 2 classes, one party changes all it sends"
+    findings, world = _findings(scenario, known, private, epsilon, runs)
     if not findings:
         raise InputError(f"scenario '{scenario.name}' has too little noise for any promise; give its sigma up")
     audited = {finding.variant for finding in findings}
@@ -93,8 +84,37 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
         records += [{**nothing, "variant": name, "verdict": NON_PRIVATE} for name in exposed]
         print(json.dumps(records, indent=2))
     else:
-        Console().print(_table(findings, exposed, scenario.privacy.epsilon, world))
+        Console().print(_table(findings, exposed, epsilon, scenario.privacy.epsilon, world))
     return 0 if all(finding.result.passed for finding in findings) else 1
+
+
+def _findings(
+    scenario: Scenario, known: str, private: list[Variant], epsilon: float, runs: int | None
+) -> tuple[list[VariantAudit], str]:
+    """The audits of the variants that promise something at this epsilon, and the small worlds of them in words."""
+    delta = scenario.privacy.delta
+    if known == CLASS_RATIO:
+        setting = Setting.of(scenario, epsilon)
+        pairs = {variant.name: audit_bags(variant, setting, runs=runs, confidence=CONFIDENCE) for variant in private}
+        return [VariantAudit(name, *pair) for name, pair in pairs.items()], setting.described
+    if known == REGRESSION:
+        labels = LabelSetting.of(scenario, epsilon)
+        found = {variant.name: audit_labels(variant, labels, runs=runs, confidence=CONFIDENCE) for variant in private}
+        return [VariantAudit(name, *pair) for name, pair in found.items() if pair is not None], labels.described
+    two_classes = TwoClassSetting(epsilon, delta)
+    findings: list[VariantAudit] = []
+    worlds: dict[str, dict[str, None]] = {}  # and the kinds that were audited in them
+    for variant in private:
+        if protects_single_rows(variant.kind):
+            two = audit_two_classes(variant, two_classes, runs=runs, confidence=CONFIDENCE)
+            findings.append(VariantAudit(variant.name, *two))
+            world = described(variant)
+        else:
+            findings.append(audit_variant(variant, epsilon, delta, runs))
+            world = f"{PARTIES} parties and 2 classes, one party changes all it sends"
+        worlds.setdefault(world, {})[variant.kind] = None
+    named = [f"{world} ({', '.join(kinds)})" if len(worlds) > 1 else world for world, kinds in worlds.items()]
+    return findings, "; ".join(named)
 
 
 def audit_variant(variant: Variant, epsilon: float, delta: float, runs: int | None = None) -> VariantAudit:
@@ -149,12 +169,13 @@ def _record(finding: VariantAudit) -> dict[str, object]:
     }
 
 
-def _table(findings: list[VariantAudit], exposed: list[str], epsilons: Sequence[float], world: str) -> Table:
-    claimed = findings[0].result.claimed
-    choice = f" alone, of {', '.join(f'{epsilon:g}' for epsilon in epsilons)}" if len(epsilons) > 1 else ""
+def _table(
+    findings: list[VariantAudit], exposed: list[str], epsilon: float, epsilons: Sequence[float], world: str
+) -> Table:
+    choice = f" alone, of {', '.join(f'{one:g}' for one in epsilons)}" if len(epsilons) > 1 else ""
     table = Table(
         Column("variant", no_wrap=True), "delta", "bound", "verdict", "half noise",
-        title=f"Lower bounds at epsilon {claimed:g}{choice}, end to end, confidence {CONFIDENCE:g}",
+        title=f"Lower bounds at epsilon {epsilon:g}{choice}, end to end, confidence {CONFIDENCE:g}",
         caption=f"A small world of its own: {world}. "
         f"{'Other epsilons and the' if choice else 'The'} scenario's own data are not audited. No power: the bound is "
         "below half the claim, which is loose for this pair or has a delta too small to test.",
@@ -163,10 +184,11 @@ def _table(findings: list[VariantAudit], exposed: list[str], epsilons: Sequence[
     for finding in findings:
         result, twin = finding.result, finding.twin
         seen = "caught" if not twin.passed else "unseen"
+        own = "" if math.isclose(result.claimed, epsilon, rel_tol=_ROUNDING) else f" of {result.claimed:.3g}"
         table.add_row(
             "\n".join(broken(finding.variant, width)),
             f"{result.delta:g}",
-            f"{result.lower_bound:.3f}",
+            f"{result.lower_bound:.3f}{own}",
             finding.word,
             f"{twin.lower_bound:.3f} {seen}",
         )

@@ -8,11 +8,10 @@ from sklearn.linear_model import LogisticRegression
 from aggregator.bag_regression.adam import Adam, cosine_decay
 from aggregator.bag_regression.perceptron import Perceptron
 from aggregator.bag_regression.scaling import column_scaling
-from aggregator.bag_regression.training import averaged
 from aggregator.exchange.settings import ExchangeSettings
 from federation.hypotheses import Hypothesis
 
-_EPOCHS, _BATCH = 40, 64
+_BATCH = 64
 _RATE, _LAST_RATE = 1e-3, 1e-2  # the last learning rate is this share of the first
 _PENALTY = 1e-3  # of the squared weights of the logistic regression, at mean weight 1
 
@@ -40,14 +39,12 @@ def train_hypothesis(
     if settings.learner == "linear":
         matrices, offsets = _logistic(scaled, shares, weights)
     else:
-        matrices, offsets = _network(scaled, shares, weights, settings.hidden, random)
+        matrices, offsets = _network(scaled, shares, weights, settings, random)
     first = matrices[0] / scale[:, None]
     return Hypothesis.of([first, *matrices[1:]], [offsets[0] - centre @ first, *offsets[1:]])
 
 
-def _logistic(
-    rows: np.ndarray, shares: np.ndarray, weights: np.ndarray
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _logistic(rows: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
     model = LogisticRegression(C=1 / (_PENALTY * len(rows)), solver="newton-cholesky")
     labels = np.repeat([1, 0], len(rows))
     model.fit(np.vstack([rows, rows]), labels, np.concatenate([weights * shares, weights * (1 - shares)]))
@@ -55,16 +52,16 @@ def _logistic(
 
 
 def _network(
-    rows: np.ndarray, shares: np.ndarray, weights: np.ndarray, hidden: tuple[int, ...], random: np.random.Generator
+    rows: np.ndarray, shares: np.ndarray, weights: np.ndarray, settings: ExchangeSettings, random: np.random.Generator
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Adam on the weighted cross-entropy in single precision, with decaying rates and averaged parameters."""
-    network = Perceptron((rows.shape[1], *hidden, 1))
+    """Adam on the weighted cross-entropy in single precision, with rates that decay as a cosine."""
+    network = Perceptron((rows.shape[1], *settings.hidden, 1))
     parameters = network.initial(random)
-    adam, gradient, kept = Adam(parameters), np.empty_like(parameters), parameters.copy()
+    adam, gradient = Adam(parameters), np.empty_like(parameters)
     inputs, targets, sizes = (part.astype(np.float32) for part in (rows, shares, weights))
     order, step = np.arange(len(rows)), 0
-    steps = -(-len(rows) // _BATCH) * _EPOCHS
-    for _ in range(_EPOCHS):
+    steps = -(-len(rows) // _BATCH) * settings.epochs
+    for _ in range(settings.epochs):
         random.shuffle(order)
         for start in range(0, len(rows), _BATCH):
             chosen = order[start : start + _BATCH]
@@ -74,6 +71,5 @@ def _network(
             network.add_gradient(gradient, parameters, activations, sizes[chosen] * misses / len(chosen))
             adam.step(gradient, cosine_decay(step, steps, _RATE, _LAST_RATE))
             step += 1
-            averaged(kept, parameters, step)
-    layers = network.layers(kept.astype(np.float64))
+    layers = network.layers(parameters.astype(np.float64))
     return [matrix for matrix, _ in layers], [offset for _, offset in layers]

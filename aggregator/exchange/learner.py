@@ -72,8 +72,8 @@ class ErrorMarginalsLearner:
         source = np.asarray(source, dtype=np.float64)
         if source.ndim != 2 or source.size == 0 or not np.isfinite(source).all():
             raise InputError(
-                f"source must be a matrix of finite numbers with at least one row and column, got shape {source.shape}; "
-                "remove or fill in missing values"
+                f"source must be a matrix of finite numbers with a row and a column or more, got shape {source.shape}; "
+                "drop or impute missing values first"
             )
         if not 0 <= deviation < np.inf:
             raise InputError(f"deviation, of the noise of a count, must be a finite number from 0, got {deviation}")
@@ -109,7 +109,7 @@ class ErrorMarginalsLearner:
         totals = self._checked("totals", totals)
         if (errors is None) != (asked is None):
             raise InputError("errors must come with every answer about a hypothesis, and with no other")
-        if asked is None:
+        if asked is None or errors is None:
             self._learn_weights(totals)
             self._pending = ErrorQuery(self._bins, Hypothesis.constant(self._source.shape[1], 1))
             return
@@ -167,12 +167,23 @@ class ErrorMarginalsLearner:
             self._indicators,
             self._weights,
             [answer.predictions for answer in kept],
-            shares,
+            list(shares),
             settings.labels,
-            label_strength(rows, self._bins.total, len(self._bins.sizes), self._deviation),
+            label_strength(rows, self._bins.total, len(self._bins.sizes), self._error_deviation),
         )
         random = generator(self._seed, "error marginals", trial=len(self._answers))
         return train_hypothesis(self._source, labels, self._weights, settings, random)
+
+    @property
+    def _error_deviation(self) -> float:
+        """Of the noise of a number of errors when labels are estimated.
+
+        Noisy totals halve its variance (`error_shares`). Least squares does not heed the noise, as published, so that
+        its penalty only chooses among labels that fit about equally well.
+        """
+        if self.settings.labels == "least_squares":
+            return 0.0
+        return self._deviation * (0.5**0.5 if self.settings.noisy_totals else 1.0)
 
     def _expected_totals(self, rows: float) -> ExpectedTotals | None:
         if not self.settings.noisy_totals:
@@ -196,11 +207,11 @@ class ErrorMarginalsLearner:
         return int(np.argmin(constants)) if min(constants) < min(errors[1:], default=np.inf) else None
 
     def _checked(self, name: str, counts: np.ndarray) -> np.ndarray:
-        """The `counts` of an answer in float64. Raises `InputError` unless there is a finite one per bin asked about."""
+        """The `counts` of an answer in float64. Raises `InputError` unless there is a finite one for every bin."""
         counts = np.asarray(counts, dtype=np.float64)
         if counts.shape != (self._bins.total,) or not np.isfinite(counts).all():
             raise InputError(
-                f"{name} must be one finite number for each of the {self._bins.total} bins asked about, got an array of "
-                f"shape {counts.shape}; a bin without rows is answered with noise like any other"
+                f"{name} must be one finite number for each of the {self._bins.total} bins asked about, got shape "
+                f"{counts.shape} or NaN or infinity; a bin without rows is answered with noise like any other"
             )
         return counts

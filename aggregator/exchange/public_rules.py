@@ -24,16 +24,16 @@ def bins_per_feature(rows: float, features: int, deviation: float) -> int:
 def importance_strength(rows: float, source_rows: int, bins: float, deviation: float) -> float:
     """alpha of Pb. 1 (Lacombe et al. 2021, Eq. 2): half the ratio of the variances of a marginal and of a weight.
 
-    A share of the target's rows has about variance tau^2 = (deviation / n_t)^2 + 1 / (2 q n_t), from noise and sampling,
-    and a weight 1 / n^2 before any is seen. `bins` is q, `rows` n_t, `source_rows` n.
+    A share of the target's rows has about the variance tau^2 = (deviation / n_t)^2 + 1 / (2 q n_t), by noise and by
+    chance, and a weight 1 / n^2 before any is seen. `bins` is q, `rows` n_t, `source_rows` n.
     """
     return 0.5 * ((deviation / rows) ** 2 + 1 / (2 * bins * rows)) * source_rows**2
 
 
 def label_strength(rows: float, cells: int, features: int, deviation: float) -> float:
-    """rho of Pb. 2: K deviation^2 / n_t^2 + 0.2 d / n_t, the squared error of one answer in shares of rows.
+    """rho of Pb. 2: half the expected squared norm of what is wrong with the target's numbers of errors, over n_t^2.
 
     The K `cells` of d `features` have noise of `deviation` each, and the errors in the n_t / q rows of a bin vary from
     sample to sample by about 0.2 n_t / q.
     """
-    return cells * (deviation / rows) ** 2 + _VARIANCE * features / rows
+    return 0.5 * (cells * (deviation / rows) ** 2 + _VARIANCE * features / rows)

@@ -20,8 +20,8 @@ class ExchangeSettings:
 
     Attributes:
         rounds: T >= 1, the hypotheses h_1..h_T that are trained; h_0..h_{T-1} are asked about.
-        importance: ask first how the target's rows spread over the bins, and weight the source to match (Pb. 1). Without
-            it source and target must have one distribution.
+        importance: ask first how the target's rows spread over the bins, and weight the source to match (Pb. 1).
+            Without it source and target must have one distribution.
         memory: "cumulative" estimates labels from the answers of all rounds (C-EXPRIL), "instantaneous" from the last
             one only (I-EXPRIL).
         labels: "entropy" takes the labels of largest entropy that fit the answers, "least_squares" those nearest to 1/2
@@ -29,6 +29,8 @@ class ExchangeSettings:
         rounding: "soft" trains on label estimates in [0, 1], "hard" on their nearest class, as published.
         learner: "network" of ReLU layers, as published, or "linear" logistic regression.
         hidden: widths of the network's hidden layers.
+        epochs: passes over the source in which the network is trained. So few do not learn the noise of the answers;
+            to minimise the cross-entropy, as published, takes about 100.
         bins: bins of every feature at most; None for a number that public numbers give.
         guard: release a constant class if noisy totals say that it errs less than every hypothesis asked about.
         noisy_totals: the numbers of rows per bin are released with the noise of the errors and corrects; False where
@@ -44,6 +46,7 @@ class ExchangeSettings:
     rounding: Rounding = "soft"
     learner: Learner = "network"
     hidden: tuple[int, ...] = (16, 256, 256, 16)
+    epochs: int = 40
     bins: int | None = None
     guard: bool = False
     noisy_totals: bool = True
@@ -63,6 +66,7 @@ class ExchangeSettings:
             raise InputError("hidden must name the width of at least one layer, got none; use learner: linear instead")
         for width in self.hidden:
             require_integer("hidden, the width of a layer,", width, 1, 32)
+        require_integer("epochs", self.epochs, 1, 40)
         if self.bins is not None:
             require_integer("bins", self.bins, 1, 20)
         if self.guard and self.rounds < 2:

@@ -1,6 +1,7 @@
 """Hypotheses in plain arrays, against scikit-learn's networks and by hand."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -38,6 +39,18 @@ def test_zero_is_class_one_and_no_number_class_zero():
     assert vast.predict(np.array([[1e10], [0.0]])).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("widths", [(3,), (300, 20)])
+def test_a_rows_class_does_not_depend_on_the_rows_beside_it(rng, widths):
+    """Products of many rows are summed in another order than those of few, which must not show."""
+    sizes = (50, *widths, 1)
+    matrices = [rng.normal(size=pair) for pair in pairwise(sizes)]
+    hypothesis = Hypothesis.of(matrices, [rng.normal(size=size) for size in sizes[1:]])
+    rows = np.repeat(rng.normal(size=(1, 50)), 9000, axis=0)
+    alone = hypothesis.scores(rows[:1])[0]
+    for count in (2, 7, 1000, 8334, 9000):
+        assert (hypothesis.scores(rows[:count]) == alone).all()
+
+
 @pytest.mark.parametrize(
     ("sizes", "count", "words"),
     [
@@ -45,7 +58,8 @@ def test_zero_is_class_one_and_no_number_class_zero():
         ([3, 2], 8, "end with 1"),
         ([3, 0, 1], 1, "whole numbers from 1"),
         ([3, 1], 3, "has 4 parameters"),
-        ([2**13, 2**13, 1], 1, "smaller layers"),
+        ([2**13, 2**12, 1], 1, "smaller layers"),
+        ([3, 2**13, 1], 1, "4096 wide"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(sizes, count, words):

@@ -77,13 +77,13 @@ def test_failures_cost_no_other_party_and_labels_cause_none(protect):
 
 
 def test_labels_that_are_no_classes_count_as_the_nearer_one():
-    _, classes = two_classes(cohort(), 2, moment().feature_map, Unit.LABEL)
+    [(_, classes)] = two_classes(cohort(), 2, moment().feature_map, Unit.LABEL)
     assert set(classes.tolist()) == {0, 1}
     assert classes[0] == 0
 
 
 def test_a_row_that_the_map_makes_infinite_counts_as_zeros_under_row_privacy():
-    features, _ = two_classes(cohort(), 3, marginals().feature_map, Unit.ROW)
+    [(features, _)] = two_classes(cohort(), 3, marginals().feature_map, Unit.ROW)
     assert np.isfinite(features).all()
     assert len(features) == 67
 
@@ -138,7 +138,7 @@ def test_a_deployed_party_answers_every_query_once_and_none_beyond_the_last(tmp_
     longer = replace(first.exchange, queries=3, query=2)
     assert list(error_marginals.answer(node, replace(first, exchange=longer)).failures) == [0]
     spent = json.loads((tmp_path / "spent.json").read_text())["0"]
-    assert sum(record["epsilon"] for record in spent) == pytest.approx(1.0)
+    assert [(record["epsilon"], record["answered"]) for record in spent] == [(1.0, [0, 1])]
 
 
 def test_a_deployed_party_stops_when_its_allowance_is_spent(tmp_path):
@@ -149,6 +149,16 @@ def test_a_deployed_party_stops_when_its_allowance_is_spent(tmp_path):
         for question in (unseeded(marginals(query=0)), unseeded(marginals(query=1)))
     ]
     assert [len(error_marginals.answer(node, question).failures) for question in exchanges] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("noise", ["pure", "gaussian"])
+def test_an_allowance_of_what_an_exchange_claims_pays_for_all_of_it(tmp_path, noise):
+    node = deployed(tmp_path, epsilon=1.0, delta=1e-5)
+    queries = [unseeded(marginals(noise, queries=3, query=query)) for query in range(3)]
+    assert [error_marginals.answer(node, question).failures for question in queries] == [{}, {}, {}]
+    weaker = replace(queries[0].noising, mechanism={**queries[0].noising.mechanism, "epsilon": 0.5})
+    other = replace(queries[0], noising=weaker, exchange=replace(queries[0].exchange, query=1))
+    assert list(error_marginals.answer(node, other).failures) == [0]
 
 
 @pytest.mark.parametrize("question", [marginals("pure", "label", "replace"), wide(moment())])

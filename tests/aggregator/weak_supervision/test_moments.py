@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.weak_supervision.moments import from_labels, from_noisy_labels, from_randomised_response, semi_supervised
+from aggregator.weak_supervision.moments import (
+    from_labels,
+    from_noisy_labels,
+    from_randomised_response,
+    semi_supervised,
+)
 from federation.errors import InputError
 from federation.privacy.labels import response
 from federation.randomness import NoiseBits

@@ -72,6 +72,7 @@ class ErrorMarginals:
                 "noise: published is private for one label only, as exact numbers of rows divide the errors; use "
                 "protect: label, or noise: pure, which protects a row with noise of the same scale"
             )
+        object.__setattr__(self, "hidden", tuple(self.hidden))  # of a scenario they are a list
         replaced = self.neighbours == "replace"
         refuse_misplaced(self, ("adjacency",), "protect: row", self.protect == "row")
         refuse_misplaced(self, ("hidden",), "learner: network", self.learner == "network")

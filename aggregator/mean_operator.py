@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from federation.numerics.linear_odd.losses import LinearOddLoss
 
 _RESPONSE = "randomised_response"
+_LEAST_REGULARISATION = 1e-8
 _BY_L1 = ("auto", "laplace", "published_laplace")
 _PURE = ("laplace", "pure", "published_laplace", _RESPONSE)  # whatever delta is given
 
@@ -49,7 +50,7 @@ class MeanOperator:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
     local_noise: ClassVar[bool] = True
-    default_features: ClassVar[tuple[str, ...]] = ("standardise",)
+    default_features: ClassVar[tuple[str, ...]] = ("standardise", "constant")
     why_default: ClassVar[str] = (
         "the default: one answer serves every draw of the model; expansion: fourier is for classes that no line\n"
         "divides, summation: secure for many parties"
@@ -70,7 +71,12 @@ class MeanOperator:
 
     def __post_init__(self) -> None:
         require_positive("rho", self.rho)
-        for name in ("regularisation", "l1_bound", "bandwidth"):
+        if self.regularisation is not None and self.regularisation < _LEAST_REGULARISATION:
+            raise InputError(
+                f"regularisation must be at least {_LEAST_REGULARISATION:g}, got {self.regularisation:g}: without it a "
+                "noisy mean operator has no minimiser, and double precision finds none"
+            )
+        for name in ("l1_bound", "bandwidth"):
             if getattr(self, name) is not None:
                 require_positive(name, getattr(self, name))
         refuse_misplaced(self, ("l1_bound",), "noise: auto, laplace or published_laplace", self.noise in _BY_L1)
@@ -88,6 +94,18 @@ class MeanOperator:
                 "noise: randomised_response sends every row with a private label; use protect: label and summation: "
                 "parties"
             )
+
+    @staticmethod
+    def why_refused(option: str, value: Any) -> str | None:
+        """Why a value of an option is not among those allowed, where there is more to say; None elsewhere."""
+        from federation.numerics.linear_odd.catalogue import NOT_LINEAR_ODD, loss
+
+        if option == "loss" and value in NOT_LINEAR_ODD:
+            try:
+                loss(value)
+            except InputError as error:
+                return str(error)
+        return None
 
     def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
         """Works with any features and trains no classifier."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the median distance
 _CHECKS = ("answers were checked on arrival; those out of form were left out",)
+_CHECKS_OF_SHARES = ("shares were checked by the simulated summation, as one with proofs of range would do",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,8 @@ class MomentJob:
         weights: list[np.ndarray] = []
         diagnostics: list[dict[str, float]] = []
         for one in self._releases:
-            ledger.charge(self._variant.name, one.guarantee, _CHECKS, question_digest(one.question))
+            checks = _CHECKS_OF_SHARES if self._options.summation == "secure" else _CHECKS
+            ledger.charge(self._variant.name, one.guarantee, checks, question_digest(one.question))
             moments = one.moments()
             strength = self._options.regularisation or regularisation(moments.noise_variance)
             found = minimise_linear_odd(loss, self._unlabelled, moments.estimates, strength).weights

@@ -162,14 +162,16 @@ def with_polynomial(feature_map: FeatureMap, degree: int) -> FeatureMap:
 def completed(feature_map: FeatureMap) -> FeatureMap:
     """The map with "constant" and "unit_norm" after it, unless its rows have norm at most 1 (up to rounding) already.
 
-    They do behind unit_norm, max_norm and fourier, and behind a polynomial of such rows: |phi(x)| = |x|^degree.
+    They do behind unit_norm, max_norm and fourier, and behind a polynomial of such rows: |phi(x)| = |x|^degree. A map
+    that appends a constant gets no second one.
     """
     steps = list(feature_map.steps)
     while steps and isinstance(steps[-1], Polynomial):
         steps.pop()
     if steps and isinstance(steps[-1], UnitNorm | ClipNorm | Fourier):
         return feature_map
-    return FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0), UnitNorm()))
+    constant = () if any(isinstance(step, Append) for step in feature_map.steps) else (Append(1.0),)
+    return FeatureMap(feature_map.columns, (*feature_map.steps, *constant, UnitNorm()))
 
 
 def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_columns: Sequence[int] = ()) -> FeatureMap:

@@ -262,7 +262,9 @@ class _Options:
                     checked = self.adapters[name].validate_json(json.dumps(item), strict=True)
                     clean.append(self.adapters[name].dump_python(checked, mode="json"))
                 except ValidationError as error:
-                    errors += [((*path, *inner), refusal(text), item) for inner, text in problems(error)]
+                    why = self._why_refused(name, item)
+                    found = problems(error) if why is None else [((), why)]
+                    errors += [((*path, *inner), refusal(text), item) for inner, text in found]
             if len(clean) == len(values) and clean:
                 options[name] = clean[0]
                 if values is value:
@@ -275,6 +277,11 @@ class _Options:
         protocol = Protocol(self.kind, ordered, {name: sweeps[name] for name in ordered if name in sweeps})
         self._try(protocol)
         return protocol
+
+    def _why_refused(self, name: str, item: Any) -> str | None:
+        """What the class knows of a value that it does not allow, by its `why_refused(option, value)` if it has one."""
+        text: str | None = getattr(self.type, "why_refused", lambda *_: None)(name, item)
+        return text
 
     def _is_swept(self, name: str, value: Any) -> bool:
         return isinstance(value, list) and not _holds_list(self.types[name])

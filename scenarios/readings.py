@@ -80,11 +80,6 @@ def _reading(leading: VariantSummary, others: Sequence[VariantSummary], metric: 
                 f"{learned} ({baseline}, {NON_PRIVATE}) reaches {shown(metric.name, least)}; "
                 f"{_passing(leading, least, metric)}."
             )
-    if "constant" in by_protocol:
-        sentences.append(
-            f"The most frequent class of the private rows, whatever the row (constant, {NON_PRIVATE}), reaches "
-            f"{shown(metric.name, by_protocol['constant'])}."
-        )
     sentences += _ahead(leading, [other for other in others if not other.non_private], metric)
     return " ".join(sentences)
 
@@ -134,7 +129,9 @@ def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[s
     factors = listed([f"{math.exp(epsilon):.3g} at {at(epsilon)}" for epsilon in meaningful]) if meaningful else ""
     if len(meaningful) < len(known_epsilons):
         factors += f"{'; ' if factors else ''}beyond ε = {_MEANINGFUL_EPSILON:g} that is hardly a promise"
-    slack = f", up to a probability of δ = {leading[0].delta:g}" if leading[0].delta else ""
+    delta = max(summary.delta for summary in leading)
+    where = "" if all(summary.delta == delta for summary in leading) else " at most"
+    slack = f", up to a probability of δ = {delta:g}{where}" if delta else ""
     return (
         f"Protected is {_UNITS.get(known['unit'], known['unit'])}: when it {_CHANGES.get(known['adjacency'])}, no "
         f"probability of anything that one release may tell changes by more than the factor e^ε ({factors}){slack}. "

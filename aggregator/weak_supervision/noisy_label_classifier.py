@@ -28,7 +28,7 @@ class NoisyLabelClassifier(MeanOperatorClassifier):
         loss: str = "logistic",
         regularisation: float | None = None,
         rho: float | None = None,
-        tolerance: float = 1e-6,
+        tolerance: float | None = None,
         flipped_positive: float = 0.0,
         flipped_negative: float = 0.0,
         epsilon: float | None = None,

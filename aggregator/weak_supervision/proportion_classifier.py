@@ -34,7 +34,7 @@ class ProportionClassifier(MeanOperatorClassifier):
         loss: str = "logistic",
         regularisation: float | None = None,
         rho: float | None = None,
-        tolerance: float = 1e-6,
+        tolerance: float | None = None,
         method: Method = "mean_map",
         gamma: float = GAMMA,
         bandwidth: float | None = None,

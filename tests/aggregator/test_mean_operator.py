@@ -141,6 +141,7 @@ def test_more_than_two_classes_are_refused(plan):
         ({"rho": 2.0}, "loss: rho"),
         ({"loss": "rho", "rho": -1.0}, "rho"),
         ({"regularisation": 0.0}, "regularisation"),
+        ({"regularisation": 1e-12}, "at least 1e-08"),
         ({"dimensions": 50}, "expansion: fourier"),
         ({"bandwidth": 2.0}, "expansion: fourier"),
         ({"expansion": "fourier", "bandwidth": 0.0}, "bandwidth"),

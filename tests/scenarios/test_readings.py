@@ -22,6 +22,6 @@ def test_every_baseline_has_its_sentence() -> None:
     [(place, text)] = readings([leading, *baselines], ACCURACY)
     assert place == ""
     assert "all their rows together (pooled, NON-PRIVATE) reaches 0.900." in text
-    said = "The most frequent class of the private rows, whatever the row (constant, NON-PRIVATE), reaches 0.550."
+    said = "most frequent class of every row (constant, NON-PRIVATE) reaches 0.550;"
     assert said in text
     assert said not in readings([leading, baselines[0]], ACCURACY)[0][1]

@@ -39,3 +39,25 @@ def test_more_than_two_classes_are_refused_before_anything_is_run(tmp_path):
     ):
         run(scenario, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("loss", ["hinge", "exponential"])
+def test_a_loss_that_is_not_linear_odd_is_refused_with_the_reason(loss):
+    given = {
+        "data": {"source": "breast_cancer"},
+        "parties": {"count": 1},
+        "protocols": [{"kind": "mean_operator", "loss": ["square", loss]}],
+        "privacy": {"epsilon": 1},
+    }
+    with pytest.raises(InputError, match=rf"loss.1.*'{loss}'.*off by"):
+        resolve(given)
+
+
+def test_a_linear_learner_needs_no_layers():
+    given = {
+        "data": {"source": "breast_cancer"},
+        "parties": {"count": 1},
+        "protocols": [{"kind": "error_marginals", "learner": "linear"}],
+        "privacy": {"epsilon": 1},
+    }
+    assert resolve(given).protocols[0].options["learner"] == "linear"

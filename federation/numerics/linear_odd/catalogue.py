@@ -69,7 +69,7 @@ _LOSSES: dict[str, Callable[..., LinearOddLoss]] = {
 }
 NAMES = tuple(_LOSSES)
 
-_NOT_LINEAR_ODD: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+NOT_LINEAR_ODD: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "hinge": lambda x: np.maximum(0, 1 - x),
     "squared_hinge": lambda x: np.maximum(0, 1 - x) ** 2,
     "exponential": lambda x: np.exp(-x),
@@ -87,8 +87,8 @@ def loss(name: str, **parameters: Any) -> LinearOddLoss:
     margin that breaks the condition for the losses in common use that are not linear-odd, and for parameters that the
     loss does not have.
     """
-    if name in _NOT_LINEAR_ODD:
-        require_linear_odd(_NOT_LINEAR_ODD[name], f"loss {name!r}")
+    if name in NOT_LINEAR_ODD:
+        require_linear_odd(NOT_LINEAR_ODD[name], f"loss {name!r}")
     if name not in _LOSSES:
         raise InputError(f"loss must be one of {', '.join(_LOSSES)}, got {name!r}{nearest_name(name, _LOSSES)}")
     factory = _LOSSES[name]

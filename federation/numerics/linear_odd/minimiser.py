@@ -17,7 +17,7 @@ from federation.numerics.linear_odd.quadratic import minimise_quadratic
 from federation.numerics.linear_odd.symmetric_proper import SymmetricProper
 
 _TOLERANCE = 1e-6
-_KINKED_TOLERANCE = 1e-4  # rounding weakens certificates where rows on a kink depend on one another
+_LOOSEST = 1e-4  # rounding weakens certificates where rows on a kink depend on one another, or are long
 
 
 class LinearOddMinimiser(NamedTuple):
@@ -74,7 +74,7 @@ def minimise_linear_odd(
         )
     rows, shares = _shares(rows, weights)
     problem = Problem(rows, shares, loss.slope / 2 * np.atleast_2d(moment), regularisation)
-    aim = limit = _TOLERANCE if tolerance is None else tolerance
+    aim, limit = (_TOLERANCE, _LOOSEST) if tolerance is None else (tolerance, tolerance)
     if isinstance(loss, SymmetricProper):
         if quadratic:
             found, distances = minimise_quadratic(problem, loss.curvature_range[1])
@@ -82,7 +82,6 @@ def minimise_linear_odd(
             found, distances = minimise_smooth(problem, loss, aim)
     elif loss.kinks:
         found, distances = minimise_kinked(problem, loss.kinks, aim)
-        limit = _KINKED_TOLERANCE if tolerance is None else tolerance
     else:
         found = problem.pulls / (2 * regularisation)
         distances = rounding(lengths(found))
@@ -90,7 +89,8 @@ def minimise_linear_odd(
     if not excess.max() <= limit:
         raise FederationError(
             f"the risk of loss {loss.name!r} could not be minimised to tolerance {limit:g}, only to "
-            f"{excess.max():.2g}; raise the tolerance or the regularisation (now {regularisation:g})"
+            f"{excess.max():.2g}; scale the rows to norms of about 1, or raise the regularisation (now "
+            f"{regularisation:g}) or the tolerance"
         )
     return LinearOddMinimiser(found.reshape(moment.shape), distances.reshape(moment.shape[:-1]))
 

@@ -69,16 +69,21 @@ def release_moment(
     rows, labels = finite_rows(rows, "rows"), np.asarray(labels)
     if long_rows not in get_args(LongRows):
         raise InputError(f"long_rows must be refuse or cut, got {long_rows!r}")
-    if len(rows) == 0 or labels.shape != (len(rows),) or not np.isin(labels, (0, 1)).all():
-        raise InputError(f"labels must be one 0 or 1 for each of at least one row, got shape {labels.shape}")
+    if len(rows) == 0 or labels.shape != (len(rows),):
+        raise InputError(f"labels must be one for each of at least one row, got {labels.shape} for {len(rows)} rows")
+    if not np.isin(labels, (0, 1)).all():
+        wrong = labels[~np.isin(labels, (0, 1))][0]
+        raise InputError(f"labels must be 0 or 1, got {wrong!r}; code the class with y = 1 as 1 and the other as 0")
     cut = within_norm(rows, l1_bound)
     longer = np.linalg.norm(rows - cut, axis=1) > _LONGER * np.linalg.norm(cut, axis=1)
     if long_rows == "refuse" and longer.any():
         first = int(np.argmax(longer))
-        bound = "" if l1_bound is None else f" or L1 norm {l1_bound:g}"
+        found = f"norm {np.linalg.norm(rows[first]):.4g}"
+        bound = "" if l1_bound is None else f" and L1 norm at most {l1_bound:g}"
+        found += "" if l1_bound is None else f" and L1 norm {np.abs(rows[first]).sum():.4g}"
         raise InputError(
-            f"rows must have norm at most 1{bound}, and row {first} (counted from 0) has norm "
-            f"{np.linalg.norm(rows[first]):.4g}; rescale all rows by public numbers, or choose long_rows='cut'"
+            f"rows must have norm at most 1{bound}, and row {first} (counted from 0) has {found}; rescale all rows by "
+            "public numbers, or choose long_rows='cut'"
         )
     added = calibrate(noise, dimension=rows.shape[1], epsilon=epsilon, delta=delta, l1_bound=l1_bound, rows=len(rows))
     total = (2.0 * labels - 1.0) @ cut

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -26,11 +27,16 @@ def fit_estimator(
     rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], random: np.random.Generator
 ) -> Any:
     """The scikit-learn classifier `{"name": str, "parameters": dict}`, trained on rows (n, d), class codes (n,)."""
+    from sklearn.exceptions import ConvergenceWarning
+
     estimator_type = scikit_learn_classifiers()[classifier["name"]]
     parameters = dict(classifier["parameters"])
     if "random_state" in inspect.signature(estimator_type).parameters:
         parameters.setdefault("random_state", int(random.integers(2**31)))
-    return estimator_type(**parameters).fit(rows, labels)
+    with warnings.catch_warnings():
+        # One that its own limit of iterations stops is what was asked for; a warning for every party would bury the rest.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator_type(**parameters).fit(rows, labels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,8 @@ class ErrorMarginals:
         auxiliary rows are drawn otherwise than the parties'), `always` or `never`.
     learner: `network` or `linear`.
     hidden: widths of the network's layers.
+    epochs: passes over the source in which it is trained; null is 40 with soft labels, which stops before it learns the
+        noise of the answers, 100 with hard ones, and more of a small source.
     bins: of each feature, at most; null for the number at which counts stand out of their noise.
     guard: release a constant class where the noisy totals say that it errs less than what was learned.
     expected_rows: of adjacency add_remove, where numbers of rows are private: a public guess of those of all parties,
@@ -62,6 +64,7 @@ class ErrorMarginals:
     importance: Literal["auto", "always", "never"] = "auto"
     learner: Literal["network", "linear"] = "network"
     hidden: tuple[int, ...] = (16, 256, 256, 16)
+    epochs: int | None = None
     bins: int | None = None
     guard: bool = False
     expected_rows: int | None = None
@@ -75,7 +78,7 @@ class ErrorMarginals:
         object.__setattr__(self, "hidden", tuple(self.hidden))  # of a scenario they are a list
         replaced = self.neighbours == "replace"
         refuse_misplaced(self, ("adjacency",), "protect: row", self.protect == "row")
-        refuse_misplaced(self, ("hidden",), "learner: network", self.learner == "network")
+        refuse_misplaced(self, ("hidden", "epochs"), "learner: network", self.learner == "network")
         refuse_misplaced(self, ("expected_rows",), "protect: row with adjacency: add_remove", not replaced)
         if self.expected_rows is not None and self.expected_rows < 1:
             raise InputError(f"expected_rows must be a whole number from 1, got {self.expected_rows}")
@@ -100,7 +103,8 @@ class ErrorMarginals:
             labels=self.labels,
             rounding=self.rounding,
             learner=self.learner,
-            hidden=tuple(self.hidden),
+            hidden=self.hidden,
+            epochs=self.epochs,
             bins=self.bins,
             guard=self.guard,
             noisy_totals=self.protect == "row" and self.noise != OFF,

@@ -34,7 +34,7 @@ def fit_estimator(
     if "random_state" in inspect.signature(estimator_type).parameters:
         parameters.setdefault("random_state", int(random.integers(2**31)))
     with warnings.catch_warnings():
-        # One that its own limit of iterations stops is what was asked for; a warning for every party would bury the rest.
+        # One that its own limit of iterations stops is what was asked for; a warning per party would bury the rest.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return estimator_type(**parameters).fit(rows, labels)
 

@@ -11,7 +11,8 @@ from aggregator.bag_regression.scaling import column_scaling
 from aggregator.exchange.settings import ExchangeSettings
 from federation.hypotheses import Hypothesis
 
-_BATCH = 64
+_BATCH, _LEAST_STEPS = 64, 600
+_SOFT_EPOCHS, _HARD_EPOCHS = 40, 100
 _RATE, _LAST_RATE = 1e-3, 1e-2  # the last learning rate is this share of the first
 _PENALTY = 1e-3  # of the squared weights of the logistic regression, at mean weight 1
 
@@ -60,8 +61,10 @@ def _network(
     adam, gradient = Adam(parameters), np.empty_like(parameters)
     inputs, targets, sizes = (part.astype(np.float32) for part in (rows, shares, weights))
     order, step = np.arange(len(rows)), 0
-    steps = -(-len(rows) // _BATCH) * settings.epochs
-    for _ in range(settings.epochs):
+    batches = -(-len(rows) // _BATCH)
+    usual = _SOFT_EPOCHS if settings.rounding == "soft" else _HARD_EPOCHS
+    epochs = settings.epochs or max(usual, -(-_LEAST_STEPS // batches))
+    for _ in range(epochs):
         random.shuffle(order)
         for start in range(0, len(rows), _BATCH):
             chosen = order[start : start + _BATCH]
@@ -69,7 +72,7 @@ def _network(
             misses = 0.5 * (1 + np.tanh(0.5 * activations[-1][:, 0])) - targets[chosen]
             gradient[:] = 0
             network.add_gradient(gradient, parameters, activations, sizes[chosen] * misses / len(chosen))
-            adam.step(gradient, cosine_decay(step, steps, _RATE, _LAST_RATE))
+            adam.step(gradient, cosine_decay(step, epochs * batches, _RATE, _LAST_RATE))
             step += 1
     layers = network.layers(parameters.astype(np.float64))
     return [matrix for matrix, _ in layers], [offset for _, offset in layers]

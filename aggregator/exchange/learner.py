@@ -144,7 +144,7 @@ class ErrorMarginalsLearner:
         features = self._source.shape[1]
         self._weighed_rows = totals.sum() / features
         rows, noise = self._target_rows(), self._deviation if self.settings.noisy_totals else 0.0
-        strength = importance_strength(rows, len(self._source), self._bins.total / features, noise)
+        strength = importance_strength(rows, self._bins.total, features, len(self._source), noise)
         weights = importance_weights(self._indicators, totals / rows, strength)
         # Marginals that are all noise may leave nothing; the source as it is then says more.
         self._weights = weights / weights.sum() if weights.sum() > 0 else self._weights

@@ -6,7 +6,7 @@ import numpy as np
 
 _ROWS_PER_DEVIATION = 4.0  # Lacombe et al. 2021, Section 4.2
 _FEW_FEATURES, _MOST_BINS, _MOST_BINS_OF_MANY = 9, 30, 20
-_VARIANCE = 0.2  # of a label given a bin, about
+_SHARE_VARIANCE, _ERROR_VARIANCE = 0.5, 0.2  # over the bins of a feature, of whether a row is in one, and errs in it
 
 
 def bins_per_feature(rows: float, features: int, deviation: float) -> int:
@@ -21,19 +21,23 @@ def bins_per_feature(rows: float, features: int, deviation: float) -> int:
     return int(np.clip(round(rows / (_ROWS_PER_DEVIATION * deviation)), 2, most))
 
 
-def importance_strength(rows: float, source_rows: int, bins: float, deviation: float) -> float:
-    """alpha of Pb. 1 (Lacombe et al. 2021, Eq. 2): half the ratio of the variances of a marginal and of a weight.
+def importance_strength(rows: float, cells: int, features: int, source_rows: int, deviation: float) -> float:
+    """alpha of Pb. 1 (Lacombe et al. 2021, Eq. 2): n / 2 times half the squared error of the target's marginals.
 
-    A share of the target's rows has about the variance tau^2 = (deviation / n_t)^2 + 1 / (2 q n_t), by noise and by
-    chance, and a weight 1 / n^2 before any is seen. `bins` is q, `rows` n_t, `source_rows` n.
+    With weights in units of 1/n, for `source_rows` n, the penalty is that half times the mean of (w_i - 1)^2 / 2. The
+    `cells` K of d `features` have noise of `deviation` each, and shares of n_t `rows` vary by chance as well.
     """
-    return 0.5 * ((deviation / rows) ** 2 + 1 / (2 * bins * rows)) * source_rows**2
+    return source_rows / 2 * _half_squared_error(rows, cells, features, deviation, _SHARE_VARIANCE)
 
 
 def label_strength(rows: float, cells: int, features: int, deviation: float) -> float:
-    """rho of Pb. 2: half the expected squared norm of what is wrong with the target's numbers of errors, over n_t^2.
+    """rho of Pb. 2: half the squared error of one answer about a hypothesis.
 
-    The K `cells` of d `features` have noise of `deviation` each, and the errors in the n_t / q rows of a bin vary from
-    sample to sample by about 0.2 n_t / q.
+    The `cells` K of d `features` have noise of `deviation` each, and errors in n_t `rows` vary by chance as well.
     """
-    return 0.5 * (cells * (deviation / rows) ** 2 + _VARIANCE * features / rows)
+    return _half_squared_error(rows, cells, features, deviation, _ERROR_VARIANCE)
+
+
+def _half_squared_error(rows: float, cells: int, features: int, deviation: float, variance: float) -> float:
+    """Half the expected squared norm of the error of K counts over n_t: from noise, and the `variance` of one row."""
+    return 0.5 * (cells * (deviation / rows) ** 2 + variance * features / rows)

@@ -29,8 +29,9 @@ class ExchangeSettings:
         rounding: "soft" trains on label estimates in [0, 1], "hard" on their nearest class, as published.
         learner: "network" of ReLU layers, as published, or "linear" logistic regression.
         hidden: widths of the network's hidden layers.
-        epochs: passes over the source in which the network is trained. So few do not learn the noise of the answers;
-            to minimise the cross-entropy, as published, takes about 100.
+        epochs: passes over the source in which the network is trained. None for 40 with soft labels, too few to learn
+            the noise of the answers, and 100 with hard ones, which minimise the cross-entropy as published; more of a
+            small source.
         bins: bins of every feature at most; None for a number that public numbers give.
         guard: release a constant class if noisy totals say that it errs less than every hypothesis asked about.
         noisy_totals: the numbers of rows per bin are released with the noise of the errors and corrects; False where
@@ -46,7 +47,7 @@ class ExchangeSettings:
     rounding: Rounding = "soft"
     learner: Learner = "network"
     hidden: tuple[int, ...] = (16, 256, 256, 16)
-    epochs: int = 40
+    epochs: int | None = None
     bins: int | None = None
     guard: bool = False
     noisy_totals: bool = True
@@ -66,7 +67,8 @@ class ExchangeSettings:
             raise InputError("hidden must name the width of at least one layer, got none; use learner: linear instead")
         for width in self.hidden:
             require_integer("hidden, the width of a layer,", width, 1, 32)
-        require_integer("epochs", self.epochs, 1, 40)
+        if self.epochs is not None:
+            require_integer("epochs", self.epochs, 1, 40)
         if self.bins is not None:
             require_integer("bins", self.bins, 1, 20)
         if self.guard and self.rounds < 2:

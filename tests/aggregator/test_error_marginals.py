@@ -164,6 +164,8 @@ def test_more_than_two_classes_are_refused(plan):
         ({"protect": "label", "adjacency": "replace"}, "protect: row"),
         ({"learner": "linear", "hidden": (3,)}, "learner: network"),
         ({"hidden": ()}, "hidden"),
+        ({"epochs": 0}, "epochs"),
+        ({"learner": "linear", "epochs": 3}, "learner: network"),
         ({"bins": 0}, "bins"),
         ({"adjacency": "replace", "expected_rows": 100}, "add_remove"),
         ({"expected_rows": 0}, "expected_rows"),

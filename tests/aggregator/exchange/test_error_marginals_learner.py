@@ -1,0 +1,205 @@
+"""The learner's exchange with an oracle: what it asks, when it stops, and what it learns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aggregator.exchange.learner import ErrorMarginalsLearner
+from aggregator.exchange.settings import ExchangeSettings
+from federation.errors import InputError
+
+SMALL = {"hidden": (8,), "epochs": 150}
+
+
+class Oracle:
+    """Counts of its target rows, with Gaussian noise of a standard deviation."""
+
+    def __init__(self, rows, labels, deviation=0.0, seed=0):
+        self.rows, self.labels, self.deviation = rows, labels, deviation
+        self.rng = np.random.default_rng(seed)
+
+    def noise(self, cells):
+        return self.rng.normal(0, 1, cells) * self.deviation
+
+    def __call__(self, query):
+        indicators = query.bins.indicators(self.rows)
+        totals = indicators @ np.ones(len(self.rows))
+        if query.hypothesis is None:
+            return None, totals + self.noise(len(totals))
+        errors = indicators @ (query.hypothesis.predict(self.rows) != self.labels).astype(float)
+        noisy = errors + self.noise(len(totals))
+        return noisy, noisy + totals - errors + self.noise(len(totals))
+
+
+def started(source, *, deviation=0.0, rows=None, seed=0, **options):
+    return ErrorMarginalsLearner(
+        source, ExchangeSettings(**{**SMALL, **options}), deviation=deviation, rows=rows, seed=seed
+    )
+
+
+def exchanged(learner, oracle):
+    asked = []
+    while (query := learner.query()) is not None:
+        assert learner.query() is query
+        asked.append(query)
+        learner.take(*oracle(query))
+    return asked
+
+
+def line(n=400, seed=0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(shift, 1, (n, 2))
+    return rows, (rows.sum(axis=1) > 0.4).astype(int)
+
+
+def accuracy(hypothesis, world):
+    return (hypothesis.predict(world[0]) == world[1]).mean()
+
+
+@pytest.mark.parametrize("importance", [False, True])
+@pytest.mark.parametrize("memory", ["cumulative", "instantaneous"])
+def test_queries_come_in_their_order_and_end(importance, memory):
+    source, _ = line()
+    learner = started(source, rounds=3, importance=importance, memory=memory, rows=400)
+    asked = exchanged(learner, Oracle(*line(seed=1)))
+    assert len(asked) == learner.queries == 3 + importance
+    assert not learner.repeated
+    assert [query.hypothesis is None for query in asked] == [True] * importance + [False] * 3
+    about = [query.hypothesis for query in asked[importance:]]
+    assert np.all(about[0].predict(source) == 1)
+    assert about[1:] == learner.hypotheses[:2]
+    assert learner.chosen is learner.hypotheses[2]
+    with pytest.raises(InputError, match="no query is open"):
+        learner.take(np.zeros(5), np.zeros(5))
+    assert learner.query() is None
+
+
+@pytest.mark.parametrize("options", [{}, {"labels": "least_squares", "rounding": "hard"}, {"learner": "linear"}])
+def test_without_noise_the_line_is_found(options):
+    learner = started(line()[0], rows=400, **options)
+    exchanged(learner, Oracle(*line(seed=1)))
+    assert accuracy(learner.chosen, line(2000, seed=2)) > 0.93
+
+
+def test_a_second_round_learns_what_marginals_do_not_tell():
+    def exclusive(seed):
+        rows = np.random.default_rng(seed).uniform(-1, 1, (500, 2))
+        return rows, ((rows[:, 0] > 0.3) ^ (rows[:, 1] > -0.3)).astype(int)
+
+    learner = started(exclusive(0)[0], rounds=3, rows=500, epochs=80)
+    exchanged(learner, Oracle(*exclusive(1)))
+    found = [accuracy(hypothesis, exclusive(2)) for hypothesis in learner.hypotheses]
+    assert found[-1] > found[0] + 0.05
+    assert found[-1] > 0.85
+
+
+def test_weights_move_the_source_to_the_target():
+    """Labels depend on the target: under the source's distribution the marginals would be misread."""
+    source, target = line(2000), line(2000, seed=1, shift=0.8)
+    learner = started(source[0], importance=True, rows=2000)
+    first, second, *_ = exchanged(learner, Oracle(*target))
+    wanted = np.quantile(target[0], 0.5, axis=0)
+    middles = [query.bins.edges.reshape(2, -1)[:, query.bins.sizes[0] // 2 - 1] for query in (first, second)]
+    assert np.all(np.abs(middles[1] - wanted) < 0.1)
+    assert np.all(np.abs(middles[0] - wanted) > 0.5)
+    assert accuracy(learner.chosen, line(2000, seed=2, shift=0.8)) > 0.93
+
+
+@pytest.mark.parametrize("rounding", ["soft", "hard"])
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_constant_is_not_asked_about_twice(rounding, label):
+    source, _ = line()
+    learner = started(source, rounds=3, rounding=rounding, rows=400)
+    asked = exchanged(learner, Oracle(line(seed=1)[0], np.full(400, label)))
+    assert learner.repeated
+    assert len(asked) == 1
+    assert learner.queries == 3
+    assert np.all(learner.chosen.predict(source) == label)
+
+
+def test_equal_answers_give_equal_bits():
+    pairs = [started(line()[0], deviation=3.0, rows=400, seed=seed) for seed in (5, 5, 6)]
+    for learner in pairs:
+        exchanged(learner, Oracle(*line(seed=1), deviation=3.0, seed=9))
+    one, two, other = ([h.parameters for h in learner.hypotheses] for learner in pairs)
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    assert not np.array_equal(one[0], other[0])
+
+
+@pytest.mark.parametrize("deviation", [0.5, 1e4])
+@pytest.mark.parametrize("answer", [-1e6, -1.0, 0.0, 1e6])
+@pytest.mark.parametrize("rows", [None, 50])
+def test_no_answer_leads_to_a_hypothesis_that_is_no_number(answer, rows, deviation):
+    source, _ = line(60)
+    learner = started(source, importance=True, rows=rows, deviation=deviation, epochs=2, noisy_totals=deviation > 1)
+    while (query := learner.query()) is not None:
+        assert query.bins.sizes.min() >= 1
+        cells = np.full(query.bins.total, answer)
+        learner.take(None if query.hypothesis is None else cells, -cells if answer == -1.0 else cells)
+    assert np.isfinite(learner.chosen.scores(source)).all()
+
+
+def test_the_guard_takes_a_constant_that_errs_less():
+    source, _ = line()
+    for guard in (False, True):
+        learner = started(source, guard=guard, rows=400, bins=2)
+        query = learner.query()
+        learner.take(np.array([20.0, 180.0, 20.0, 180.0]), np.full(4, 200.0))  # the constant 1 errs on 200 of 400 rows
+        assert learner.query() is not None
+        learner.take(np.full(4, 150.0), np.full(4, 200.0))  # and h_1 on 300
+        assert query.bins.total == 4
+        assert (learner.chosen is learner.hypotheses[-1]) is not guard
+    learner = started(source, guard=True, rows=400, bins=2)
+    learner.take(np.array([20.0, 180.0, 20.0, 180.0]), np.full(4, 200.0))
+    learner.take(np.full(4, 20.0), np.full(4, 200.0))
+    assert learner.chosen is learner.hypotheses[-1]
+
+
+def test_bins_of_private_rows_come_from_the_source_and_then_from_answers():
+    source = np.random.default_rng(0).normal(size=(400, 2))
+    learner = started(source, importance=True, deviation=10.0)
+    assert learner.query().bins.sizes.tolist() == [10, 10]
+    learner.take(None, np.full(20, 80.0))  # 800 rows
+    assert learner.query().bins.sizes.tolist() == [20, 20]
+    public = started(source, importance=True, deviation=10.0, rows=160)
+    assert public.query().bins.sizes.tolist() == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("errors", "totals", "words"),
+    [
+        (None, np.zeros(4), "errors must come with every answer"),
+        (np.zeros(3), np.zeros(4), "errors must be one finite number for each of the 4 bins"),
+        (np.zeros(4), np.zeros((4, 1)), "totals must be one finite number"),
+        (np.array([0, 0, 0, np.nan]), np.zeros(4), "errors"),
+        (np.zeros(4), np.array([0, 0, 0, np.inf]), "totals"),
+    ],
+)
+def test_answers_that_fit_no_query_are_refused(errors, totals, words):
+    learner = started(line()[0], rows=400, bins=2)
+    query = learner.query()
+    with pytest.raises(InputError, match=words):
+        learner.take(errors, totals)
+    assert learner.query() is query
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "words"),
+    [
+        (np.zeros(4), {}, "source must be a matrix"),
+        (np.zeros((0, 2)), {}, "source"),
+        (np.array([[np.nan]]), {}, "source"),
+        (np.zeros((4, 2)), {"deviation": -1.0}, "deviation"),
+        (np.zeros((4, 2)), {"deviation": np.inf}, "deviation"),
+        (np.zeros((4, 2)), {"rows": 0}, "rows, the number of target rows"),
+    ],
+)
+def test_what_a_learner_cannot_start_from_is_refused(source, options, words):
+    with pytest.raises(InputError, match=words):
+        started(source, **options)
+
+
+def test_nothing_is_released_before_an_answer():
+    with pytest.raises(InputError, match="no hypothesis has been learned yet"):
+        _ = started(line()[0]).chosen

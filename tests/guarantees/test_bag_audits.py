@@ -161,6 +161,7 @@ def test_parties_that_mistake_what_a_row_moves_are_refuted(name, sensitivity, mo
 def test_parties_whose_rows_are_longer_than_one_are_refuted(monkeypatch):
     import parties.embeddings
 
-    real = parties.embeddings._sum_of_rows
-    monkeypatch.setattr(parties.embeddings, "_sum_of_rows", lambda *arguments: 2**0.5 * real(*arguments))
+    real = parties.embeddings.private_features
+    longer = lambda *arguments: (2**0.5 * tile for tile in real(*arguments))  # noqa: E731
+    monkeypatch.setattr(parties.embeddings, "private_features", longer)
     assert not audited(pair_of("row, little for labels")).passed

@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from aggregator.label_protocol import LabelProtocol
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
 from federation.label_messages import LabelledRows, LabelSumsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.job import World
     from aggregator.local_answers import LocalAnswers
-    from aggregator.plan import VariantPlan
-    from aggregator.regression_job import RegressionJob
     from aggregator.released_estimators import Described
 
 
 @dataclass(frozen=True)
-class NoisyLabelSums:
+class NoisyLabelSums(LabelProtocol):
     """Parties send X'X of their public rows and X'y with noise that hides every label; the sums give least squares.
 
     shape: of the noise: `optimal` (of least excess risk), `whitened` or `isotropic`.
@@ -26,9 +24,6 @@ class NoisyLabelSums:
         `pure` (L2-Gamma) or `off` (NON-PRIVATE).
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-    task: ClassVar[str] = "regression"
-    default_features: ClassVar[tuple[str, ...]] = ("standardise", "constant")
     why_default: ClassVar[str] = (
         "the default: of all mechanisms the least excess risk for linear models at few parties; with many, each of\n"
         "which adds noise, private_labels is ahead (federation advise says from where on)"
@@ -58,9 +53,3 @@ class NoisyLabelSums:
         present = answers.present
         gram = answers.array("gram")[present].sum(axis=0)
         return from_moments(gram, answers.array("moment")[present, draw].sum(axis=0))
-
-    def job(self, world: World, variant: VariantPlan) -> RegressionJob:
-        """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""
-        from aggregator.regression_job import RegressionJob
-
-        return RegressionJob(world, variant, self)

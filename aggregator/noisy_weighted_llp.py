@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from aggregator.bag_options import bags_of_size, require_size
+from aggregator.label_protocol import LabelProtocol
 from aggregator.option_rules import refuse_misplaced, require_positive
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
@@ -14,15 +15,12 @@ from federation.label_messages import BagSums, BagSumsQuestion, LabelledRows
 from federation.numerics.bag_weights import noisy_count
 
 if TYPE_CHECKING:
-    from aggregator.job import World
     from aggregator.local_answers import LocalAnswers
-    from aggregator.plan import VariantPlan
-    from aggregator.regression_job import RegressionJob
     from aggregator.released_estimators import Described
 
 
 @dataclass(frozen=True)
-class NoisyWeightedLLP:
+class NoisyWeightedLLP(LabelProtocol):
     """Parties publish bags of their rows with weights, and weighted label sums under noise on some of the labels.
 
     size: k, rows of a bag.
@@ -38,9 +36,6 @@ class NoisyWeightedLLP:
     learner: `linear` (closed form) or `network` (128-64-1).
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-    task: ClassVar[str] = "regression"
-    default_features: ClassVar[tuple[str, ...]] = ("standardise", "constant")
     why_default: ClassVar[str] = (
         "the default: signs and stratified noise need the least noise of all designs of bags of this size;\n"
         "the smaller the bags, the less error, down to single labels (protocol private_labels)"
@@ -101,9 +96,3 @@ class NoisyWeightedLLP:
             answers.array("sums")[present, draw][formed],
         )
         return from_bags(self.learner, rows, weights, sums, question.rows.label_range, seed)
-
-    def job(self, world: World, variant: VariantPlan) -> RegressionJob:
-        """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""
-        from aggregator.regression_job import RegressionJob
-
-        return RegressionJob(world, variant, self)

@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from aggregator.label_protocol import LabelProtocol
 from aggregator.option_rules import refuse_misplaced
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
 from federation.label_messages import LabelledRows, PrivateLabelsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.job import World
     from aggregator.local_answers import LocalAnswers
-    from aggregator.plan import VariantPlan
-    from aggregator.regression_job import RegressionJob
     from aggregator.released_estimators import Described
 
 _BINNED = ("bins", "estimated_bins")
 
 
 @dataclass(frozen=True)
-class PrivateLabels:
+class PrivateLabels(LabelProtocol):
     """Parties send their rows with labels of which each is private by itself, whoever sees them.
 
     noise: `one_bit` (two values: Duchi et al. 2018), `laplace`, `gaussian` (uses delta), `bins` (randomised response
@@ -33,9 +31,6 @@ class PrivateLabels:
     learner: `linear` (closed form) or `network` (128-64-1).
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-    task: ClassVar[str] = "regression"
-    default_features: ClassVar[tuple[str, ...]] = ("standardise", "constant")
     why_default: ClassVar[str] = (
         "the default: pure, unbiased, and of the least variance of all unbiased ones at small epsilon"
     )
@@ -72,9 +67,3 @@ class PrivateLabels:
         held = np.arange(question.rows.most) < sizes[:, None]
         rows, labels = answers.array("rows")[present][held], answers.array("labels")[present, draw][held]
         return from_labels(self.learner, rows, labels, question.rows.label_range, seed)
-
-    def job(self, world: World, variant: VariantPlan) -> RegressionJob:
-        """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""
-        from aggregator.regression_job import RegressionJob
-
-        return RegressionJob(world, variant, self)

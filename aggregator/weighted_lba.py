@@ -6,21 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from aggregator.bag_options import bags_of_size, require_size
+from aggregator.label_protocol import LabelProtocol
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
 from federation.label_messages import BagSums, LabelledRows, WeightedSumsQuestion
 from federation.label_releases import DATA_DEPENDENT
 
 if TYPE_CHECKING:
-    from aggregator.job import World
     from aggregator.local_answers import LocalAnswers
-    from aggregator.plan import VariantPlan
-    from aggregator.regression_job import RegressionJob
     from aggregator.released_estimators import Described
 
 
 @dataclass(frozen=True)
-class WeightedLBA:
+class WeightedLBA(LabelProtocol):
     """Parties release weighted sums of rows and labels over bags, and neither bags nor weights.
 
     size: k, rows of a bag.
@@ -29,9 +27,6 @@ class WeightedLBA:
         it protects depends on the data), which `off` is, too.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-    task: ClassVar[str] = "regression"
-    default_features: ClassVar[tuple[str, ...]] = ("standardise", "constant")
     why_default: ClassVar[str] = "the default: with noise on the label sums it has a guarantee for all data"
 
     size: int = 64
@@ -64,9 +59,3 @@ class WeightedLBA:
         return from_sums(
             answers.array("row_sums")[present, draw][formed], answers.array("label_sums")[present, draw][formed]
         )
-
-    def job(self, world: World, variant: VariantPlan) -> RegressionJob:
-        """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""
-        from aggregator.regression_job import RegressionJob
-
-        return RegressionJob(world, variant, self)

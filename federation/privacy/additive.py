@@ -169,6 +169,14 @@ def calibrate_laplace(*, l1_sensitivity: float, dimension: int, epsilon: float) 
     return _mechanism("discrete_laplace", epsilon, 0.0, l1_sensitivity, dimension, step, charged_steps * step, scale)
 
 
+def summation_error(rows: int) -> float:
+    """Relative to the sensitivity, how far double precision may move sums over `rows` rows for two neighbours apart.
+
+    (n + 2) 2^-53 times the sum of magnitudes for each (Higham 2002, Section 3.1), of which at most n count.
+    """
+    return 1.01 * (rows + 2.0) * rows * 2.0**-53
+
+
 def _calibrate_gaussian(sensitivity: float, dimension: int, epsilon: float, delta: float) -> AdditiveMechanism:
     step = _grid_step(sensitivity, math.sqrt(dimension), sensitivity / gaussian.mu(epsilon, delta))
     charged = _charge(sensitivity, dimension, step)

@@ -17,7 +17,7 @@ import numpy as np
 from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.numerics.trace_ellipsoid import BLOCK, smallest_trace
-from federation.privacy.additive import AdditiveMechanism, Noise
+from federation.privacy.additive import AdditiveMechanism, Noise, summation_error
 from federation.privacy.additive import calibrate as calibrate_additive
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.mechanism import PUBLIC_ROWS
@@ -143,10 +143,7 @@ class LabelSums:
 
     def variance(self) -> float:
         """Of the noise in each of the r coordinates of U'y (of the continuous law for Gaussian noise)."""
-        scale, dimension = float(self.additive.parameters["scale"]), self.additive.dimension
-        if self.additive.name == "discrete_gaussian":
-            return scale**2
-        return (dimension + 1) * scale**2  # a Gamma(r) radius; in one dimension Laplace
+        return self.additive.variance()
 
     def covariance(self) -> np.ndarray:
         """Of the noise in X'y, (d, d)."""
@@ -189,8 +186,7 @@ def calibrate(
     """
     if rows < 1:
         raise InputError(f"rows must be an integer >= 1, got {rows}")
-    summation = 1.01 * (rows + 2.0) * rows * 2.0**-53
-    sensitivity = labels.width * (1 + _LONGER + summation)
+    sensitivity = labels.width * (1 + _LONGER + summation_error(rows))
     dimension = shape.transform.shape[1]
     additive = calibrate_additive(noise, sensitivity=sensitivity, dimension=dimension, epsilon=epsilon, delta=delta)
     # Refused here, by public numbers: a release that fails because of its value would tell of labels.

@@ -16,7 +16,7 @@ import numpy as np
 
 from federation.errors import InputError, nearest_name
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
-from federation.privacy.additive import AdditiveMechanism, calibrate_laplace
+from federation.privacy.additive import AdditiveMechanism, calibrate_laplace, summation_error
 from federation.privacy.additive import calibrate as calibrate_additive
 from federation.privacy.mechanism import promised
 from federation.privacy.moments import shares
@@ -86,7 +86,7 @@ class SumNoise:
         or a sum that no `rows` rows of norm 1 have: some were not cut.
         """
         steps = self.additive.rounded(total)
-        if np.linalg.norm(total) > self.rows * (1 + _LONGER) * (1 + _summation(self.rows)):
+        if np.linalg.norm(total) > self.rows * (1 + _LONGER) * (1 + summation_error(self.rows)):
             raise InputError(
                 f"total must be a sum over at most {self.rows} rows of norm 1, and is longer; cut the rows"
             )
@@ -143,7 +143,7 @@ def calibrate(
     error for each neighbour is below (n + 2) 2^-53 sum_i |x_i| (Higham 2002, Section 3.1).
     """
     _check(noise, dimension, epsilon, delta, l1_bound, rows, contributors)
-    longer = (1 + _LONGER) * (1 + _summation(rows))
+    longer = (1 + _LONGER) * (1 + summation_error(rows))
     widest = math.sqrt(dimension)
     bound = widest if l1_bound is None else min(l1_bound, widest)
 
@@ -174,11 +174,6 @@ def calibrate(
         candidates = ["pure", "laplace"] + ["gaussian"] * (delta > 0)
         return min((kinds[kind]() for kind in candidates), key=SumNoise.noise_norm)
     return kinds[noise]()
-
-
-def _summation(rows: int) -> float:
-    """Relative to 2, how far summation in double precision may move two neighbours apart."""
-    return 1.01 * (rows + 2.0) * rows * 2.0**-53
 
 
 def _check(

@@ -67,12 +67,7 @@ def bag_sums_mechanism(question: BagSumsQuestion, formed: int | None = None) -> 
 def weighted_sums_mechanism(question: WeightedSumsQuestion, formed: int | None = None) -> RepairedBagSums:
     """Noise on label sums of `formed` bags with secret weights; as `bag_sums_mechanism`. Raises `InputError`."""
     known = question.noising.mechanism
-    return repaired.calibrate(
-        *_shape(question.design, formed),
-        label_range=question.rows.label_range,
-        epsilon=known["epsilon"],
-        delta=known["delta"],
-    )
+    return _repaired(_shape(question.design, formed), question.rows.label_range, known["epsilon"], known["delta"])
 
 
 def labels_mechanism(question: PrivateLabelsQuestion) -> LabelMechanism:
@@ -120,6 +115,13 @@ def _shape(design: BagSums, formed: int | None) -> tuple[int, int, int]:
 @lru_cache  # parties of equal size have equal mechanisms
 def _least_noise(bags: BagDesign, label_range: tuple[float, float], epsilon: float, delta: float) -> NoisyBagSums:
     return noisy_labels.calibrate(bags, label_range=label_range, epsilon=epsilon, delta=delta)
+
+
+@lru_cache
+def _repaired(
+    shape: tuple[int, int, int], label_range: tuple[float, float], epsilon: float, delta: float
+) -> RepairedBagSums:
+    return repaired.calibrate(*shape, label_range=label_range, epsilon=epsilon, delta=delta)
 
 
 def _missed(question: BagSumsQuestion, delta: float) -> NoGuarantee:

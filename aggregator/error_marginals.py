@@ -63,7 +63,7 @@ class ErrorMarginals:
     rounding: Literal["soft", "hard"] = "soft"
     importance: Literal["auto", "always", "never"] = "auto"
     learner: Literal["network", "linear"] = "network"
-    hidden: tuple[int, ...] = (16, 256, 256, 16)
+    hidden: tuple[int, ...] = (32, 32)
     epochs: int | None = None
     bins: int | None = None
     guard: bool = False

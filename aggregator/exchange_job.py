@@ -68,6 +68,8 @@ class ExchangeJob:
         """Let every learner take its answers and ask its next question, if it has one."""
         for chain in (chain for chains in self._chains for chain in chains):
             if chain.answers is not None:
+                if chain.answers.answered < self._world.plan.parties:
+                    chain.learner.count_rows()
                 chain.learner.take(chain.answers.errors, chain.answers.rows)
                 self._ask(chain)
 

@@ -37,5 +37,5 @@ def of_private_labels(answers: LabelAnswers) -> Moments:
     held = np.arange(question.rows.most) < answers.array("size")[present][:, None]
     rows = within_norm(answers.array("rows")[present][held])
     labels = answers.array("labels")[present].swapaxes(1, 2)[held]
-    variance = 4 * float(np.max(labels_mechanism(question).variance()))
+    variance = 4 * float(np.max(labels_mechanism(question).variance(np.array(question.rows.label_range))))
     return Moments((2 * labels - 1).T @ rows / len(rows), variance * float(np.square(rows).sum()) / len(rows) ** 2)

@@ -22,10 +22,15 @@ def refuse_misplaced(options: Any, names: tuple[str, ...], home: str, at_home: b
     words, and `at_home` whether that is chosen. Raises `InputError`.
     """
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
-    strays = [name for name in names if getattr(options, name) != defaults[name]]
+    strays = [name for name in names if _plain(getattr(options, name)) != _plain(defaults[name])]
     if strays and not at_home:
         verb, them = ("belongs", "it") if len(strays) == 1 else ("belong", "them")
         raise InputError(f"{' and '.join(strays)} {verb} to {home}; remove {them} or choose that")
+
+
+def _plain(value: Any) -> Any:
+    """A list for a tuple, as JSON has it: scenarios and plans give options so."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def refuse_public_reach(sensitivity: str, protect: str) -> None:

@@ -60,8 +60,9 @@ class Ledger:
     def totals(self, delta: float) -> list[dict[str, Any]]:
         """Composed (epsilon, delta) per unit and adjacency if one draw of every recorded release were published.
 
-        `releases` counts those that protect the unit, by itself or as a part of theirs, `others` those that do not:
-        where there are some, nothing protects the unit from the publication of all.
+        `releases` counts those that protect the unit under the adjacency, by itself or as a part of theirs, `others`
+        all else. Where there are some, no total is claimed for the publication of all: guarantees under other
+        adjacencies are not converted, though a replaced row is one that is removed and one that is added.
         """
         totals = []
         for unit, adjacency in sorted({(guarantee.unit, guarantee.adjacency) for _, guarantee in self._charged}):

@@ -43,13 +43,16 @@ class PartyBags:
         return self.rows[self.owner == bag]
 
 
-def bags_of(cohort: Cohort, party: int, declared: Bags) -> PartyBags:
+def bags_of(cohort: Cohort, party: int, declared: Bags, private_rows: bool = False) -> PartyBags:
     """What a party holds, as the declared bags. Raises `InputError` for labels, bags or persons out of form.
 
-    A deployed party counts a label beyond the declared classes as the last of them, and says so in its own log:
+    With `private_rows` features that are not finite are let through, as to refuse them would tell of a row. A deployed
+    party counts a label beyond the declared classes as the last of them, and says so in its own log:
     to fail over it would tell for certain that there is such a label, and whoever asks chooses how many classes.
     """
     holdings = cohort.provider.holdings(party)
+    if not private_rows:
+        holdings.require_usable()
     if cohort.seed is None:
         holdings = _within(holdings, declared.classes)
     labels = holdings.class_codes(party, declared.classes)

@@ -45,7 +45,7 @@ def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> Submiss
     classes, weight = question.bags.classes, question.label_weight
 
     def act(party: int) -> dict[str, np.ndarray]:
-        bags = bags_of(cohort, party, question.bags)
+        bags = bags_of(cohort, party, question.bags, private_rows=True)
         bits = noise_bits(cohort, party, question.noising, guarantee)
         fields = question.fields()
         counts, means = np.zeros(fields["counts"].shape), np.zeros(fields["means"].shape)

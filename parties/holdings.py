@@ -20,7 +20,7 @@ class Holdings:
     `bags` (n,) says which of the party's bags 0, 1, ... a row is in; None means that all are in bag 0. `persons` (n,)
     says whose row it is; None means that every row is another person's.
 
-    Raises `InputError` when it is empty, lengths differ or a value is not finite.
+    Raises `InputError` when lengths differ.
     """
 
     party: int
@@ -30,13 +30,19 @@ class Holdings:
     persons: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if len(self.rows) == 0:
-            raise InputError(f"party {self.party} holds no rows; give every party at least one")
         if len(self.labels) != len(self.rows):
             raise InputError(f"party {self.party} holds {len(self.rows)} rows but {len(self.labels)} labels")
         for name, codes in (("bags", self.bags), ("persons", self.persons)):
             if codes is not None and len(codes) != len(self.rows):
                 raise InputError(f"party {self.party} holds {len(self.rows)} rows but {len(codes)} {name}")
+
+    def require_usable(self) -> None:
+        """Raises `InputError` without any row, or for features that are not finite.
+
+        Not to be asked where rows are private: a party that fails over one of them tells of it.
+        """
+        if len(self.rows) == 0:
+            raise InputError(f"party {self.party} holds no rows; give every party at least one")
         if not np.isfinite(self.rows).all():
             raise InputError(f"party {self.party} holds NaN or infinite features; impute or drop those rows")
 

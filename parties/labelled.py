@@ -16,6 +16,7 @@ def labelled(cohort: Cohort, party: int, declared: LabelledRows) -> tuple[np.nda
     would tell about a label. Raises `InputError` for rows out of form, or more of them than declared.
     """
     holdings = cohort.provider.holdings(party)
+    holdings.require_usable()
     if holdings.party != party:
         raise InputError(f"asked for party {party}, the provider gave the rows of party {holdings.party}")
     if len(holdings.rows) > declared.most:

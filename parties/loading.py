@@ -78,5 +78,6 @@ def load(cohort: Cohort, training: Training) -> tuple[Loaded, dict[int, str]]:
 
 def _checked(cohort: Cohort, party: int, classes: int) -> Holdings:
     holdings = cohort.provider.holdings(party)
+    holdings.require_usable()
     holdings.class_codes(party, classes)
     return holdings

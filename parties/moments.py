@@ -39,8 +39,8 @@ def answer(cohort: Cohort, question: MomentQuestion) -> Submission:
         for rows, classes in two_classes(cohort, party, question.feature_map, unit):
             size += len(rows)
             total += (2.0 * classes - 1.0) @ within_norm(rows, question.noising.mechanism.get("l1_bound"))
-        if size > question.most:
-            raise InputError(f"party {party} holds {size} rows, declared are at most {question.most}")
+        if not 0 < size <= question.most:
+            raise InputError(f"party {party} holds {size} rows, declared are 1 to {question.most}")
         bits = noise_bits(cohort, party, question.noising, guarantee)
         if noise is None:
             sums = np.repeat(np.rint(total * _GRID)[None] / _GRID, question.noising.draws, axis=0)

@@ -19,8 +19,8 @@ def two_classes(
     """Features (n, d) float64 and classes 0 or 1 (n,) int64, some rows at a time: memory does not tell how many.
 
     Of other labels those from .5 are class 1: a refusal would tell about a label. Under row privacy no row is refused
-    either. Raises `InputError` for holdings of another form, or with several rows of one person, whom neither unit
-    protects.
+    either, nor that there is none. Raises `InputError` for holdings of another form, or with several rows of one
+    person, whom neither unit protects.
     """
     holdings = cohort.provider.holdings(party)
     if holdings.party != party:

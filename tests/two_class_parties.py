@@ -45,8 +45,8 @@ def planned(kind: str, variants: dict[str, dict[str, object]]) -> dict[str, obje
 class Parties:
     """Every party holds 60 rows, odd ones 7 more.
 
-    A `broken` one holds texts for labels, a `strange` one labels that are no classes, a `huge` one a row of 1.7e308,
-    and a `doubled` one two rows of one person.
+    A `broken` one holds texts for labels, a `strange` one labels that are no classes, a `huge` one a row of 1.7e308, a
+    `doubled` one two rows of one person, an `empty` one no row, and a `missing` one a NaN.
     """
 
     def __init__(
@@ -55,8 +55,11 @@ class Parties:
         strange: tuple[int, ...] = (),
         huge: tuple[int, ...] = (),
         doubled: tuple[int, ...] = (),
+        empty: tuple[int, ...] = (),
+        missing: tuple[int, ...] = (),
     ) -> None:
         self._broken, self._strange, self._huge, self._doubled = set(broken), set(strange), set(huge), set(doubled)
+        self._empty, self._missing = set(empty), set(missing)
 
     def holdings(self, party: int) -> Holdings:
         rows, labels = draw(party, ROWS + 7 * (party % 2))
@@ -66,6 +69,10 @@ class Parties:
         if party in self._strange:
             labels = labels * 1e9
             labels[0] = np.nan
+        if party in self._empty:
+            rows, labels = rows[:0], labels[:0]
+        if party in self._missing:
+            rows[0, 0] = np.nan
         if party in self._huge:
             rows[0] = 1.7e308
         return Holdings(party, rows, labels, persons=persons)

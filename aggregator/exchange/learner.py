@@ -117,6 +117,10 @@ class ErrorMarginalsLearner:
         self.hypotheses.append(self._next_hypothesis())
         self._pending = self._next_query()
 
+    def count_rows(self) -> None:
+        """Take the number of target rows from the answers from now on: not all that were counted have answered."""
+        self._rows = None
+
     @property
     def chosen(self) -> Hypothesis:
         """The hypothesis to release: the last one, or a constant one by the guard. Raises `InputError` before any."""

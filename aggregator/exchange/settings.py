@@ -46,7 +46,7 @@ class ExchangeSettings:
     labels: LabelEstimate = "entropy"
     rounding: Rounding = "soft"
     learner: Learner = "network"
-    hidden: tuple[int, ...] = (16, 256, 256, 16)
+    hidden: tuple[int, ...] = (32, 32)
     epochs: int | None = None
     bins: int | None = None
     guard: bool = False

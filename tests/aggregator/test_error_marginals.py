@@ -16,6 +16,7 @@ from aggregator.error_marginals import ErrorMarginals
 from aggregator.plan import VariantPlan
 from federation.errors import BudgetExceededError, InputError
 from federation.grids.launch import open_grid
+from federation.marginal_releases import exchange_noise
 from federation.reference import Reference
 
 HONEST = Reference("two_class_parties:Parties")
@@ -119,6 +120,46 @@ def test_numbers_of_rows_are_used_only_where_they_are_public(plan):
     many, few = released(private_rows=381), released(private_rows=40)
     assert many["default.npz"] == few["default.npz"]
     assert many["replace.npz"] != few["replace.npz"]
+
+
+def test_every_answer_has_noise_of_its_own(plan, monkeypatch):
+    """Equal bits for two answers would let their difference tell the counts."""
+    from parties import error_marginals
+
+    taken, honest = [], error_marginals.noise_bits
+
+    def noted(cohort, party, noising, *rest):
+        taken.append((noising.purpose, party))
+        return honest(cohort, party, noising, *rest)
+
+    monkeypatch.setattr(error_marginals, "noise_bits", noted)
+    run(open_grid("inline"), plan("default", "weighted"), 6, HONEST)
+    assert len(taken) >= 6 * 2 * 2 * (1 + 2)  # parties, epsilons, draws, queries of both
+    assert len(set(taken)) == len(taken)
+
+
+def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those_that_answered(plan, monkeypatch):
+    from aggregator import exchange_job
+
+    begun, counted = [], []
+
+    class Noted(exchange_job.ErrorMarginalsLearner):
+        def __init__(self, *arguments, **known):
+            begun.append(known)
+            super().__init__(*arguments, **known)
+
+        def count_rows(self):
+            counted.append(self)
+            super().count_rows()
+
+    monkeypatch.setattr(exchange_job, "ErrorMarginalsLearner", Noted)
+    chosen = plan("replace", epsilons=(1.0,), draws=1)
+    run(open_grid("inline"), chosen, 6, HONEST)
+    alone = exchange_noise({"noise": "gaussian", "epsilon": 1.0, "delta": 1e-5}, 3, 2, "row", "replace").deviation
+    assert begun[0]["deviation"] == pytest.approx(alone * 6**0.5)
+    assert (begun[0]["rows"], counted) == (381, [])
+    run(open_grid("inline"), chosen, 6, Reference("two_class_parties:Parties", {"broken": [3]}))
+    assert len(counted) == 2
 
 
 def test_a_deployment_answers_each_query_once(plan, tmp_path):

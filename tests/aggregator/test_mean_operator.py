@@ -15,6 +15,7 @@ from aggregator.weak_supervision.classifier import MeanOperatorClassifier
 from federation.errors import BudgetExceededError, InputError
 from federation.features import completed, fit
 from federation.grids.launch import open_grid
+from federation.privacy.moments.calibration import calibrate
 from federation.reference import Reference
 
 HONEST = Reference("two_class_parties:Parties")
@@ -108,6 +109,16 @@ def test_the_regularisation_and_the_noise_are_public_numbers(plan):
     assert low["regularisation"] == pytest.approx(max(1e-4, low["noise_norm"] ** 2 / 2))
     assert high["noise_norm"] < low["noise_norm"]
     assert first["diagnostics"]["off"][0]["regularisation"] == 1e-4
+
+
+def test_the_noise_is_that_of_all_parties_over_all_rows(plan):
+    chosen = plan("pure", "response", epsilons=(1.0,))
+    _, summary = run(open_grid("inline"), chosen, 6, HONEST)
+    one = calibrate("pure", dimension=4, epsilon=1.0, rows=67)
+    assert summary["diagnostics"]["pure"][0]["noise_norm"] == pytest.approx(one.noise_norm() * 6**0.5 / 381)
+    # A label comes back as 1 / tanh(1/2) or its opposite, on average as it was; all rows have norm 1.
+    variance = 1 / np.tanh(0.5) ** 2 - 1
+    assert summary["diagnostics"]["response"][0]["noise_norm"] == pytest.approx((variance / 381) ** 0.5)
 
 
 def test_shares_of_noise_grow_less_than_whole_noise(plan):

@@ -172,7 +172,7 @@ def test_holdings_show_their_shape_only():
 )
 def test_unusable_holdings_are_refused(rows, labels, words):
     with pytest.raises(InputError, match=words):
-        Holdings(0, rows, labels)
+        Holdings(0, rows, labels).require_usable()
 
 
 def test_a_cohort_reads_the_nodes_own_configuration():

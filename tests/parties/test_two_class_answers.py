@@ -113,6 +113,18 @@ def test_empty_bins_get_noise_like_any_other():
     assert empty.std() > 5
 
 
+def test_a_party_without_rows_or_with_one_that_is_no_number_answers_like_any_other():
+    """Whether there is a row, and what is in it, is what noise must hide."""
+    nobody = Cohort(Reference("two_class_parties:Parties", {"empty": [0], "missing": [1]}).to_json(), 0, 2, 1)
+    for asks in ("rows", "errors"):
+        answer = error_marginals.answer(nobody, marginals(asks=asks))
+        assert answer.failures == {}
+        assert answer.parties.tolist() == [0, 1]
+    exact = error_marginals.answer(nobody, marginals("off"))
+    assert exact.arrays["rows"].sum(axis=1).tolist() == [0, 67 * 3]
+    assert list(moments.answer(nobody, wide(moment(protect="row"))).failures) == [0]  # where their number is public
+
+
 @pytest.mark.parametrize("asks", ["rows", "errors"])
 def test_exact_numbers_of_rows_come_with_label_privacy_only(asks):
     exact = error_marginals.answer(cohort(count=1), marginals("off", asks="rows")).arrays["rows"]

@@ -156,6 +156,15 @@ def test_the_guard_takes_a_constant_that_errs_less():
     assert learner.chosen is learner.hypotheses[-1]
 
 
+@pytest.mark.parametrize(("low", "high", "constant"), [(70.0, 190.0, 0), (10.0, 130.0, 1)])
+def test_the_guard_takes_the_better_of_the_two_constants(low, high, constant):
+    source, _ = line()
+    learner = started(source, guard=True, rows=400, bins=2)
+    learner.take(np.array([low, high, low, high]), np.full(4, 200.0))  # the constant 1 errs on so many of 400 rows
+    learner.take(np.full(4, 100.0), np.full(4, 200.0))  # and h_1 on 200
+    assert (learner.chosen.predict(source) == constant).all()
+
+
 def test_bins_of_private_rows_come_from_the_source_and_then_from_answers():
     source = np.random.default_rng(0).normal(size=(400, 2))
     learner = started(source, importance=True, deviation=10.0)

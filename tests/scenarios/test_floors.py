@@ -102,6 +102,9 @@ class _Holding:
     def class_codes(self, party, classes):
         return self.labels
 
+    def require_usable(self):
+        pass
+
 
 class _Given(Cohort):
     """A cohort whose provider is given, not loaded."""

@@ -11,13 +11,13 @@ from aggregator.classifier_models import ReleasedClassifiers, network
 from aggregator.exchange.learner import ErrorMarginalsLearner, ErrorQuery
 from aggregator.exchange.settings import ExchangeSettings
 from aggregator.job import World
+from aggregator.local_answers import CHECKED
 from aggregator.marginal_answers import MarginalAnswers
 from aggregator.plan import VariantPlan
 from aggregator.released_estimators import Described
 from aggregator.releasing import local_guarantee
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
-from federation.errors import InputError
 from federation.grids.codec import bytes_per_party
 from federation.guarantee import Guarantee
 from federation.hypotheses import Hypothesis
@@ -46,11 +46,7 @@ class ExchangeJob:
     def __init__(self, world: World, variant: VariantPlan, options: ErrorMarginals) -> None:
         self._world, self._variant, self._options = world, variant, options
         plan = world.plan
-        if len(plan.classes) != 2:
-            raise InputError(
-                f"error_marginals is for two classes, and there are {len(plan.classes)}; name those that count as the "
-                "positive one in data.positive"
-            )
+        world.require_two_classes(variant.kind)
         self._view = world.views.at(OFF, math.inf)
         unprotected = options.noise == OFF
         self._epsilons = (math.inf,) if unprotected else plan.epsilons
@@ -80,7 +76,7 @@ class ExchangeJob:
         for chains, guarantee in zip(self._chains, self._guarantees, strict=True):
             asked = max(len(chain.asked) for chain in chains)
             checks = (
-                "answers were checked on arrival; those out of form were left out",
+                CHECKED,
                 f"at most {asked} of the {chains[0].learner.queries} queries agreed on were asked",
             )
             ledger.charge(self._variant.name, guarantee, checks)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -14,9 +14,17 @@ from aggregator.models import ReleasedModels
 from aggregator.plan import WorldPlan
 from aggregator.released_estimators import ReleasedEstimators
 from aggregator.views import Views
+from federation.errors import InputError
 from federation.features import FeatureMap
+from federation.grids.codec import question_digest
 from federation.guarantee import Guarantee, NoGuarantee
 from federation.ledger import Budget, Ledger
+
+if TYPE_CHECKING:  # mechanisms that most worlds do without
+    from federation.label_releases import LabelQuestion
+    from federation.moment_messages import MomentQuestion
+
+NoisedQuestion = TypeVar("NoisedQuestion", bound="LabelQuestion | MomentQuestion")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +39,19 @@ class World:
         """Refuse, before anybody is asked, a release beyond the budget. Raises `BudgetExceededError`."""
         if self.plan.budget is not None and isinstance(guarantee, Guarantee):
             Budget(**self.plan.budget).gate([guarantee], f"release '{variant}'")
+
+    def require_two_classes(self, kind: str) -> None:
+        """Refuse a world with another number of classes to a protocol of that kind. Raises `InputError`."""
+        if len(self.plan.classes) != 2:
+            raise InputError(
+                f"{kind} is for two classes, and there are {len(self.plan.classes)}; name those that count as the "
+                "positive one in data.positive"
+            )
+
+    def keyed(self, draft: NoisedQuestion) -> NoisedQuestion:
+        """The question with its own digest in the key of its noise: other bags or features are another release."""
+        purpose = f"{self.plan.world}|{question_digest(draft)}"
+        return replace(draft, noising=replace(draft.noising, purpose=purpose))
 
     def write(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 from federation.guarantee import Guarantee
 from federation.messages import Question, Submission
 
+CHECKED = "answers were checked on arrival; those out of form were left out"  # as a ledger puts it
 _REFUSED = "answer refused: values outside the declared range"
 _PROMISED = ("epsilon", "delta", "unit", "adjacency", "mechanism")
 

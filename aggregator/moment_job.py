@@ -12,7 +12,7 @@ import numpy as np
 from aggregator.bag_answers import BagAnswers
 from aggregator.job import World
 from aggregator.label_answers import LabelAnswers
-from aggregator.local_answers import CheckedAnswers
+from aggregator.local_answers import CHECKED
 from aggregator.models import ReleasedModels
 from aggregator.moment_answers import MomentAnswers
 from aggregator.moment_estimates import Moments, of_private_labels, of_sums
@@ -21,7 +21,6 @@ from aggregator.premises import LOCAL, SUMMED
 from aggregator.releasing import local_guarantee
 from federation.bag_messages import Bags, Noising, RowsQuestion
 from federation.bag_releases import OFF
-from federation.errors import InputError
 from federation.features import FeatureMap, completed, with_fourier, with_polynomial
 from federation.grids.codec import bytes_per_party, question_digest
 from federation.guarantee import Guarantee, NoGuarantee
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from aggregator.mean_operator import MeanOperator
 
 _FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the median distance
-_CHECKS = ("answers were checked on arrival; those out of form were left out",)
+_CHECKS = (CHECKED,)
 _CHECKS_OF_SHARES = ("shares were checked by the simulated summation, as one with proofs of range would do",)
 
 
@@ -64,11 +63,7 @@ class MomentJob:
     def __init__(self, world: World, variant: VariantPlan, options: MeanOperator) -> None:
         self._world, self._variant, self._options = world, variant, options
         plan = world.plan
-        if len(plan.classes) != 2:
-            raise InputError(
-                f"mean_operator is for two classes, and there are {len(plan.classes)}; name those that count as the "
-                "positive one in data.positive"
-            )
+        world.require_two_classes(variant.kind)
         self._most = plan.bags * plan.largest_bag
         self._view = world.views.at(OFF, math.inf)
         self._rows = self._ask_for_rows() if options.unlabelled_rows == "own" else None
@@ -137,24 +132,19 @@ class MomentJob:
 
     def _ask(self, epsilon: float) -> _Release:
         plan, options = self._world.plan, self._options
-        draft = self._question(epsilon, "")
-        # The question's own digest goes into the key: other features or noise are another release.
-        question = self._question(epsilon, f"{plan.world}|{question_digest(draft)}")
-        if isinstance(question, PrivateLabelsQuestion):
-            guarantee, collect = guarantee_of(question), LabelAnswers
-        else:
-            guarantee, collect = moment_guarantee(question), MomentAnswers  # type: ignore[assignment]
-        secure = options.summation == "secure"
-        guarantee = local_guarantee(plan, guarantee, SUMMED if secure else LOCAL)
+        question = self._world.keyed(self._question(epsilon))
+        of_labels, secure = isinstance(question, PrivateLabelsQuestion), options.summation == "secure"
+        own = guarantee_of(question) if isinstance(question, PrivateLabelsQuestion) else moment_guarantee(question)
+        guarantee = local_guarantee(plan, own, SUMMED if secure else LOCAL)
         self._world.gate(self._variant.name, guarantee)
         promise = guarantee if isinstance(guarantee, Guarantee) and not secure else None
-        answers: CheckedAnswers = collect(question, plan.parties, promise)  # type: ignore[arg-type]
+        answers = (LabelAnswers if of_labels else MomentAnswers)(question, plan.parties, promise)  # type: ignore[arg-type]
         return _Release(epsilon, question, self._world.inquiry.add(question, self._view.training, answers), guarantee)
 
-    def _question(self, epsilon: float, purpose: str) -> MomentQuestion | PrivateLabelsQuestion:
+    def _question(self, epsilon: float) -> MomentQuestion | PrivateLabelsQuestion:
         plan, options = self._world.plan, self._options
         draws = 1 if options.noise == OFF else plan.draws
-        noising = Noising(options.mechanism(epsilon, plan.delta), draws, purpose, plan.noise_seed is not None)
+        noising = Noising(options.mechanism(epsilon, plan.delta), draws, "", plan.noise_seed is not None)
         if options.noise == "randomised_response":
             return PrivateLabelsQuestion(LabelledRows(self._feature_map, 0.0, 1.0, self._most), noising)
         contributors = math.ceil(plan.quorum * plan.parties) if options.summation == "secure" else 0

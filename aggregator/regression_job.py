@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from aggregator.job import World
 from aggregator.label_answers import LabelAnswers
-from aggregator.local_answers import LocalAnswers
+from aggregator.local_answers import CHECKED, LocalAnswers
 from aggregator.plan import VariantPlan
 from aggregator.regression_models import ReleasedRegressions
 from aggregator.released_estimators import Described
@@ -22,7 +22,7 @@ from federation.label_messages import LabelledRows
 from federation.label_releases import LabelQuestion, guarantee_of
 from federation.ledger import Ledger
 
-_CHECKS = ("answers were checked on arrival; those out of form were left out",)
+_CHECKS = (CHECKED,)
 
 
 class RegressionProtocol(Protocol):
@@ -99,12 +99,10 @@ class RegressionJob:
         plan, options = self._world.plan, self._options
         mechanism = options.mechanism(epsilon, plan.delta)
         draws = 1 if options.noise == OFF else plan.draws
-        # The question's own digest goes into the key: other bags or features are another release, with other noise.
         draft = options.question(
             self._rows, plan.smallest_bag, Noising(mechanism, draws, "", plan.noise_seed is not None)
         )
-        purpose = f"{plan.world}|{question_digest(draft)}"
-        question = replace(draft, noising=replace(draft.noising, purpose=purpose))
+        question = self._world.keyed(draft)
         guarantee = local_guarantee(plan, guarantee_of(question))
         if isinstance(guarantee, NoGuarantee) and guarantee.claimed and plan.budget is not None:
             raise BudgetExceededError(

@@ -30,13 +30,13 @@ from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.mechanism import LabelMechanism
 from federation.privacy.shaped_gaussian import LabelSums, Shape, fit_shape
 from federation.privacy.shaped_gaussian import calibrate as calibrate_sums
+from federation.row_premises import HELD_ONCE
 
 AUTO = "auto"
 DATA_DEPENDENT = "published"  # weighted sums without noise, whose delta depends on the data
 
 LabelQuestion = BagSumsQuestion | WeightedSumsQuestion | PrivateLabelsQuestion | LabelSumsQuestion
 
-_HELD_ONCE = Assumption("a row lies at one party, which answers about it in one place only", Check.DECLARED)
 _DIFFERENT_PEOPLE = Assumption(
     "every row is about another person: what is protected is one row's label", Check.DECLARED
 )
@@ -97,7 +97,7 @@ def guarantee_of(question: LabelQuestion) -> Guarantee | NoGuarantee:
         mechanism = labels_mechanism(question)
     else:
         return with_entropy(_promise_of_sums(question), question.noising)
-    promised = mechanism.guarantee(Unit.LABEL, Adjacency.REPLACE, (_HELD_ONCE, _DIFFERENT_PEOPLE))
+    promised = mechanism.guarantee(Unit.LABEL, Adjacency.REPLACE, (HELD_ONCE, _DIFFERENT_PEOPLE))
     return with_entropy(promised, question.noising)
 
 
@@ -138,7 +138,7 @@ def _promise_of_sums(question: LabelSumsQuestion) -> Guarantee:
     """Without the numbers that each party's own rows decide: its noise has the shape of those."""
     unit = Shape(np.ones((1, 1)), np.ones((1, 1)), 1.0, 1.0)
     promised = _sums(question, unit, question.rows.most).guarantee(
-        Unit.LABEL, Adjacency.REPLACE, (_HELD_ONCE, _DIFFERENT_PEOPLE)
+        Unit.LABEL, Adjacency.REPLACE, (HELD_ONCE, _DIFFERENT_PEOPLE)
     )
     known = {name: promised.parameters[name] for name in ("low", "high")}
     return replace(promised, parameters={**known, "shape": question.shape}, gaussian_mu=None)

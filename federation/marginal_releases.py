@@ -10,14 +10,11 @@ from typing import Any
 from federation.bag_releases import OFF
 from federation.entropy import with_entropy
 from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee
+from federation.guarantee import Adjacency, Guarantee, NoGuarantee
 from federation.marginal_messages import PUBLISHED, MarginalsQuestion
-from federation.moment_releases import protected
 from federation.privacy.marginals.noise import MarginalNoise, calibrate
 from federation.privacy.marginals.published import PublishedRates
-
-_HELD_ONCE = Assumption("a row lies at one party, which answers about it in one place only", Check.DECLARED)
-_DIFFERENT_PEOPLE = Assumption("every row is about another person", Check.DECLARED)
+from federation.row_premises import DIFFERENT_PEOPLE, HELD_ONCE, protected
 
 
 def marginal_noise(question: MarginalsQuestion) -> MarginalNoise | PublishedRates:
@@ -42,14 +39,14 @@ def exchange_guarantee(question: MarginalsQuestion) -> Guarantee | NoGuarantee:
     """What all answers of the exchange promise together. Raises `InputError` as `marginal_noise`."""
     if question.noising.mechanism["noise"] == OFF:
         return NoGuarantee("noise is off")
-    return with_entropy(marginal_noise(question).guarantee((_HELD_ONCE, _DIFFERENT_PEOPLE)), question.noising)
+    return with_entropy(marginal_noise(question).guarantee((HELD_ONCE, DIFFERENT_PEOPLE)), question.noising)
 
 
 def answer_guarantee(question: MarginalsQuestion) -> Guarantee | NoGuarantee:
     """What this one answer promises. Raises `InputError` as `marginal_noise`."""
     if question.noising.mechanism["noise"] == OFF:
         return NoGuarantee("noise is off")
-    promised = with_entropy(marginal_noise(question).per_query((_HELD_ONCE, _DIFFERENT_PEOPLE)), question.noising)
+    promised = with_entropy(marginal_noise(question).per_query((HELD_ONCE, DIFFERENT_PEOPLE)), question.noising)
     parameters: dict[str, float | int | str] = {"exchange": question.exchange.name, "query": question.exchange.query}
     return replace(promised, parameters=promised.parameters | parameters | {"queries": question.exchange.queries})
 

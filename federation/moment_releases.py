@@ -7,13 +7,11 @@ from typing import Any
 
 from federation.bag_releases import OFF
 from federation.entropy import with_entropy
-from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.moment_messages import MomentQuestion
 from federation.privacy.moments.calibration import SumNoise, calibrate
+from federation.row_premises import DIFFERENT_PEOPLE, HELD_ONCE, protected
 
-_HELD_ONCE = Assumption("a row lies at one party, which answers about it in one place only", Check.DECLARED)
-_DIFFERENT_PEOPLE = Assumption("every row is about another person", Check.DECLARED)
 _SHORT_ROWS = Assumption(
     "rows behind the public feature map, their constant feature included, are cut to norm 1", Check.ENFORCED
 )
@@ -36,16 +34,9 @@ def moment_guarantee(question: MomentQuestion) -> Guarantee | NoGuarantee:
     unit = protected(question.protect)
     own = _PUBLIC_FEATURES if unit is Unit.LABEL else _PUBLIC_EVEN_TERM
     promised = moment_noise(question).guarantee(
-        unit, Adjacency.REPLACE, (_HELD_ONCE, _DIFFERENT_PEOPLE, own, _SHORT_ROWS)
+        unit, Adjacency.REPLACE, (HELD_ONCE, DIFFERENT_PEOPLE, own, _SHORT_ROWS)
     )
     return with_entropy(promised, question.noising)
-
-
-def protected(protect: str) -> Unit:
-    """The unit that a question protects. Raises `InputError` for anything but "label" and "row"."""
-    if protect not in ("label", "row"):
-        raise InputError(f"protect must be label or row, got {protect!r}")
-    return Unit(protect)
 
 
 @lru_cache  # all parties of a release have the same

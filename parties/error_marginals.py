@@ -10,11 +10,11 @@ from federation.guarantee import Guarantee, Unit
 from federation.marginal_messages import MarginalsQuestion
 from federation.marginal_releases import answer_guarantee, exchange_guarantee, marginal_noise
 from federation.messages import Submission
-from federation.moment_releases import protected
 from federation.numerics.binning import Bins
 from federation.privacy.marginals.noise import MarginalNoise
 from federation.privacy.marginals.published import PublishedRates
 from federation.randomness import NoiseBits
+from federation.row_premises import protected
 from parties.holdings import Cohort
 from parties.noising import noise_bits, require_deployable, require_public_features
 from parties.one_by_one import gathered

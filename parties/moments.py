@@ -9,8 +9,9 @@ from federation.errors import InputError
 from federation.guarantee import Guarantee, Unit
 from federation.messages import Submission
 from federation.moment_messages import MomentQuestion
-from federation.moment_releases import moment_guarantee, moment_noise, protected
+from federation.moment_releases import moment_guarantee, moment_noise
 from federation.numerics.norms import within_norm
+from federation.row_premises import protected
 from parties.holdings import Cohort
 from parties.noising import noise_bits, require_deployable, require_public_features
 from parties.one_by_one import gathered

@@ -48,6 +48,9 @@ class MarginalsQuestion:
     `asks` is "rows" for the former alone, or "errors" for both. Protected is one whole "row", which is added or removed
     or replaced as `adjacency` says, or one "label"; features are then public, and so are numbers of rows.
     `noising.mechanism` holds the epsilon and delta of all queries of the `exchange` together.
+
+    Raises `InputError` when map, bins and hypothesis are not of one number of features: found out at the rows, it would
+    tell that there are some.
     """
 
     kind: ClassVar[str] = "error_marginals"
@@ -59,6 +62,14 @@ class MarginalsQuestion:
     protect: str
     adjacency: str
     noising: Noising
+
+    def __post_init__(self) -> None:
+        features = (self.feature_map.dimension, len(self.bins.sizes), int(self.hypothesis.sizes[0]))
+        if len(set(features)) > 1:
+            raise InputError(
+                "feature map, bins and hypothesis of a query must be of one number of features, got {}, {} and {}; ask "
+                "about the same features".format(*features)
+            )
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry, of as many entries as there are bins; as published, errors are rates."""

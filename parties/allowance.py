@@ -29,8 +29,8 @@ _ROUNDING = 1e-9  # relative slack for allowances written with few digits
 class Allowance:
     """At most (epsilon, delta) in all for each party behind this node.
 
-    `ledger` is a file of this node in a folder that it may write; the first release makes it. Raises `InputError` for
-    an epsilon below 0 or a delta outside [0, 1).
+    `ledger` is the absolute path of a file of this node, or of a link to it, in a folder that it may write; the first
+    release makes it. Raises `InputError` for an epsilon below 0, a delta outside [0, 1) or a relative path.
     """
 
     ledger: Path
@@ -41,6 +41,11 @@ class Allowance:
         if not (self.epsilon >= 0 and 0 <= self.delta < 1):  # NaN would allow everything
             raise InputError(
                 f"an allowance must have an epsilon from 0 and a delta in [0, 1), got {self.epsilon} and {self.delta}"
+            )
+        if not self.ledger.is_absolute():
+            raise InputError(
+                f"the ledger of an allowance must be an absolute path, got '{self.ledger}': a node that starts in "
+                "another folder must find what it has spent"
             )
 
     @classmethod
@@ -62,13 +67,14 @@ class Allowance:
         would together spend more than the allowance; `InputError` when earlier ones protect another unit, so that no
         total exists, and for a query that was answered before, or in an exchange that began with another guarantee.
         """
-        with _locked(self.ledger):
-            spent = _read(self.ledger)
+        ledger = self.ledger.resolve()  # else a new file would take the place of a link, and not of the file it means
+        with _locked(ledger):
+            spent = _read(ledger)
             known = spent.setdefault(str(party), [])
             if exchange is not None and (begun := _begun(known, exchange)) is not None:
                 _require_new(begun, guarantee, exchange)
                 begun[_ANSWERED].append(exchange.query)
-                _write(self.ledger, spent)
+                _write(ledger, spent)
                 return
             counted = {} if exchange is None else {_EXCHANGE: exchange.name, _ANSWERED: [exchange.query]}
             known.append({**guarantee.to_dict(), **counted})
@@ -78,7 +84,7 @@ class Allowance:
                     f"this party's releases would spend epsilon={epsilon:g}, delta={delta:g} in all, its allowance is "
                     f"epsilon={self.epsilon:g}, delta={self.delta:g} ({len(known) - 1} releases are in {self.ledger})"
                 )
-            _write(self.ledger, spent)
+            _write(ledger, spent)
 
 
 def _begun(known: list[dict[str, Any]], exchange: Exchange) -> dict[str, Any] | None:
@@ -113,6 +119,8 @@ def _read(path: Path) -> Spent:
         return {}
     try:
         spent = json.loads(path.read_text(encoding="utf-8"))
+        if not (isinstance(spent, dict) and all(isinstance(known, list) for known in spent.values())):
+            raise ValueError("it is no list of releases for each party")
     except ValueError as error:
         raise InputError(
             f"{path} does not say what this node has spent: {error}; restore it, or delete it if nothing was released"

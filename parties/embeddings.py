@@ -45,8 +45,9 @@ def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> Submiss
     classes, weight = question.bags.classes, question.label_weight
 
     def act(party: int) -> dict[str, np.ndarray]:
-        bags = bags_of(cohort, party, question.bags, private_rows=True)
+        # Paid for before any row is touched: how an answer that fails ends must not be free.
         bits = noise_bits(cohort, party, question.noising, guarantee)
+        bags = bags_of(cohort, party, question.bags, private_rows=True)
         fields = question.fields()
         counts, means = np.zeros(fields["counts"].shape), np.zeros(fields["means"].shape)
         for bag in np.flatnonzero(bags.sizes).tolist():

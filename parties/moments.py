@@ -36,13 +36,14 @@ def answer(cohort: Cohort, question: MomentQuestion) -> Submission:
     noise = None if question.noising.mechanism["noise"] == OFF else moment_noise(question)
 
     def act(party: int) -> dict[str, np.ndarray]:
+        # Paid for before any row is touched: how an answer that fails ends must not be free.
+        bits = noise_bits(cohort, party, question.noising, guarantee)
         size, total = 0, np.zeros(question.feature_map.dimension)
         for rows, classes in two_classes(cohort, party, question.feature_map, unit):
             size += len(rows)
             total += (2.0 * classes - 1.0) @ within_norm(rows, question.noising.mechanism.get("l1_bound"))
         if not 0 < size <= question.most:
             raise InputError(f"party {party} holds {size} rows, declared are 1 to {question.most}")
-        bits = noise_bits(cohort, party, question.noising, guarantee)
         if noise is None:
             sums = np.repeat(np.rint(total * _GRID)[None] / _GRID, question.noising.draws, axis=0)
         else:

@@ -10,19 +10,39 @@ from federation.errors import InputError
 from federation.features import FeatureMap
 
 TILE = 1024  # rows at a time: what lies between two steps stays in cache
+_LARGEST = 2**24  # numbers between two steps: a map may be so wide that a tile would not fit into memory
 
 
 def private_features(feature_map: FeatureMap, rows: np.ndarray) -> Iterator[np.ndarray]:
     """Features, some rows at a time, of raw rows (n, columns); a row that the map makes infinite becomes zeros.
 
     To fail over it, or to take longer, would tell for certain that there is such a row, and whoever asks chooses the
-    map. Raises `InputError` for rows of other columns than the map's.
+    map. A map that fails on every row fails without rows, too. Raises `InputError` for rows of other columns than the
+    map's, and for a map that makes something else of them than it says.
     """
     if rows.shape[1] != feature_map.columns:
         raise InputError(f"the party's rows have {rows.shape[1]} columns, the feature map takes {feature_map.columns}")
+    nothing = _applied(feature_map, np.zeros((2, feature_map.columns)))
+    if nothing.shape != (2, feature_map.dimension) or nothing.dtype != np.float64:
+        raise InputError(f"the feature map does not make {feature_map.dimension} features of a row; fetch it again")
+    count = max(1, min(TILE, _LARGEST // _widest(feature_map)))
+    for start in range(0, len(rows), count):
+        # Row by row in memory: elsewhere sums over the columns of a single row are rounded in another way than those
+        # of several, so that one row more could move another row's features.
+        features = _applied(feature_map, np.ascontiguousarray(rows[start : start + count]))
+        yield np.where(np.isfinite(features).all(axis=1)[:, None], features, 0.0)
+
+
+def _applied(feature_map: FeatureMap, rows: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(rows), TILE):
-            tile = rows[start : start + TILE]
-            for step in feature_map.steps:
-                tile = step.apply(tile)
-            yield np.where(np.isfinite(tile).all(axis=1)[:, None], tile, 0.0)
+        for step in feature_map.steps:
+            rows = step.apply(rows)
+    return rows
+
+
+def _widest(feature_map: FeatureMap) -> int:
+    """The most columns before, between and after the steps."""
+    widths = [feature_map.columns]
+    for step in feature_map.steps:
+        widths.append(step.width(widths[-1]))
+    return max(widths)

@@ -34,9 +34,13 @@ def two_classes(
         )
     classes = (labels >= 0.5).astype(np.int64)
     rows = np.asarray(holdings.rows, dtype=np.float64)
-    starts = range(0, len(rows), TILE)
     if unit is Unit.LABEL:
-        features: Iterator[np.ndarray] = (feature_map.transform(rows[start : start + TILE]) for start in starts)
+        tiles: Iterator[np.ndarray] = (
+            feature_map.transform(rows[start : start + TILE]) for start in range(0, len(rows), TILE)
+        )
     else:
-        features = private_features(feature_map, rows)
-    yield from zip(features, (classes[start : start + TILE] for start in starts), strict=True)
+        tiles = private_features(feature_map, rows)
+    start = 0
+    for features in tiles:
+        yield features, classes[start : start + len(features)]
+        start += len(features)

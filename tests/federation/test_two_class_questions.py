@@ -7,11 +7,12 @@ from two_class_questions import marginals, moment
 
 from federation.errors import InputError
 from federation.grids.codec import decode_question, encode_question, question_digest
-from federation.guarantee import Adjacency, NoGuarantee, Unit
+from federation.guarantee import SEEDED, Adjacency, NoGuarantee, Unit
 from federation.marginal_messages import Exchange
 from federation.marginal_releases import answer_guarantee, exchange_guarantee
 from federation.moment_releases import moment_guarantee
 from federation.privacy.composition import compose
+from federation.row_premises import DIFFERENT_PEOPLE, HELD_ONCE
 
 QUESTIONS = [moment(), moment("gaussian", "row", 7), marginals(), marginals("published", "label", asks="rows")]
 
@@ -62,6 +63,24 @@ def test_the_answers_of_an_exchange_compose_to_what_it_promises(noise, protect, 
     epsilon, delta = compose(answers, whole.delta)
     assert 0.999 < epsilon < 1.1
     assert delta <= whole.delta
+
+
+@pytest.mark.parametrize(
+    ("question", "guarantees"),
+    [
+        (moment(), (moment_guarantee,)),
+        (marginals(), (exchange_guarantee, answer_guarantee)),
+        (marginals("published", "label", "replace"), (exchange_guarantee, answer_guarantee)),
+    ],
+)
+def test_guarantees_say_whose_bits_the_noise_takes_and_that_a_row_is_held_once(question, guarantees):
+    unseeded = replace(question, noising=replace(question.noising, seeded=False))
+    for guarantee in guarantees:
+        assert guarantee(question).parameters["entropy"] == "seed"
+        assert SEEDED in guarantee(question).assumptions
+        assert guarantee(unseeded).parameters["entropy"] == "system"
+        assert SEEDED not in guarantee(unseeded).assumptions
+        assert {HELD_ONCE, DIFFERENT_PEOPLE} < set(guarantee(unseeded).assumptions)
 
 
 @pytest.mark.parametrize(("queries", "query"), [(2, 2), (2, -1), (0, 0), (2, 1.0), (True, 0)])

@@ -6,6 +6,8 @@ import pytest
 
 from federation.errors import BudgetExceededError, InputError
 from federation.guarantee import Adjacency, Guarantee, Unit
+from federation.marginal_messages import Exchange
+from federation.privacy.moments.calibration import calibrate as sum_noise
 from parties.allowance import Allowance
 
 
@@ -36,6 +38,35 @@ def test_releases_for_different_units_have_no_total(tmp_path):
     with pytest.raises(InputError, match="unit"):
         allowance.spend(0, pure(1.0))
     allowance.spend(0, pure(1.0, Unit.ROW))  # the refused one left no trace
+
+
+def test_every_exchange_is_paid_for_by_itself(tmp_path):
+    """A query of one that began is free, the same query of another is not."""
+    allowance = Allowance(tmp_path / "spent.json", 2.0, 0.0)
+    for name, query in (("first", 0), ("second", 1), ("first", 1), ("second", 0)):
+        allowance.spend(0, pure(1.0), Exchange(name, 2, query))
+    with pytest.raises(BudgetExceededError):
+        allowance.spend(0, pure(1.0), Exchange("third", 2, 0))
+    spent = json.loads((tmp_path / "spent.json").read_text())["0"]
+    assert [(record["exchange"], record["answered"]) for record in spent] == [("first", [0, 1]), ("second", [1, 0])]
+
+
+def test_the_same_query_in_an_exchange_with_another_guarantee_is_refused(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 9.0, 0.0)
+    allowance.spend(0, pure(1.0), Exchange("one", 3, 0))
+    with pytest.raises(InputError, match="began with another guarantee"):
+        allowance.spend(0, pure(8.0), Exchange("one", 3, 1))
+    with pytest.raises(InputError, match="query 0 of this exchange was answered before"):
+        allowance.spend(0, pure(1.0), Exchange("one", 3, 0))
+
+
+def test_gaussian_releases_are_composed_at_the_delta_of_the_allowance(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1.6, 1e-6)
+    noise = sum_noise("gaussian", dimension=3, epsilon=1.0, delta=1e-6, rows=10)
+    for _ in range(2):  # by adding up, epsilon would be 2 and delta 2e-6
+        allowance.spend(0, noise.guarantee())
+    with pytest.raises(BudgetExceededError):
+        allowance.spend(0, noise.guarantee())
 
 
 def test_delta_is_part_of_the_allowance(tmp_path):
@@ -79,12 +110,32 @@ def test_a_write_that_is_interrupted_forgets_nothing(tmp_path, monkeypatch, step
         allowance.spend(0, pure(0.1))
 
 
-@pytest.mark.parametrize("content", ["", '{"0": ['])
+@pytest.mark.parametrize("content", ["", '{"0": [', "null", "[]", '{"0": null}'])
 def test_a_damaged_ledger_ends_the_answers(tmp_path, content):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
     allowance.ledger.write_text(content)
     with pytest.raises(InputError, match="restore it"):
         allowance.spend(0, pure(0.1))
+
+
+def test_a_link_to_a_ledger_stands_for_it(tmp_path):
+    """A new file in its place would leave others, who know the ledger by its own name, with the old one."""
+    (tmp_path / "link.json").symlink_to(tmp_path / "spent.json")
+    Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(0.5))
+    Allowance(tmp_path / "link.json", 1.0, 0.0).spend(0, pure(0.5))
+    with pytest.raises(BudgetExceededError):
+        Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(0.5))
+
+
+def test_a_link_into_a_folder_that_is_gone_ends_the_answers(tmp_path):
+    (tmp_path / "spent.json").symlink_to(tmp_path / "gone" / "spent.json")
+    with pytest.raises(OSError, match="gone"):
+        Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(0.5))
+
+
+def test_a_ledger_does_not_depend_on_the_folder_in_which_a_node_starts():
+    with pytest.raises(InputError, match="absolute"):
+        Allowance.from_json('{"ledger": "spent.json", "epsilon": 1, "delta": 0}')
 
 
 def test_parties_that_spend_at_once_do_not_miss_each_other(tmp_path):

@@ -137,6 +137,15 @@ def test_a_deployed_node_pays_for_noisy_embeddings(tmp_path):
     assert len(answer_noisily(node, asked).parties) == 0
 
 
+def test_a_deployed_node_pays_for_an_answer_that_fails_too(tmp_path):
+    """Else it would be free to ask over which of its private rows it fails."""
+    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1.0, "delta": 1e-3})
+    too_few = NoisyEmbeddingsQuestion(Bags(1, 3), WAVES, 1.0, Noising(NOISING.mechanism, 1, "", False))
+    node = cohort(seed=None, allowance=allowance)
+    assert set(answer_noisily(node, too_few).failures.values()) == {"the party could not answer"}
+    assert {len(paid) for paid in json.loads((tmp_path / "spent.json").read_text()).values()} == {1}
+
+
 def test_rows_are_summed_alike_whatever_the_map_does_to_one_of_them(monkeypatch):
     """Another way through the rows would take another time, which whoever asks can tell."""
     taken = []

@@ -50,6 +50,21 @@ def test_sums_without_noise_are_those_of_the_rows():
     assert answer.guarantee is None
 
 
+def test_rows_are_cut_to_the_bound_in_l1_that_the_noise_makes_use_of():
+    question = wide(moment("off"))
+    question = replace(question, noising=replace(question.noising, mechanism={"noise": "off", "l1_bound": 0.5}))
+    rows, labels = draw(0, 60)
+    cut = within_norm(question.feature_map.transform(rows), 0.5)
+    assert np.abs(cut).sum(axis=1).max() <= 0.5 * (1 + 1e-9)
+    sums = moments.answer(cohort(count=1), question).arrays["sums"][0, 0]
+    np.testing.assert_allclose(sums, (2 * labels - 1) @ cut, atol=1e-7)
+
+
+def test_a_party_with_more_rows_than_declared_is_left_out():
+    """For them summation in double precision is not charged."""
+    assert "holds 60 rows, declared are 1 to 50" in moments.answer(cohort(count=1), moment()).failures[0]
+
+
 def test_noise_is_centred_on_the_sum_and_of_the_scale_that_is_promised():
     exact = moments.answer(cohort(count=1), wide(moment("off"))).arrays["sums"][0, 0]
     question = wide(moment("gaussian"))
@@ -134,6 +149,27 @@ def test_exact_numbers_of_rows_come_with_label_privacy_only(asks):
     assert (by_row.arrays["rows"] != exact).mean() > 0.5
 
 
+@pytest.mark.parametrize("protect", ["row", "label"])
+def test_whatever_depends_on_what_is_private_has_noise_of_its_own(protect):
+    adjacency = "add_remove" if protect == "row" else "replace"
+    exact, noisy = (
+        error_marginals.answer(cohort(count=1), marginals(noise, protect, adjacency, queries=9)).arrays
+        for noise in ("off", "pure")
+    )
+    errors = (noisy["errors"] - exact["errors"])[0]
+    corrects = (noisy["rows"] - noisy["errors"] - exact["rows"] + exact["errors"])[0]
+    assert errors.std() > 5
+    if protect == "row":
+        assert corrects.std() > 5
+        assert abs(np.corrcoef(errors, corrects)[0, 1]) < 0.9
+
+
+def test_a_query_is_answered_once():
+    question = marginals()
+    with pytest.raises(InputError, match="answered once, got 2 draws"):
+        error_marginals.answer(cohort(), replace(question, noising=replace(question.noising, draws=2)))
+
+
 def test_published_rates_lie_between_0_and_1():
     answer = error_marginals.answer(cohort(count=1), marginals("published", "label", "replace"))
     assert ((answer.arrays["rates"] >= 0) & (answer.arrays["rates"] <= 1)).all()
@@ -180,6 +216,42 @@ def test_a_deployed_party_keeps_features_that_are_not_public(tmp_path, question)
         handler(deployed(tmp_path, public=False), unseeded(question))
     by_row = replace(question, protect="row")
     assert handler(deployed(tmp_path, public=False), unseeded(by_row)).failures == {}
+
+
+@pytest.mark.parametrize("handler", [moments, error_marginals])
+def test_noise_is_another_for_each_party_and_repeats_with_a_seed_only(handler):
+    question, name = (wide(moment(protect="row")), "sums") if handler is moments else (marginals(), "errors")
+    without = replace(question, noising=replace(question.noising, mechanism={"noise": "off"}))
+
+    def noise(asked):
+        return handler.answer(cohort(), asked).arrays[name] - handler.answer(cohort(), without).arrays[name]
+
+    first = noise(question)
+    assert len(np.unique(first.reshape(len(first), -1), axis=0)) == len(first) > 1
+    np.testing.assert_array_equal(first, noise(question))
+    other = replace(question, noising=replace(question.noising, purpose="another purpose"))
+    for fresh in (noise(other), noise(unseeded(question))):
+        assert (fresh != first).mean() > 0.5
+
+
+@pytest.mark.parametrize("handler", [moments, error_marginals])
+def test_an_answer_that_fails_is_paid_for_like_any_other(tmp_path, handler):
+    """Before any row is touched: else how it ends would be told for free."""
+    question = unseeded(wide(moment()) if handler is moments else marginals())
+    assert list(handler.answer(deployed(tmp_path, party=1), question).failures) == [1]
+    [spent] = json.loads((tmp_path / "spent.json").read_text())["1"]
+    assert spent["epsilon"] == 1.0
+
+
+def test_a_deployed_party_answers_once_for_what_it_pays_and_never_for_nothing(tmp_path):
+    question = unseeded(wide(moment()))
+    twice = replace(question, noising=replace(question.noising, draws=2))
+    with pytest.raises(InputError, match="every answer is given once"):
+        moments.answer(deployed(tmp_path), twice)
+    assert not (tmp_path / "spent.json").exists()
+    for handler, asked in ((moments, question), (error_marginals, unseeded(marginals()))):
+        with pytest.raises(InputError, match="no allowance"):
+            handler.answer(Cohort(PARTIES, 0, 1, None, None, True), asked)
 
 
 @pytest.mark.parametrize("noise", ["off", "pure"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -98,6 +99,8 @@ class ExchangeJob:
     def _begin(self, epsilon: float, draw: int) -> _Chain:
         plan, options = self._world.plan, self._options
         name = f"{plan.world}|{self._variant.name}|{epsilon!r}|{draw}"
+        if plan.noise_seed is None:  # else deployed parties would take a second run for the exchange of the first
+            name = f"{name}|{secrets.token_hex(16)}"
         public = options.neighbours == "replace" or options.noise == OFF
         learner = ErrorMarginalsLearner(
             self._view.public.rows,

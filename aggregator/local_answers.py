@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from federation.guarantee import Guarantee
-from federation.messages import Question, Submission
+from federation.messages import Question, Submission, check_submission
 
 CHECKED = "answers were checked on arrival; those out of form were left out"  # as a ledger puts it
 _REFUSED = "answer refused: values outside the declared range"
@@ -33,7 +33,11 @@ class CheckedAnswers(ABC):
         return np.flatnonzero(self._present)
 
     def add(self, submission: Submission) -> dict[int, str]:
-        """Take a submission in; returns the refused parties and why."""
+        """Take a submission in; returns the refused parties and why.
+
+        Raises `InputError`, and takes nothing in, when the submission as a whole is malformed.
+        """
+        check_submission(self.question, submission)
         if self._promise is not None and not _same(submission.guarantee, self._promise):
             return dict.fromkeys(submission.parties.tolist(), "answer refused: it lacks the guarantee asked for")
         fine = np.ones(len(submission.parties), dtype=bool)

@@ -1,0 +1,31 @@
+"""Whatever a party of an exchange or of a mean operator sends, it costs that party its own answer only."""
+
+from hostile_two_classes import HONEST, KINDS
+from two_class_parties import plan_fixture
+from worlds import run
+
+from aggregator.plan import VariantPlan
+from federation.grids.launch import open_grid
+from federation.reference import Reference
+
+LINEAR = {"learner": "linear"}
+VARIANTS = (
+    VariantPlan("sums", "mean_operator", {"unlabelled": "auxiliary"}),
+    VariantPlan("row sums", "mean_operator", {"protect": "row", "noise": "pure"}),
+    VariantPlan("exchange", "error_marginals", LINEAR),
+    VariantPlan("published", "error_marginals", {**LINEAR, "protect": "label", "noise": "published"}),
+)
+
+plan = plan_fixture("mean_operator", {})
+
+
+def test_answers_out_of_form_are_as_good_as_none(plan):
+    chosen = plan(variants=VARIANTS, epsilons=(1.0,), parties=HONEST + len(KINDS), quorum=0.1)
+    dropped = Reference("hostile_two_classes:Hostile", {"dropped": True})
+    expected, absent = run(open_grid("inline"), chosen, 1, dropped)
+    files, summary = run(open_grid("inline"), chosen, 1, Reference("hostile_two_classes:Hostile"))
+    assert absent["failures"] == {"dropped out": len(KINDS)}
+    assert summary["answered"] == absent["answered"] == HONEST
+    assert sum(summary["failures"].values()) == len(KINDS)
+    assert sorted(files) == sorted(f"{variant.name}.npz" for variant in VARIANTS)
+    assert files == expected

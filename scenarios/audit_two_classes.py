@@ -5,6 +5,7 @@ The aggregator's own code asks and the party's own code answers; only the holdin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -39,7 +40,8 @@ _Statistic = Callable[[Mapping[str, np.ndarray]], np.ndarray]
 RUNS_OF_SUMS = 200_000
 RUNS_OF_EXCHANGES = 100_000
 
-_PARTIES = 4  # of a summation, all of them honest
+_PARTIES = 6  # of a summation
+_QUORUM = 2 / 3  # of them: so many honest ones are enough, and the sum of theirs is the least that is ever seen
 _ROWS = 4  # of a party
 _FOURIER = 2  # random features: noise scales with their norm, which is the same for any number
 _LINE = np.append(np.linspace(0.0, 10.0, 10_001), 1e6)  # along which the worst row is sought
@@ -56,7 +58,8 @@ class TwoClassSetting:
 def described(variant: Variant) -> str:
     """The small world of a variant's audits in words."""
     if variant.options.get("summation") == "secure":
-        return f"{_PARTIES} parties whose answers are seen in one sum only, one row or label changes"
+        least = math.ceil(_QUORUM * _PARTIES)
+        return f"{least} of {_PARTIES} parties, whose answers are seen in one sum only, one row or label changes"
     return "one party, one row or label changes"
 
 
@@ -86,12 +89,14 @@ class SumNeighbour:
 class SumPair:
     """Two neighbours and the question about a sum that both answer; `changed` rows differ, a guarantee covers one.
 
-    What is seen is the sum of the answers of `parties`: of one with its whole noise, or of several with shares of it.
+    What is seen is the sum of the answers of `parties`, party 0 among them: of it alone with its whole noise, or of
+    several with shares of it. Colluders, who tell theirs, are not among these: whoever sees the sum of all takes theirs
+    off it.
     """
 
     question: MomentQuestion
     changed: int
-    parties: int
+    parties: tuple[int, ...]
 
     def answer(self, side: int, purpose: str, runs: int) -> Submission:
         """What is seen of one side in `runs` independent releases, as if of one party."""
@@ -112,7 +117,8 @@ class SumPair:
 
     def _sum(self, side: int, question: MomentQuestion) -> np.ndarray:
         arguments = {"row": worst_row(self.question).tolist(), "changed": self.changed, "moved": bool(side)}
-        total: np.ndarray = _sent(SumNeighbour, arguments, question, self.parties)["sums"].sum(axis=0)
+        sums = _sent(SumNeighbour, arguments, question, max(self.parties) + 1)["sums"]
+        total: np.ndarray = sums[list(self.parties)].sum(axis=0)
         return total
 
 
@@ -230,6 +236,7 @@ def two_class_question_of(variant: Variant, setting: TwoClassSetting) -> TwoClas
         public="scenarios.audit_labels:public_rows",
         classes=("0", "1"),
         parties=_PARTIES,
+        quorum=_QUORUM,
         largest_bag=_ROWS,
         private_rows=_PARTIES * _ROWS,
     )
@@ -252,9 +259,10 @@ def audit_two_classes(
     if isinstance(question, PrivateLabelsQuestion):
         usual, pairs = RUNS_OF_LABELS, (LabelPair(question, 1), LabelPair(question, 2))
     elif isinstance(question, MomentQuestion):
-        shares = question.contributors
-        twin = SumPair(question, 1, shares // 2) if shares else SumPair(question, 2, 1)
-        usual, pairs = RUNS_OF_SUMS, (SumPair(question, 1, shares or 1), twin)
+        parties = tuple(range(question.contributors or 1))
+        half = parties[: len(parties) // 2]
+        twin = SumPair(question, 1, half) if half else SumPair(question, 2, parties)
+        usual, pairs = RUNS_OF_SUMS, (SumPair(question, 1, parties), twin)
     else:
         agreed = question.exchange.queries
         usual, pairs = RUNS_OF_EXCHANGES, (ExchangePair(question, 1, agreed), ExchangePair(question, 2, agreed))

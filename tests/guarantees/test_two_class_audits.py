@@ -52,11 +52,11 @@ def question_of(kind, options):
 
 
 def sums(name, changed=1):
-    return SumPair(question_of("mean_operator", SUMS[name]), changed, 1)
+    return SumPair(question_of("mean_operator", SUMS[name]), changed, (0,))
 
 
 def shares(name, parties):
-    return SumPair(question_of("mean_operator", SHARES[name]), 1, parties)
+    return SumPair(question_of("mean_operator", SHARES[name]), 1, tuple(range(parties)))
 
 
 def cells(name, units=1, queries=2, rounds=2):
@@ -110,7 +110,7 @@ def test_private_labels_of_two_classes_are_as_private_as_promised():
 def test_published_noise_is_refuted_at_its_own_claim():
     """Patrini et al. (2015, Algorithm 2) on 25 features: rows of L2 norm 1 have L1 norms of up to 5."""
     noising = Noising({"noise": "published_laplace", "epsilon": 1.0, "delta": 0.0}, 1, "published", True)
-    result = audited(SumPair(MomentQuestion(FeatureMap(25, ()), 4, "label", 0, noising), 1, 1))
+    result = audited(SumPair(MomentQuestion(FeatureMap(25, ()), 4, "label", 0, noising), 1, (0,)))
     assert result.claimed == pytest.approx(5.0, rel=1e-6)
     assert 2.0 < result.lower_bound <= 5.0
 

@@ -75,7 +75,7 @@ def test_the_table_says_on_what_worlds_and_what_is_promised_instead(tmp_path, ca
     assert "one party changes all it sends (soft_vote)" in text
     assert " of 1.73 │" in text
     _, text = audited(tmp_path, capsys, ["{kind: mean_operator, summation: secure}"], runs=2000, as_json=False)
-    assert "4 parties whose answers are seen in one sum only, one row or label changes." in text
+    assert "4 of 6 parties, whose answers are seen in one sum only, one row or label changes." in text
 
 
 def test_a_protocol_that_asks_something_else_is_refused(monkeypatch):

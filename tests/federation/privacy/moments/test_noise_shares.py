@@ -91,6 +91,7 @@ def test_so_many_parties_that_the_grid_is_coarse_are_refused_for_gaussian_shares
         drawn = shares.draw(WHOLE[name], shares.MOST, NoiseBits(1, "tiny"), 300)
         assert drawn.shape == (300, 3)
         assert np.abs(drawn).max() < 40  # of 2^30 shares hardly any has more than the 16 steps² of variance
+        assert name == "discrete_laplace" or drawn.std() == pytest.approx(math.sqrt(16 + 1 / 12), rel=0.1)
 
 
 def test_the_added_variance_is_counted() -> None:

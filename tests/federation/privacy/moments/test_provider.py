@@ -36,6 +36,29 @@ def test_the_noise_on_the_mean_has_the_variance_that_is_told(tumours):
     assert np.mean(squares) == pytest.approx(told, rel=0.15)
 
 
+def test_without_bits_of_ones_own_no_two_messages_have_the_same_noise(tumours):
+    rows, labels = tumours
+    first, second = (release_moment(rows, labels, epsilon=1).moment for _ in range(2))
+    assert (first != second).any()
+
+
+def test_a_bound_in_l1_makes_for_less_noise(tumours):
+    rows, labels = tumours
+    wide, narrow = (
+        release_moment(rows, labels, epsilon=1, noise="laplace", l1_bound=bound, long_rows="cut")
+        for bound in (None, 2.0)
+    )
+    assert narrow.noise.parameters["l1_bound"] == 2.0
+    assert narrow.noise_variance == pytest.approx(wide.noise_variance * 4 / rows.shape[1], rel=1e-3)
+
+
+def test_rows_that_are_a_little_too_long_are_refused_but_for_rounding(tumours):
+    rows, labels = tumours
+    release_moment(rows * (1 + 1e-12), labels, epsilon=1)
+    with pytest.raises(InputError, match="rows must have norm at most 1, and row 0"):
+        release_moment(rows * (1 + 1e-6), labels, epsilon=1)
+
+
 @pytest.mark.parametrize("l1_bound", [None, 2.0])
 def test_rows_over_the_bound_are_refused_unless_they_may_be_cut(tumours, l1_bound):
     rows, labels = tumours

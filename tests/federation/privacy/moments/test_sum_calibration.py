@@ -88,6 +88,9 @@ def test_the_published_scale_gives_epsilon_times_the_l1_bound():
 
 def test_a_larger_l1_bound_than_unit_rows_have_changes_nothing():
     assert noise_of("laplace", l1_bound=50.0) == noise_of("laplace")
+    assert noise_of("laplace", l1_bound=50.0).parameters["l1_bound"] == math.sqrt(6)
+    assert noise_of("laplace", l1_bound=1.2).parameters["l1_bound"] == 1.2
+    assert "l1_bound" not in noise_of("pure", l1_bound=1.2).parameters
 
 
 @given(st.integers(1, 12), st.integers(1, 400), st.sampled_from(KINDS), st.integers(0, 2**32))
@@ -110,6 +113,8 @@ def test_the_integers_move_no_further_than_charged(dimension, rows, kind, seed):
 def test_summation_in_double_precision_is_charged(kind):
     few, many = (noise_of(kind, rows=rows).additive.sensitivity for rows in (1, 10**6))
     assert 1 + 1e12 * 2**-53 < many / few < 1 + 1.1e12 * 2**-53
+    exact = 2 * math.sqrt(6) if "laplace" in kind else 2  # rows may be longer than 1 by the rounding of their norm
+    assert 1 + 1e-9 <= few / exact < 1 + 1.01e-9
 
 
 @pytest.mark.parametrize("contributors", [0, 1, 5])
@@ -136,6 +141,8 @@ def test_shares_are_smaller_than_the_whole_and_declare_what_they_rest_on():
         assert any("at least 64 parties" in text for text in declared)
         assert any("reveals the sum" in text for text in declared)
         assert not any("parties" in a.text for a in whole.guarantee().assumptions)
+    many = noise_of("pure", contributors=2**20)  # the rounding of so many shares adds up
+    assert many.variance() > many.additive.variance() * (1 + 1e-5)
 
 
 def test_the_guarantee_says_what_is_protected():
@@ -171,6 +178,7 @@ def test_the_guarantee_says_what_is_protected():
         ({"contributors": -1}, "contributors must be"),
         ({"contributors": 2**40}, "contributors must be at most"),
         ({"rows": 10**6, "epsilon": 1e6}, "does not fit the grid"),
+        ({"rows": 10**6, "epsilon": 1e3, "contributors": 10**4}, "does not fit the grid"),
         ({"epsilon": 1e-9}, "does not fit the grid"),
         ({"kind": "gaussian", "contributors": 2**30}, "grid is too coarse"),
     ],

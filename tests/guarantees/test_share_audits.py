@@ -1,0 +1,144 @@
+"""Shares of noise at quorums in between: what the sum of any so many honest ones hides, of fewer does not, and spreads.
+
+Six parties of whom four are enough. Whoever sees the sum over all that answered knows the shares of colluders and takes
+them off, so what is left is the sum of the honest ones' shares.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import kve
+from two_class_questions import moment
+
+from aggregator.moment_answers import MomentAnswers
+from federation.messages import Submission
+from federation.privacy.additive import calibrate, calibrate_laplace
+from federation.privacy.gaussian import delta as gaussian_delta
+from federation.privacy.moments import shares
+from federation.randomness import NoiseBits
+from federation.reference import Reference
+from federation.registry import protocol
+from parties import moments
+from parties.holdings import Cohort
+from scenarios.audit_bags import audit_pair
+from scenarios.audit_two_classes import SumPair, TwoClassSetting, two_class_question_of
+from scenarios.sweep import Variant
+
+RUNS = 60_000
+KINDS = ("laplace", "pure", "gaussian")
+ENOUGH, PARTIES = 4, 6
+
+
+def judged(noise, honest):
+    options = asdict(protocol("mean_operator")(noise=noise, summation="secure"))
+    question = two_class_question_of(Variant("", "mean_operator", options, {}, False), TwoClassSetting(1.0, 0.01))
+    assert question.contributors == ENOUGH
+    return audit_pair(SumPair(question, 1, honest), runs=RUNS, confidence=0.999)
+
+
+@pytest.mark.parametrize("noise", KINDS)
+def test_any_quorum_of_honest_parties_is_enough_and_hardly_more(noise):
+    """Two parties are absent, or tell what they sent."""
+    assert 0.5 < judged(noise, (0, 2, 3, 5)).lower_bound <= 1.0
+
+
+@pytest.mark.parametrize("noise", KINDS)
+def test_all_parties_hide_as_much_at_least(noise):
+    assert judged(noise, tuple(range(PARTIES))).passed
+
+
+@pytest.mark.parametrize("noise", KINDS)
+@pytest.mark.parametrize("honest", [(0, 5), (0,)])
+def test_fewer_honest_parties_than_a_quorum_are_refuted(noise, honest):
+    assert not judged(noise, honest).passed
+
+
+class TestLaws:
+    """Of the sum of m shares where n are the whole; in units of the noise's scale and a continuous limit."""
+
+    DIMENSION = 3
+
+    @pytest.mark.parametrize(("answered", "contributors"), [(2, 3), (3, 3), (5, 3), (4, 5), (5, 5), (7, 5)])
+    @pytest.mark.parametrize("noise", KINDS)
+    def test_so_many_shares_have_the_law_that_is_claimed(self, noise, answered, contributors):
+        size, seed = 20_000, np.random.default_rng(answered)
+        part = answered / contributors
+        whole, law = {
+            "laplace": (
+                calibrate_laplace(l1_sensitivity=3.0, dimension=3, epsilon=1.0),
+                lambda: np.subtract(*seed.gamma(part, size=(2, size))),
+            ),
+            "pure": (
+                calibrate("pure", sensitivity=2.0, dimension=3, epsilon=1.0),
+                lambda: np.sqrt(2 * seed.gamma(2 * part, size=size)) * seed.normal(size=size),
+            ),
+            "gaussian": (
+                calibrate("gaussian", sensitivity=2.0, dimension=3, epsilon=1.0, delta=1e-6),
+                lambda: math.sqrt(part) * seed.normal(size=size),
+            ),
+        }[noise]
+        drawn = sum(shares.draw(whole, contributors, NoiseBits(1, "law", party), size) for party in range(answered))
+        scale = whole.parameters["scale"] / whole.step
+        for coordinate in range(3):
+            assert stats.ks_2samp(drawn[:, coordinate] / scale, law()).pvalue > 1e-4
+
+    def test_laplace_shares_are_exactly_as_private_from_the_quorum_on(self):
+        """The largest loss about a move by one, of the difference of two negative binomial variables."""
+        scale, contributors = 4, 5
+        counts = np.arange(1500)
+
+        def loss(answered):
+            side = stats.nbinom(answered / contributors, -math.expm1(-1 / scale)).pmf(counts)
+            middle = np.convolve(side, side[::-1])[len(counts) - 1 :][:60]
+            return np.abs(np.diff(np.log(middle))).max()
+
+        assert loss(contributors) == pytest.approx(1 / scale, rel=1e-9)
+        assert loss(contributors + 1) < 1 / scale
+        assert loss(contributors - 1) > 1.2 / scale
+
+    @pytest.mark.parametrize("dimension", [2, 3, 9, 40])
+    def test_l2_gamma_shares_are_exactly_as_private_from_the_quorum_on(self, dimension):
+        """The density is r^nu K_nu(r), nu = ((D + 1) m/n - D)/2, whose logarithm falls by K_{nu-1}/K_nu."""
+        radii = np.geomspace(1e-3, 50, 200)
+
+        def steepest(part):
+            nu = ((dimension + 1) * part - dimension) / 2
+            return (kve(nu - 1, radii) / kve(nu, radii)).max()
+
+        assert steepest(1.0) == pytest.approx(1.0, rel=1e-12)
+        assert max(steepest(part) for part in (1.01, 4 / 3, 5 / 3, 3.0)) <= 1.0
+        assert min(steepest(part) for part in (1 / 3, 0.5, 0.75, 0.99)) > 1.01
+
+    @pytest.mark.parametrize(("answered", "holds"), [(2, False), (3, True), (5, True)])
+    def test_gaussian_shares_are_as_private_from_the_quorum_on(self, answered, holds):
+        whole = calibrate("gaussian", sensitivity=2.0, dimension=3, epsilon=1.0, delta=1e-6)
+        sigma = math.sqrt(answered * shares.variance(whole, 3) / 3)
+        charged = whole.parameters["charged_sensitivity"]
+        assert (gaussian_delta(1.0, charged / sigma) <= 1e-6) == holds
+
+
+@pytest.mark.parametrize("answered", [3, 4, 6])
+@pytest.mark.parametrize("noise", KINDS)
+def test_the_variance_that_is_reported_is_that_of_the_shares_that_came(noise, answered):
+    draws = 6000
+    reference = Reference("two_class_parties:Parties", {"broken": list(range(answered, PARTIES))})
+    cohort = Cohort(reference.to_json(), 0, PARTIES, 3)
+
+    def asked(kind, draws):
+        question = moment(kind, contributors=3)
+        question = replace(question, most=100, noising=replace(question.noising, draws=draws))
+        collected = MomentAnswers(question, PARTIES, None)
+        sent: Submission = moments.answer(cohort, question)
+        assert not collected.add(sent)
+        assert collected.answered == answered
+        return collected
+
+    noisy, exact = asked(noise, draws), asked("off", 1)
+    spread = np.square(noisy.moments - exact.moments).mean(axis=0)
+    kurtosis = 6.0  # of Laplace noise, the heaviest
+    assert np.abs(spread / noisy.noise_variance - 1).max() < 5 * math.sqrt((kurtosis + 2) / draws)

@@ -21,6 +21,7 @@ import numpy as np
 from federation.privacy import discrete_gaussian
 
 SMOOTH_SIGMA = 2.5
+MOST_EPSILON = 1e6  # noise for this one serves larger ones: its draws are 0 in all likelihood
 _MAX_SUM_TAU = 4096.0  # beyond, the bound for one integer is within 1e-6 of exact
 _REACH = 9  # in standard deviations: what a sum leaves out is below e^-40 of its first terms
 _WRAP = 12  # the same, for the circle on which the law of S is computed
@@ -30,8 +31,10 @@ def delta(epsilon: float, cells: int, sigma: float) -> float:
     """The smallest delta at `epsilon` >= 0 of `cells` = N noisy integers of scale `sigma` that move by one each.
 
     From sqrt(N) sigma = 4096 on it is the bound `discrete_gaussian.delta_bound` in one dimension: larger by 1e-4 of
-    itself or so, as a millionth of epsilon would make it.
+    itself or so, as a millionth of epsilon would make it. Above `MOST_EPSILON` it is that of `MOST_EPSILON`, which is
+    no smaller.
     """
+    epsilon = min(epsilon, MOST_EPSILON)
     tau = math.sqrt(cells) * sigma
     if tau > _MAX_SUM_TAU:
         return discrete_gaussian.delta_bound(epsilon, cells / tau, 1, grid_scale(cells, sigma))

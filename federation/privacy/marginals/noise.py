@@ -244,7 +244,7 @@ def _laplace_scale(cells: int, epsilon: float) -> Fraction:
 @lru_cache
 def _gaussian_scale(cells: int, epsilon: float, delta: float) -> Fraction:
     limit = delta * (1 - _SAFE)
-    near = math.sqrt(cells) / gaussian.mu(epsilon, delta)
+    near = math.sqrt(cells) / gaussian.mu(min(epsilon, gaussian_cells.MOST_EPSILON), delta)
     return smallest_scale(lambda scale: gaussian_cells.delta(epsilon, cells, float(scale)) <= limit, near)
 
 

@@ -51,7 +51,9 @@ def test_the_pure_scale_is_the_summed_l1_sensitivity_over_epsilon(unit: Unit, ad
     summed = 3 * 22 * (2 if adjacency is Adjacency.REPLACE and unit is Unit.ROW else 1)
     assert 0 <= noise.scale - summed / Fraction(0.3) < Fraction(1, 2**10)
     assert noise.delta_at(0.3) == 0.0
-    assert noise.guarantee().parameters["l1_sensitivity"] == summed / 3
+    made = noise.guarantee().parameters
+    assert made["l1_sensitivity"] == summed / 3
+    assert made["l2_sensitivity"] == (summed / 3) ** 0.5
 
 
 def test_replaced_rows_need_root_two_more_gaussian_noise_and_twice_the_pure() -> None:
@@ -87,9 +89,15 @@ def test_answers_compose_to_what_all_promise(kind: str) -> None:
     assert compose([noise.guarantee()], noise.delta)[0] == pytest.approx(1.0, rel=1e-9)
     spent = [noise.of(count).epsilon for count in (1, 2, 3)]
     assert spent[0] == one.epsilon
-    assert spent == sorted(spent)
-    assert spent[2] == 1.0
+    assert spent[0] < spent[1] < spent[2] == 1.0
     assert noise.of(2).delta_at(spent[1]) <= noise.delta
+
+
+def test_the_first_of_many_gaussian_answers_claims_no_more_than_it_needs() -> None:
+    noise = noise_of("gaussian", queries=9)
+    one = noise.of(1)
+    assert one.epsilon < 0.5
+    assert one.delta_at(one.epsilon) <= noise.delta < one.delta_at(0.999 * one.epsilon)
 
 
 def test_composition_is_sound_where_the_grid_is_coarse() -> None:
@@ -128,6 +136,7 @@ def test_noise_on_any_shape_has_mean_zero_and_the_deviation(kind: str) -> None:
     error = noise.deviation / 240_000**0.5
     assert abs(drawn.mean()) < 5 * error
     assert drawn.std() == pytest.approx(noise.deviation, rel=0.02)
+    assert (drawn[:10_000] != drawn[10_000:]).mean() > 0.5
     flat = drawn.reshape(20_000, 12)
     correlation = np.corrcoef(flat, rowvar=False) - np.eye(12)
     assert np.abs(correlation).max() < 6 / 20_000**0.5
@@ -167,3 +176,10 @@ def test_unknown_noise_and_further_queries_are_refused() -> None:
     for queries in (0, 3, True, 1.0):
         with pytest.raises(InputError, match="from 1 to the 2 agreed on"):
             noise_of("pure").of(queries)
+
+
+def test_an_epsilon_beyond_all_reason_is_that_of_a_million():
+    wanted = {"features": 21, "queries": 2, "delta": 1e-5, "unit": Unit.ROW, "adjacency": Adjacency.ADD_REMOVE}
+    scales = [calibrate("gaussian", epsilon=epsilon, **wanted).scale for epsilon in (1e6, 1e50, 1.7e308)]
+    assert scales == [scales[0]] * 3
+    assert 0 < scales[0] < 0.01

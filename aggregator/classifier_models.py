@@ -55,7 +55,7 @@ class ReleasedClassifiers(ReleasedEstimators):
         return self.chosen(release, draw).predict(features)
 
     def _known(self, release: int, draw: int) -> Described:
-        description, arrays = self.described[release][draw]
+        description, arrays = self.releases[release][draw]
         if description.get("learner") != _LEARNER:
             raise InputError(
                 f"the learner '{description.get('learner')}' of a released classifier is not known; update"

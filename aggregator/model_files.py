@@ -1,11 +1,19 @@
-"""What the files of released models have in common: feature maps in plain arrays, each of them kept once."""
+"""What the files of released models have in common: one npz per variant and world, readable with numpy alone.
+
+Arrays: `epsilon` (E,), for each release e = 0..E-1; `map` (E,), the number m of its feature map, whose arrays are named
+`map_m.*`; and `description`, one JSON text with the variant, class names, columns, the steps of every feature map, one
+guarantee per release, and the kind of the models unless they are linear. Each kind adds arrays of its own.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, Self, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -14,17 +22,89 @@ from federation.digest import digest
 from federation.errors import InputError
 from federation.features import FeatureMap
 
+Release = TypeVar("Release", bound=Sized)  # of one epsilon: an entry for each noise draw
+Arrays = dict[str, np.ndarray]
+
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, BadZipFile)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedFile(ABC, Generic[Release]):
+    """Every release of one variant in one world; a subclass says what kind of models they are.
+
+    `epsilons` (E,), infinite where none was aimed at; per release the models of all its noise draws, the feature map
+    that rows pass before them and its guarantee as a plain dict.
+    """
+
+    variant: str
+    classes: tuple[str, ...]
+    columns: tuple[str, ...]
+    text_columns: tuple[int, ...]
+    epsilons: np.ndarray
+    releases: tuple[Release, ...]
+    feature_maps: tuple[FeatureMap, ...]
+    guarantees: tuple[dict[str, Any], ...]
+
+    kind: ClassVar[str | None]  # in the file; None for linear models
+    what: ClassVar[str]  # a model of this kind, in a sentence
+
+    def draws(self, release: int) -> int:
+        """Number of noise draws of a release."""
+        return len(self.releases[release])
+
+    def save(self, path: Path) -> None:
+        """Write the npz; equal feature maps are kept once."""
+        steps, numbers, maps = _feature_maps(self.feature_maps)
+        own, further = self._packed()
+        description = {
+            **({} if self.kind is None else {"kind": self.kind}),
+            "variant": self.variant,
+            "classes": list(self.classes),
+            "columns": list(self.columns),
+            "text_columns": list(self.text_columns),
+            "feature_maps": steps,
+            "guarantees": list(self.guarantees),
+            **further,
+        }
+        contents: dict[str, Any] = {**maps, **own, "map": numbers, "epsilon": self.epsilons}
+        with path.open("wb") as file:
+            np.savez(file, **contents, description=np.array(json.dumps(description)))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Inverse of `save`. Raises `InputError` when the file is missing or not of this kind."""
+        with _opened(path, cls.what) as (description, stored):
+            found = description.get("kind")
+            if found != cls.kind:
+                raise ValueError(f"it holds {found or 'linear models'}")
+            return cls(
+                description["variant"],
+                tuple(description["classes"]),
+                tuple(description["columns"]),
+                tuple(description["text_columns"]),
+                stored["epsilon"],
+                cls._unpacked(description, stored),
+                _read_feature_maps(description["feature_maps"], stored),
+                tuple(description["guarantees"]),
+            )
+
+    @abstractmethod
+    def _packed(self) -> tuple[Arrays, dict[str, Any]]:
+        """The releases as arrays, and what the description says of them."""
+
+    @classmethod
+    @abstractmethod
+    def _unpacked(cls, description: dict[str, Any], stored: Any) -> tuple[Release, ...]:
+        """Inverse of `_packed`, from an open npz; raises what a damaged file raises."""
+
 
 def head(path: Path) -> tuple[str | None, list[float]]:
     """The kind of the models in a file, None for linear ones, and the epsilon that each release aimed at.
 
     Raises `InputError` for a file that is no released model.
     """
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return json.loads(str(stored["description"])).get("kind"), stored["epsilon"].tolist()
-    except (OSError, ValueError, KeyError, AttributeError, EOFError, BadZipFile) as error:
-        raise InputError(f"{path} is not a released model: {error}") from error
+    with _opened(path, "a released model") as (description, stored):
+        return description.get("kind"), stored["epsilon"].tolist()
 
 
 def kept_once(names: Sequence[Hashable]) -> tuple[list[int], list[int]]:
@@ -36,7 +116,17 @@ def kept_once(names: Sequence[Hashable]) -> tuple[list[int], list[int]]:
     return [numbers[name] for name in names], list(first.values())
 
 
-def feature_maps(maps: Sequence[FeatureMap]) -> tuple[list[str], np.ndarray, dict[str, Any]]:
+@contextmanager
+def _opened(path: Path, what: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The description and the open npz. What a damaged file raises while it is read becomes an `InputError`."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            yield json.loads(str(stored["description"])), stored
+    except _DAMAGED as error:
+        raise InputError(f"{path} is not {what}: {error}") from error
+
+
+def _feature_maps(maps: Sequence[FeatureMap]) -> tuple[list[str], np.ndarray, Arrays]:
     """The steps of every distinct map, the number (E,) of the map of each release, and the arrays `map_m.*`."""
     described = [feature_map.to_arrays() for feature_map in maps]
     numbers, kept = kept_once([digest(*description) for description in described])
@@ -48,12 +138,12 @@ def feature_maps(maps: Sequence[FeatureMap]) -> tuple[list[str], np.ndarray, dic
     return [described[first][0] for first in kept], np.array(numbers, dtype=np.int64), arrays
 
 
-def read_feature_maps(steps: Sequence[str], stored: Any) -> tuple[FeatureMap, ...]:
+def _read_feature_maps(steps: Sequence[str], stored: Any) -> tuple[FeatureMap, ...]:
     """The map of each release in an open npz; raises what a damaged file raises."""
     maps = [FeatureMap.from_arrays(text, _named(stored, f"map_{number}.")) for number, text in enumerate(steps)]
     return tuple(maps[number] for number in stored["map"])
 
 
-def _named(stored: Any, prefix: str) -> dict[str, np.ndarray]:
+def _named(stored: Any, prefix: str) -> Arrays:
     """The arrays whose names begin with `prefix`, without it."""
     return {name[len(prefix) :]: stored[name] for name in stored.files if name.startswith(prefix)}

@@ -17,4 +17,4 @@ class ReleasedRatios(ReleasedEstimators):
 
     def estimator(self, release: int, draw: int) -> RatioEstimator:
         """The estimator of one draw; it takes rows behind the release's feature map."""
-        return catalogue.load(*self.described[release][draw])
+        return catalogue.load(*self.releases[release][draw])

@@ -19,7 +19,7 @@ class ReleasedRegressions(ReleasedEstimators):
 
     def predict(self, release: int, draw: int, features: np.ndarray) -> np.ndarray:
         """Labels (n,) of rows behind the release's feature map (n, d). Raises `InputError` for an unknown learner."""
-        description, arrays = self.described[release][draw]
+        description, arrays = self.releases[release][draw]
         if description["learner"] == "linear":
             return features @ arrays["weights"]
         if description["learner"] == BagNetwork.name:

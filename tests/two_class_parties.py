@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import worlds
 from synthetic import Table
 
 from aggregator.plan import VariantPlan
@@ -25,21 +26,21 @@ def public_table() -> Table:
     return Table(draw(99, 400)[0], ("p", "q", "r"))
 
 
-def planned(kind: str, variants: dict[str, dict[str, object]]) -> dict[str, object]:
-    """Fields of a plan for six such parties, with variants of one protocol by name."""
-    return {
-        "public": Reference("two_class_parties:public_table"),
-        "features": ("standardise",),
-        "classes": ("no", "yes"),
-        "variants": tuple(VariantPlan(name, kind, options) for name, options in variants.items()),
-        "parties": 6,
-        "largest_bag": 67,
-        "smallest_bag": 60,
-        "private_rows": 381,
-        "epsilons": (1.0, 8.0),
-        "delta": 1e-5,
-        "draws": 2,
-    }
+def plan_fixture(kind, variants):
+    """A fixture that makes plans for six such parties, with variants of one protocol: their options by name."""
+    return worlds.plan_fixture(
+        {name: VariantPlan(name, kind, options) for name, options in variants.items()},
+        public=Reference("two_class_parties:public_table"),
+        features=("standardise",),
+        classes=("no", "yes"),
+        parties=6,
+        largest_bag=67,
+        smallest_bag=60,
+        private_rows=381,
+        epsilons=(1.0, 8.0),
+        delta=1e-5,
+        draws=2,
+    )
 
 
 class Parties:

@@ -1,4 +1,4 @@
-"""Runs a plan over a grid, as a simulation does, and reads what it left."""
+"""Plans of worlds with variants by name, runs of a plan over a grid, as a simulation does, and what they left."""
 
 from __future__ import annotations
 
@@ -6,11 +6,27 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from federation.grids.launch import run_server_app
+import pytest
+
+from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement
 from federation.reference import Reference
 
 SYNTHETIC = Reference("synthetic:Parties")
+
+
+def plan_fixture(variants, **fields):
+    """A fixture that makes plans with these fields: of the variants that it is told by name, or of all."""
+
+    @pytest.fixture
+    def plan(make_plan):
+        def make(*names, **changes):
+            chosen = tuple(variants[name] for name in names or variants)
+            return make_plan(**{**fields, "variants": chosen, **changes})
+
+        return make
+
+    return plan
 
 
 def run(grid, plan, per_node, holdings=SYNTHETIC):
@@ -23,3 +39,17 @@ def run(grid, plan, per_node, holdings=SYNTHETIC):
     files = {path.name: path.read_bytes() for path in sorted(folder.glob("*.npz"))}
     del summary["seconds"]
     return files, summary
+
+
+def run_in_cohorts(plan, holdings, sizes=(1, 4)):
+    """Files and summary of a run with all parties on one node, which must be the same with `sizes` of them on each."""
+    whole = run(open_grid("inline"), plan, plan.parties, holdings)
+    for per_node in sizes:
+        assert run(open_grid("inline"), plan, per_node, holdings) == whole
+    assert sorted(whole[0]) == sorted(f"{variant.name}.npz" for variant in plan.variants)
+    return whole
+
+
+def guarantees(summary):
+    """That of the first release of each variant."""
+    return {entry["variant"]: entry["guarantee"] for entry in reversed(summary["ledger"]["releases"])}

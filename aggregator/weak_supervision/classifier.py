@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aggregator.weak_supervision.moments import MomentEstimate, from_labels
 from federation.errors import InputError
 from federation.numerics.linear_odd.catalogue import loss
 from federation.numerics.linear_odd.losses import LinearOddLoss
@@ -45,7 +46,8 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):
     "rho" and "perceptron" need an mu that no labels give: otherwise their risk is least at w = 0, which classifies
     nothing, and a warning says so.
 
-    After fitting: `classes_` (2,), `weights_` (d,), `distance_` to the exact minimiser at most, `regularisation_`.
+    After fitting: `classes_` (2,), `weights_` (d,), `distance_` to the exact minimiser at most, `regularisation_` and
+    `estimate_`, the mean operator and the variance of its error.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any) -> MeanOperatorClassifier:
+    def fit(self, X: Any, y: Any) -> Self:
         """Fit to rows X (n, d) and one label per row. Raises `NotTwoClassesError` unless there are two classes."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -76,11 +78,9 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):
                 f"Only binary classification is supported. The type of the target is {kind}: y must hold two classes, "
                 f"got {found}; leave out or merge the others"
             )
-        return self._minimise(X, (2.0 * codes - 1.0) @ X / len(X), 0.0, classes)
+        return self._minimise(X, self._estimated(X, codes), classes)
 
-    def fit_moment(
-        self, X: Any, moment: Any, noise_variance: float = 0.0, classes: Sequence[Any] = (0, 1)
-    ) -> MeanOperatorClassifier:
+    def fit_moment(self, X: Any, moment: Any, noise_variance: float = 0.0, classes: Sequence[Any] = (0, 1)) -> Self:
         """Fit to rows X (n, d) without labels and an estimate of their mean operator, `moment` (d,).
 
         `noise_variance` is E|b|², the expected squared distance of the estimate from the truth, summed over the
@@ -94,27 +94,30 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):
         moment = np.asarray(moment)
         if moment.shape != X.shape[1:]:
             raise InputError(f"moment must have shape ({X.shape[1]},), one number per column; got {moment.shape}")
-        return self._minimise(X, moment, noise_variance, names)
+        return self._minimise(X, MomentEstimate(moment, noise_variance), names)
+
+    def _estimated(self, rows: np.ndarray, codes: np.ndarray) -> MomentEstimate:
+        """The mean operator from rows (n, d) and codes (n,), 1 for labels of the second class and 0 for others."""
+        return from_labels(rows, codes)
 
     def _loss(self) -> LinearOddLoss:
         return loss(self.loss) if self.rho is None else loss(self.loss, rho=self.rho)
 
-    def _minimise(
-        self, rows: np.ndarray, moment: np.ndarray, noise_variance: float, classes: np.ndarray
-    ) -> MeanOperatorClassifier:
+    def _minimise(self, rows: np.ndarray, estimate: MomentEstimate, classes: np.ndarray) -> Self:
+        noise_variance = estimate.noise_variance
         if not 0 <= noise_variance < math.inf:
             raise InputError(f"noise_variance must be a finite number of at least 0, got {noise_variance}")
         lam = bounds.regularisation(noise_variance) if self.regularisation is None else self.regularisation
         if lam == 0 and noise_variance > 0:
             raise InputError("regularisation must be > 0 for a noisy mean operator, got 0; leave it out for a rule")
-        found = minimise_linear_odd(self._loss(), rows, moment, lam, tolerance=self.tolerance)
+        found = minimise_linear_odd(self._loss(), rows, estimate.moment, lam, tolerance=self.tolerance)
         if not found.weights.any():
             warnings.warn(
                 f"the risk of loss {self.loss!r} is least at weights of zero, which put every row in one class, "
                 f"{classes[1]}; use another loss, such as 'logistic', and check that the mean operator is not zero",
                 stacklevel=3,
             )
-        self.classes_, self.regularisation_ = classes, lam
+        self.classes_, self.estimate_, self.regularisation_ = classes, estimate, lam
         self.weights_, self.distance_ = found.weights, float(found.distance)
         return self
 

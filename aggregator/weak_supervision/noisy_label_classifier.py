@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import numpy as np
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import validate_data
 
 from aggregator.weak_supervision.classifier import MeanOperatorClassifier
 from aggregator.weak_supervision.moments import MomentEstimate, from_noisy_labels, from_randomised_response
@@ -20,7 +16,7 @@ class NoisyLabelClassifier(MeanOperatorClassifier):
     that one of the first came out as the second (`moments.from_noisy_labels`). `epsilon` instead of them is the level
     of randomised response, which flips both alike (`moments.from_randomised_response`). Everything else is as for
     `MeanOperatorClassifier`, which it is without noise; its rule for the regularisation sees what the noise does to the
-    estimate. After fitting also: `estimate_`, the mean operator and the variance of its error.
+    estimate. `fit` raises `InputError` for probabilities that leave no signal or that are given beside `epsilon`.
     """
 
     def __init__(
@@ -37,20 +33,6 @@ class NoisyLabelClassifier(MeanOperatorClassifier):
         self.flipped_positive = flipped_positive
         self.flipped_negative = flipped_negative
         self.epsilon = epsilon
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to rows X (n, d) and one noisy label per row, of two classes of which the second in order is positive.
-
-        Raises `NotTwoClassesError` for other labels, and `InputError` for probabilities that leave no signal or that
-        are given beside `epsilon`.
-        """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        if type_of_target(y) != "binary" or len(np.unique(y)) != 2:
-            super().fit(X, y)  # which refuses such labels
-        classes, codes = np.unique(y, return_inverse=True)
-        self.estimate_ = self._estimated(X, codes)
-        self.fit_moment(X, self.estimate_.moment, self.estimate_.noise_variance, list(classes))
-        return self
 
     def _estimated(self, rows: np.ndarray, codes: np.ndarray) -> MomentEstimate:
         if self.epsilon is None:

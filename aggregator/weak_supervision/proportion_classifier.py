@@ -26,7 +26,7 @@ class ProportionClassifier(MeanOperatorClassifier):
       explains `gamma` and `bandwidth`).
 
     Everything else is as for `MeanOperatorClassifier`; its rule for the regularisation sees what the sampling of bags
-    does to the estimate. After fitting also: `estimate_`, the mean operator and the variance of its error.
+    does to the estimate.
     """
 
     def __init__(
@@ -50,11 +50,10 @@ class ProportionClassifier(MeanOperatorClassifier):
         Raises `InputError` for what `mean_map`, `laplacian_mean_map` or the classifier cannot use, equal proportions
         above all, and for an unknown method.
         """
-        self.estimate_ = self._estimated(bags, proportions)
-        self.fit_moment(np.concatenate(bags), self.estimate_.moment, self.estimate_.noise_variance, classes)
-        return self
+        estimate = self._from_bags(bags, proportions)
+        return self.fit_moment(np.concatenate(bags), estimate.moment, estimate.noise_variance, classes)
 
-    def _estimated(self, bags: Sequence[np.ndarray], proportions: np.ndarray) -> MomentEstimate:
+    def _from_bags(self, bags: Sequence[np.ndarray], proportions: np.ndarray) -> MomentEstimate:
         if self.method == "mean_map":
             return mean_map(bags, proportions)
         if self.method == "laplacian":

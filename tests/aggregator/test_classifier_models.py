@@ -7,6 +7,7 @@ import pytest
 
 from aggregator.classifier_models import ReleasedClassifiers, network
 from aggregator.model_files import head
+from aggregator.models import ReleasedModels
 from aggregator.regression_models import ReleasedRegressions
 from federation.errors import InputError
 from federation.features import FeatureMap
@@ -106,6 +107,13 @@ def test_other_kinds_of_files_are_told_apart(tmp_path):
     path = stored(tmp_path / "x.npz", [network([line(1, 0)], line(1, 0), 1)])
     with pytest.raises(InputError, match="is not a released regression"):
         ReleasedRegressions.load(path)
+    with pytest.raises(InputError, match="is not a released linear model: it holds classifier"):
+        ReleasedModels.load(path)
+    linear = ReleasedModels("x", ("a", "b"), ("p", "q"), (), np.ones(1), (np.ones((3, 2, 2)),), (NO_STEPS,), ({},))
+    linear.save(path)
+    assert (head(path), ReleasedModels.load(path).draws(0)) == ((None, [1.0]), 3)
+    with pytest.raises(InputError, match="is not a released classifier: it holds linear models"):
+        ReleasedClassifiers.load(path)
     (tmp_path / "no.npz").write_text("no")
     with pytest.raises(InputError, match="is not a released model"):
         head(tmp_path / "no.npz")

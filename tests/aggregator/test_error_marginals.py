@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from two_class_parties import draw, planned
-from worlds import run
+from two_class_parties import draw, plan_fixture
+from worlds import guarantees, run, run_in_cohorts
 
 from aggregator.classifier_models import ReleasedClassifiers
 from aggregator.error_marginals import ErrorMarginals
@@ -33,14 +33,7 @@ VARIANTS = {
 }
 UNSAFE = {"network", "off"}
 
-
-@pytest.fixture
-def plan(make_plan):
-    def make(*names, **changes):
-        fields = planned("error_marginals", {name: VARIANTS[name] for name in names or VARIANTS})
-        return make_plan(**{**fields, **changes})
-
-    return make
+plan = plan_fixture("error_marginals", VARIANTS)
 
 
 def models(plan, name):
@@ -55,13 +48,7 @@ def accuracy(plan, name, release=0, noise=0):
 
 
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
-    chosen, broken = plan(), Reference("two_class_parties:Parties", {"broken": [3]})
-    whole, summary = run(open_grid("inline"), chosen, 6, broken)
-    assert sorted(whole) == sorted(f"{name}.npz" for name in VARIANTS)
-    for per_node in (1, 4):
-        files, other = run(open_grid("inline"), chosen, per_node, broken)
-        assert files == whole
-        assert other == summary
+    _, summary = run_in_cohorts(plan(), Reference("two_class_parties:Parties", {"broken": [3]}))
     assert summary["answered"] == 5
     assert summary["failures"] == {summary_text(summary): 1}
 
@@ -88,16 +75,14 @@ def test_every_draw_is_an_exchange_of_its_own(plan):
 
 def test_a_guarantee_is_for_all_queries_together(plan):
     _, summary = run(open_grid("inline"), plan(), 6, HONEST)
-    found = {}
-    for entry in summary["ledger"]["releases"]:
-        found.setdefault(entry["variant"], entry)
-    assert {name for name, entry in found.items() if entry["guarantee"].get("non_private")} == UNSAFE
+    found = guarantees(summary)
+    assert {name for name, guarantee in found.items() if guarantee.get("non_private")} == UNSAFE
     for name in set(VARIANTS) - UNSAFE:
-        guarantee = found[name]["guarantee"]
+        guarantee = found[name]
         assert guarantee["epsilon"] == 1.0
         assert guarantee["parameters"]["queries"] == (3 if name == "weighted" else 2)
         assert guarantee["unit"] == ("label" if name in ("label", "published") else "row")
-    adjacency = {name: found[name]["guarantee"]["adjacency"] for name in set(VARIANTS) - UNSAFE}
+    adjacency = {name: found[name]["adjacency"] for name in set(VARIANTS) - UNSAFE}
     assert {name for name, value in adjacency.items() if value == "add_remove"} == {"default", "pure", "weighted"}
 
 
@@ -110,6 +95,14 @@ def test_shifted_rows_are_weighted_unless_the_variant_says_otherwise(plan):
         _, summary = run(open_grid("inline"), plan(variants=variants, shifted=shifted, draws=1), 6, HONEST)
         queries = [entry["guarantee"]["parameters"]["queries"] for entry in summary["ledger"]["releases"][::2]]
         assert queries == expected
+
+
+def test_only_the_published_form_takes_the_published_number_of_bins_unless_told():
+    published = {"noise": "published", "protect": "label"}
+    assert ErrorMarginals(**published).settings(shifted=False).bins == "four_deviations"
+    assert ErrorMarginals(**published, bins=5).settings(shifted=False).bins == 5
+    assert ErrorMarginals().settings(shifted=False).bins is None
+    assert ErrorMarginals(bins="four_deviations").settings(shifted=False).bins == "four_deviations"
 
 
 def test_numbers_of_rows_are_used_only_where_they_are_public(plan):

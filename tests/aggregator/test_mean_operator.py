@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from two_class_parties import draw, planned
-from worlds import run
+from two_class_parties import draw, plan_fixture
+from worlds import guarantees, run, run_in_cohorts
 
 from aggregator.mean_operator import MeanOperator
 from aggregator.models import ReleasedModels
@@ -36,14 +36,7 @@ VARIANTS = {
     "off_square": {"noise": "off", "loss": "square", "unlabelled": "auxiliary"},
 }
 
-
-@pytest.fixture
-def plan(make_plan):
-    def make(*names, **changes):
-        fields = planned("mean_operator", {name: VARIANTS[name] for name in names or VARIANTS})
-        return make_plan(**{**fields, **changes})
-
-    return make
+plan = plan_fixture("mean_operator", VARIANTS)
 
 
 def models(plan, name):
@@ -56,13 +49,7 @@ def accuracy(plan, name, release=0, noise=0):
 
 
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
-    chosen, broken = plan(), Reference("two_class_parties:Parties", {"broken": [3]})
-    whole, summary = run(open_grid("inline"), chosen, 6, broken)
-    assert sorted(whole) == sorted(f"{name}.npz" for name in VARIANTS)
-    for per_node in (1, 4):
-        files, other = run(open_grid("inline"), chosen, per_node, broken)
-        assert files == whole
-        assert other == summary
+    _, summary = run_in_cohorts(plan(), Reference("two_class_parties:Parties", {"broken": [3]}))
     assert summary["answered"] == 5
 
 
@@ -87,9 +74,7 @@ def test_without_noise_it_is_the_classifier_on_all_rows_with_their_labels(plan):
 
 def test_guarantees_say_what_is_protected_and_who_is_trusted(plan):
     _, summary = run(open_grid("inline"), plan(), 6, HONEST)
-    found = {}
-    for entry in summary["ledger"]["releases"]:
-        found.setdefault(entry["variant"], entry["guarantee"])
+    found = guarantees(summary)
     assert {name for name, guarantee in found.items() if guarantee.get("non_private")} == {"off", "off_square"}
     for name in set(VARIANTS) - {"off", "off_square", "published"}:
         assert (found[name]["unit"], found[name]["epsilon"]) == ("row" if name == "row" else "label", 1.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bagged import draw
-from worlds import run
+from worlds import guarantees, plan_fixture, run, run_in_cohorts
 
 from aggregator.inquiry import Inquiry
 from aggregator.job import World
@@ -41,28 +41,17 @@ VARIANTS = {
 }
 SHARES = np.array([0.7, 0.2, 0.1])
 
-
-def plans(*names):
-    return tuple(VariantPlan(name, "class_ratio", VARIANTS[name]) for name in names)
-
-
-@pytest.fixture
-def plan(make_plan):
-    def make(*names, **changes):
-        fields = {
-            "public": Reference("bagged:public_table"),
-            "features": ("standardise",),
-            "variants": plans(*(names or VARIANTS)),
-            "parties": 6,
-            "bags": 2,
-            "largest_bag": 60,
-            "epsilons": (1.0, 4.0),
-            "delta": 1e-3,
-            "draws": 2,
-        }
-        return make_plan(**{**fields, **changes})
-
-    return make
+plan = plan_fixture(
+    {name: VariantPlan(name, "class_ratio", options) for name, options in VARIANTS.items()},
+    public=Reference("bagged:public_table"),
+    features=("standardise",),
+    parties=6,
+    bags=2,
+    largest_bag=60,
+    epsilons=(1.0, 4.0),
+    delta=1e-3,
+    draws=2,
+)
 
 
 def ratios(plan, name, release=0, noise=0):
@@ -73,13 +62,7 @@ def ratios(plan, name, release=0, noise=0):
 
 
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
-    chosen = plan()
-    whole, summary = run(open_grid("inline"), chosen, 6, Reference("bagged:Parties", {"broken": [3]}))
-    assert sorted(whole) == sorted(f"{name}.npz" for name in VARIANTS)
-    for per_node in (1, 4):
-        files, other = run(open_grid("inline"), chosen, per_node, Reference("bagged:Parties", {"broken": [3]}))
-        assert files == whole
-        assert other == summary
+    _, summary = run_in_cohorts(plan(), Reference("bagged:Parties", {"broken": [3]}))
     assert summary["answered"] == 5
     assert "class code" in " ".join(summary["failures"])
 
@@ -130,9 +113,7 @@ def test_what_parties_send_is_counted(plan):
 
 def test_guarantees_say_who_is_protected_and_which_releases_protect_nobody(plan):
     _, summary = run(open_grid("inline"), plan(), 6, BAGGED)
-    found = {}
-    for entry in summary["ledger"]["releases"]:
-        found.setdefault(entry["variant"], entry["guarantee"])
+    found = guarantees(summary)
     units = {name: guarantee.get("unit", "none") for name, guarantee in found.items()}
     nobody = {"published", "energy", "classifier", "off"}
     assert units == {name: "none" if name in nobody else "label" for name in VARIANTS} | {"private_rows": "row"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from linear_labels import RANGE, draw
-from worlds import run
+from worlds import guarantees, plan_fixture, run, run_in_cohorts
 
 from aggregator.label_sums import NoisyLabelSums
 from aggregator.noisy_weighted_llp import NoisyWeightedLLP
@@ -46,27 +46,20 @@ VARIANTS = {
 }
 UNSAFE = {"network", "bag_network", "bag_published", "lba_published", "lba_off", "bags_off", "sums_off", "labels_off"}
 
-
-@pytest.fixture
-def plan(make_plan):
-    def make(*names, **changes):
-        fields = {
-            "public": Reference("linear_labels:public_table"),
-            "features": ("constant",),
-            "classes": (),
-            "class_names": "the range is declared",
-            "label_range": RANGE,
-            "variants": tuple(VariantPlan(name, *VARIANTS[name]) for name in names or VARIANTS),
-            "parties": 6,
-            "largest_bag": 87,
-            "smallest_bag": 80,
-            "epsilons": (1.0, 8.0),
-            "delta": 1e-3,
-            "draws": 2,
-        }
-        return make_plan(**{**fields, **changes})
-
-    return make
+plan = plan_fixture(
+    {name: VariantPlan(name, *variant) for name, variant in VARIANTS.items()},
+    public=Reference("linear_labels:public_table"),
+    features=("constant",),
+    classes=(),
+    class_names="the range is declared",
+    label_range=RANGE,
+    parties=6,
+    largest_bag=87,
+    smallest_bag=80,
+    epsilons=(1.0, 8.0),
+    delta=1e-3,
+    draws=2,
+)
 
 
 def error(plan, name, release=0, noise=0):
@@ -77,14 +70,7 @@ def error(plan, name, release=0, noise=0):
 
 
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
-    chosen = plan()
-    broken = Reference("linear_labels:Parties", {"broken": [3]})
-    whole, summary = run(open_grid("inline"), chosen, 6, broken)
-    assert sorted(whole) == sorted(f"{name}.npz" for name in VARIANTS)
-    for per_node in (1, 4):
-        files, other = run(open_grid("inline"), chosen, per_node, broken)
-        assert files == whole
-        assert other == summary
+    _, summary = run_in_cohorts(plan(), Reference("linear_labels:Parties", {"broken": [3]}))
     assert summary["answered"] == 5
 
 
@@ -106,9 +92,7 @@ def test_more_privacy_costs_more(plan, name):
 
 def test_guarantees_say_what_is_protected_and_which_releases_protect_nobody(plan):
     _, summary = run(open_grid("inline"), plan(), 6, LINEAR)
-    found = {}
-    for entry in summary["ledger"]["releases"]:
-        found.setdefault(entry["variant"], entry["guarantee"])
+    found = guarantees(summary)
     assert {name for name, guarantee in found.items() if guarantee.get("non_private")} == UNSAFE
     for name in set(VARIANTS) - UNSAFE:
         assert (found[name]["unit"], found[name]["epsilon"]) == ("label", 1.0)

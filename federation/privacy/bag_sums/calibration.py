@@ -25,7 +25,7 @@ def smallest_sigma(
 
     Raises `InputError` for arguments out of range, and when no noise is enough because too many bags have none.
     """
-    _check(epsilon, target)
+    require_target(epsilon, target)
     if design.noise_free >= target:
         raise InputError(
             f"delta {target:g} is out of reach of any noise: with probability {design.noise_free:.3g} a label lies in "
@@ -42,7 +42,7 @@ def smallest_tau(epsilon: float, target: float, *, label_range: tuple[float, flo
 
     With it, E_u delta_G(epsilon, |u| Delta/tau) <= target. Raises `InputError` for arguments out of range.
     """
-    _check(epsilon, target)
+    require_target(epsilon, target)
     return width(label_range) * _smallest_scale(lambda scale: mean_delta_chi(epsilon, 1 / scale, charge=charge), target)
 
 
@@ -60,7 +60,7 @@ def smallest_size(
     Gaussian weights and a fixed noisy set of round(share m k) records. k - 1 is not enough. Raises `InputError` for
     arguments out of range or when 2^30 records in a bag are not enough.
     """
-    _check(epsilon, target)
+    require_target(epsilon, target)
     if not 0 < share <= 1:
         raise InputError(f"rho, the share of labels that get noise, must lie in (0, 1], got {share}")
 
@@ -78,7 +78,7 @@ def fewest_noisy(
 
     Raises `InputError` when noise on all labels is not enough.
     """
-    _check(epsilon, target)
+    require_target(epsilon, target)
     most = design.size if design.noisy is None else design.records
 
     def with_count(count: int) -> BagDesign:
@@ -94,7 +94,7 @@ def smallest_sigma_composed(
     epsilon: float, target: float, design: BagDesign, *, label_range: tuple[float, float], releases: int
 ) -> float:
     """As `smallest_sigma`, for several releases together; within 1e-3."""
-    _check(epsilon, target)
+    require_target(epsilon, target)
     from scipy.optimize import brentq
 
     alone = smallest_sigma(epsilon, target, design, label_range=label_range)
@@ -158,7 +158,8 @@ def _first(enough: Callable[[int], bool], most: int, what: str) -> int:
     return high
 
 
-def _check(epsilon: float, target: float) -> None:
+def require_target(epsilon: float, target: float) -> None:
+    """Raises `InputError` unless epsilon is finite and at least 0, and the delta strictly between 0 and 1."""
     require_epsilon(epsilon)
     if not 0 < target < 1:
         raise InputError(f"delta must lie strictly between 0 and 1, got {target}")

@@ -7,33 +7,28 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Assumption, Check
 from federation.privacy import discrete_laplace
 from federation.privacy.bag_sums import accounting, label_sums
-from federation.privacy.bag_sums.design import require_bags
-from federation.privacy.bag_sums.noisy_labels import require_replaced_label
-from federation.privacy.mechanism import promised
+from federation.privacy.bag_sums.design import Weights, require_bags
+from federation.privacy.bag_sums.mechanism import AlikeBags, public_numbers
 from federation.randomness import NoiseBits
 
 _PUBLIC_ROWS = Assumption("features, bags and weights are public: only labels are protected", Check.DECLARED)
 
 
 @dataclass(frozen=True)
-class LaplaceBagSums:
+class LaplaceBagSums(AlikeBags):
     """Releases of m sums of k labels with weights -1 and 1, each with discrete Laplace noise of scale range/epsilon.
 
     `grid_scale` is the scale in 2^-20 parts of the label range; one release has delta 0. Made by `laplace_bag_sums`.
     """
 
-    records: int
-    bags: int
-    size: int
-    label_range: tuple[float, float]
     epsilon: float
     grid_scale: int
 
     name: ClassVar[str] = "laplace_bag_sums"
+    weights: ClassVar[Weights] = "signs"
     delta: ClassVar[float] = 0.0
 
     @property
@@ -44,15 +39,7 @@ class LaplaceBagSums:
     @property
     def parameters(self) -> dict[str, float | int | str]:
         """Public numbers."""
-        return {
-            "records": self.records,
-            "bags": self.bags,
-            "size": self.size,
-            "weights": "signs",
-            "scale": self.scale,
-            "lowest_label": self.label_range[0],
-            "highest_label": self.label_range[1],
-        }
+        return public_numbers(self, self.label_range, scale=self.scale)
 
     def release(self, labels: np.ndarray, weights: np.ndarray, bits: NoiseBits) -> np.ndarray:
         """Noisy sums of every bag, (m,) float64, in units of labels.
@@ -60,25 +47,17 @@ class LaplaceBagSums:
         `labels`, `weights`: (m, k) of the records in each bag, in the same order. Raises `InputError` for other shapes,
         for labels outside the range, and for weights other than -1 and 1.
         """
-        if np.shape(labels) != (self.bags, self.size):
-            raise InputError(f"labels must be {(self.bags, self.size)}, bags by size, got {np.shape(labels)}")
+        self._require_shape(labels)
         return label_sums.laplace_sums(labels, weights, self.label_range, self.grid_scale, bits)
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0: 0 from the claimed one on."""
-        inclusion = self.bags * self.size / self.records
-        return inclusion * discrete_laplace.delta(epsilon, label_sums.LABEL_STEPS, self.grid_scale)
+        return self.inclusion * discrete_laplace.delta(epsilon, label_sums.LABEL_STEPS, self.grid_scale)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions come before its own.
-
-        Raises `InputError` unless labels are replaced.
-        """
-        require_replaced_label(unit, adjacency)
-        own = (label_sums.DISJOINT_BAGS, _PUBLIC_ROWS, label_sums.SIGN_WEIGHTS)
-        return promised(self, unit, adjacency, (*further, *own, *label_sums.COMMON))
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on."""
+        return label_sums.DISJOINT_BAGS, _PUBLIC_ROWS, label_sums.SIGN_WEIGHTS, *label_sums.COMMON
 
 
 def laplace_bag_sums(

@@ -13,10 +13,11 @@ from typing import ClassVar
 import numpy as np
 
 from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Assumption, Check
 from federation.privacy.bag_sums import accounting, calibration, composition, label_sums
 from federation.privacy.bag_sums.design import BagDesign
-from federation.privacy.mechanism import promised
+from federation.privacy.bag_sums.mechanism import public_numbers
+from federation.privacy.mechanism import Replacement
 from federation.randomness import NoiseBits
 
 _PUBLIC_ROWS = Assumption(
@@ -34,7 +35,7 @@ _DRAWN_SET = Assumption(
 
 
 @dataclass(frozen=True)
-class NoisyBagSums:
+class NoisyBagSums(Replacement):
     """Releases of the m weighted label sums of a design, with noise of standard deviation `sigma` on noisy labels.
 
     `epsilon` and `delta` are what one release claims; `label_range` is the public (lowest, highest) label. Made by
@@ -52,16 +53,7 @@ class NoisyBagSums:
     @property
     def parameters(self) -> dict[str, float | int | str]:
         """Public numbers; composition reads `dimension` (one bag changes) and `grid_scale` beside a `gaussian_mu`."""
-        design = self.design
-        record: dict[str, float | int | str] = {
-            "records": design.records,
-            "bags": design.bags,
-            "size": design.size,
-            "weights": design.weights,
-            "sigma": self.sigma,
-            "lowest_label": self.label_range[0],
-            "highest_label": self.label_range[1],
-        }
+        design, record = self.design, public_numbers(self.design, self.label_range, sigma=self.sigma)
         if design.noisy is not None:
             record["noisy"] = design.noisy
         if design.per_bag is not None:
@@ -109,18 +101,12 @@ class NoisyBagSums:
         """An upper bound on the delta of so many releases with fresh bags, weights and noise."""
         return label_sums.charged(lambda e: self._exact(e, releases), epsilon)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions come before its own.
-
-        Raises `InputError` unless labels are replaced, and when nothing is promised because delta is 1.
-        """
-        require_replaced_label(unit, adjacency)
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on."""
         law = label_sums.NORMAL_WEIGHTS if self.design.weights == "gaussian" else label_sums.SIGN_WEIGHTS
         chosen = _FIXED_SET if self.design.per_bag is None else _DRAWN_SET
-        own = (label_sums.DISJOINT_BAGS, _PUBLIC_ROWS, chosen, _ONE_DRAW, law)
-        return promised(self, unit, adjacency, (*further, *own, *label_sums.COMMON), self.gaussian_mu)
+        return label_sums.DISJOINT_BAGS, _PUBLIC_ROWS, chosen, _ONE_DRAW, law, *label_sums.COMMON
 
     @property
     def _ratio(self) -> float:
@@ -157,11 +143,3 @@ def calibrate(design: BagDesign, *, label_range: tuple[float, float], epsilon: f
         epsilon, delta * (1 - 1e-8), design, label_range=label_range, charge=label_sums.CHARGE
     )
     return NoisyBagSums(design, label_range, sigma, epsilon, delta)
-
-
-def require_replaced_label(unit: Unit, adjacency: Adjacency) -> None:
-    """Raises `InputError` unless the unit is one label, replaced: bags and features are public or unprotected."""
-    if unit is not Unit.LABEL or adjacency is not Adjacency.REPLACE:
-        raise InputError(
-            f"sums over bags protect one {Unit.LABEL} under adjacency {Adjacency.REPLACE}, got {unit} under {adjacency}"
-        )

@@ -14,13 +14,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Assumption, Check
 from federation.privacy.bag_sums import accounting, calibration, label_sums
-from federation.privacy.bag_sums.design import binomial, require_bags
-from federation.privacy.bag_sums.noisy_labels import require_replaced_label
+from federation.privacy.bag_sums.design import Weights, binomial, require_bags
+from federation.privacy.bag_sums.mechanism import AlikeBags, public_numbers
 from federation.privacy.bag_sums.weight_ratio import mean_delta_chi
-from federation.privacy.mechanism import promised
 from federation.randomness import NoiseBits
 
 _UNPROTECTED_ROWS = Assumption(
@@ -29,35 +27,24 @@ _UNPROTECTED_ROWS = Assumption(
 
 
 @dataclass(frozen=True)
-class RepairedBagSums:
+class RepairedBagSums(AlikeBags):
     """Releases of m sums of k labels with N(0, 1) weights, each with Gaussian noise of standard deviation `tau`.
 
     `epsilon` and `delta` are what one release claims, the sums of rows with the same weights included. Made by
     `repaired_bag_sums` or `calibrate`.
     """
 
-    records: int
-    bags: int
-    size: int
-    label_range: tuple[float, float]
     tau: float
     epsilon: float
     delta: float
 
     name: ClassVar[str] = "weighted_lba"
+    weights: ClassVar[Weights] = "gaussian"
 
     @property
     def parameters(self) -> dict[str, float | int | str]:
         """Public numbers."""
-        return {
-            "records": self.records,
-            "bags": self.bags,
-            "size": self.size,
-            "weights": "gaussian",
-            "tau": self.tau,
-            "lowest_label": self.label_range[0],
-            "highest_label": self.label_range[1],
-        }
+        return public_numbers(self, self.label_range, tau=self.tau)
 
     def release(self, labels: np.ndarray, weights: np.ndarray, bits: NoiseBits) -> np.ndarray:
         """Noisy sums of every bag, (m,) float64, in units of labels.
@@ -66,8 +53,7 @@ class RepairedBagSums:
         features' sake; the guarantee would hold if they were known. Raises `InputError` for other shapes and for labels
         outside the range.
         """
-        if np.shape(labels) != (self.bags, self.size):
-            raise InputError(f"labels must be {(self.bags, self.size)}, bags by size, got {np.shape(labels)}")
+        self._require_shape(labels)
         scales = np.full(self.bags, self.tau)
         return label_sums.gaussian_sums(labels, weights, self.label_range, scales, bits)
 
@@ -82,20 +68,14 @@ class RepairedBagSums:
         ratio = accounting.width(self.label_range) / accounting.positive("tau", self.tau)
         return label_sums.charged(lambda e: self._mean(e, ratio, releases), epsilon)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions come before its own.
-
-        Raises `InputError` unless labels are replaced.
-        """
-        require_replaced_label(unit, adjacency)
-        own = (label_sums.DISJOINT_BAGS, _UNPROTECTED_ROWS, label_sums.NORMAL_WEIGHTS)
-        return promised(self, unit, adjacency, (*further, *own, *label_sums.COMMON))
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on."""
+        return label_sums.DISJOINT_BAGS, _UNPROTECTED_ROWS, label_sums.NORMAL_WEIGHTS, *label_sums.COMMON
 
     def _mean(self, epsilon: float, ratio: float, releases: int) -> float:
         """The mean over how many of the releases have the record in a bag."""
-        times, probability = binomial(releases, self.bags * self.size / self.records)
+        times, probability = binomial(releases, self.inclusion)
         charges = label_sums.CHARGE * np.sqrt(times)
         return math.fsum(
             p * mean_delta_chi(epsilon, ratio, int(t), charge)
@@ -124,8 +104,7 @@ def calibrate(
     Raises `InputError` for arguments out of range.
     """
     require_bags(records, bags, size)
-    if not 0 < delta < 1:
-        raise InputError(f"delta must lie strictly between 0 and 1, got {delta}")
+    calibration.require_target(epsilon, delta)
     per_bag = min(delta * (1 - 1e-8) * records / (bags * size), 1 - 1e-8)
     tau = calibration.smallest_tau(epsilon, per_bag, label_range=label_range, charge=label_sums.CHARGE)
     return RepairedBagSums(records, bags, size, label_range, tau, epsilon, delta)

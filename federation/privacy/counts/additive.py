@@ -12,8 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
-from federation.privacy.mechanism import NOISE_KEY, promised
+from federation.guarantee import Assumption, Check
+from federation.privacy.counts.mechanism import CountReplacement
+from federation.privacy.mechanism import NOISE_KEY
 from federation.randomness import NoiseBits
 
 _MAX_SPREAD = 2**12  # classes times scale up to which the law of the centred noise is summed term by term
@@ -29,7 +30,7 @@ WHOLE_COUNTS = Assumption(
 
 
 @dataclass(frozen=True)
-class AdditiveCounts(ABC):
+class AdditiveCounts(CountReplacement, ABC):
     """Exact integer noise of a rational scale on the counts (C,) of a bag; then all classes move by the same amount.
 
     That amount restores the bag's public size. It is computed from the noisy counts, so it is post-processing.
@@ -49,11 +50,6 @@ class AdditiveCounts(ABC):
         """Public numbers. The scale is dyadic, so its double is exact."""
         return {"classes": self.classes, "scale": float(self.scale)}
 
-    @property
-    def gaussian_mu(self) -> float | None:
-        """Sensitivity over standard deviation where the loss is that of a Gaussian, else None."""
-        return None
-
     def release(self, counts: np.ndarray, bits: NoiseBits, draws: int = 1) -> np.ndarray:
         """Noisy counts of the bag's public size, shape (draws, C) float64; entries may be negative.
 
@@ -70,17 +66,11 @@ class AdditiveCounts(ABC):
         """Covariance (C, C) of the released counts; the same for every bag."""
         return exchangeable(self.variance(), self.classes)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions (why bags are disjoint) come before its own.
-
-        Raises `InputError` unless labels are replaced: the size of a bag is public.
-        """
-        if adjacency is not Adjacency.REPLACE:
-            raise InputError(f"adjacency must be {Adjacency.REPLACE} for label counts, got {adjacency}")
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on, but for why bags are disjoint."""
         noise = Assumption(f"the noise is {self.law}, drawn exactly in integer arithmetic", Check.ENFORCED)
-        return promised(self, unit, adjacency, (*further, PUBLIC_BAG, WHOLE_COUNTS, noise, NOISE_KEY), self.gaussian_mu)
+        return PUBLIC_BAG, WHOLE_COUNTS, noise, NOISE_KEY
 
     @abstractmethod
     def delta_at(self, epsilon: float) -> float:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Guarantee, Unit
+from federation.guarantee import Assumption
 from federation.privacy.counts import independent_laplace
 from federation.privacy.counts.additive import equal_counts, exchangeable
 from federation.privacy.counts.dirichlet_sampler import log_gamma
 from federation.privacy.counts.discrete_gaussian import CountGaussian, exact_delta
 from federation.privacy.counts.grid import smallest_scale
 from federation.privacy.counts.independent_laplace import IndependentLaplace
+from federation.privacy.counts.mechanism import CountReplacement
 from federation.randomness import NoiseBits
 
 _TINY = 1e-3  # in records: what a noisy count that is not positive is replaced by
@@ -45,7 +46,7 @@ def published_gaussian(classes: int, epsilon: float, delta: float) -> CountGauss
 
 
 @dataclass(frozen=True)
-class LaplacePrior:
+class LaplacePrior(CountReplacement):
     """A draw from the Dirichlet law whose parameters are counts with Laplace noise 2/epsilon, kept positive.
 
     The draw is post-processing of the noisy counts, so it is as private as they are: `noise` says how much.
@@ -97,12 +98,7 @@ class LaplacePrior:
         )
         return exchangeable(float(released.var(axis=0).mean()), self.classes)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions (why bags are disjoint) come before its own.
-
-        Raises `InputError` unless labels are replaced: the size of a bag is public.
-        """
-        promised = self.noise.guarantee(unit, adjacency, further)
-        return replace(promised, mechanism=self.name, parameters=self.parameters)
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on: that of the noisy counts."""
+        return self.noise.assumptions

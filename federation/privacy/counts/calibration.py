@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from federation.errors import InputError, nearest_name
+from federation.errors import InputError
 from federation.privacy.counts import baselines, dirichlet, discrete_gaussian, independent_laplace, lattice_laplace
 from federation.privacy.counts.additive import AdditiveCounts
 from federation.privacy.counts.mechanism import CountMechanism
+from federation.privacy.mechanism import require_wanted
 
 CountNoise = Literal[
     "auto",
@@ -46,7 +46,9 @@ def calibrate(
     arguments are public numbers, and plain JSON. Raises `InputError` for arguments out of range, missing, or of
     another kind.
     """
-    _check(noise, classes, epsilon, delta)
+    require_wanted(noise, epsilon, delta, known=get_args(CountNoise), with_delta=_NEED_DELTA, pure="laplace or pure")
+    if isinstance(classes, bool) or not isinstance(classes, int) or classes < 2:
+        raise InputError(f"classes must be an integer >= 2, got {classes!r}")
     _check_extra("floor", floor, noise, "dirichlet_floor")
     _check_extra("pseudo_count", pseudo_count, noise, "dirichlet_shifted")
     if floor is not None:
@@ -75,20 +77,6 @@ def _automatic(classes: int, epsilon: float, delta: float) -> AdditiveCounts:
     gaussian = discrete_gaussian.calibrate(classes, epsilon, delta)
     best = min(laplace, gaussian, key=lambda mechanism: mechanism.expected_l1())
     return pure if pure.expected_l1() <= _FREE * best.expected_l1() else best
-
-
-def _check(noise: str, classes: int, epsilon: float, delta: float) -> None:
-    known = get_args(CountNoise)
-    if noise not in known:
-        raise InputError(f"noise must be one of {', '.join(known)}, got {noise!r}{nearest_name(noise, known)}")
-    if isinstance(classes, bool) or not isinstance(classes, int) or classes < 2:
-        raise InputError(f"classes must be an integer >= 2, got {classes!r}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must lie in [0, 1), got {delta}")
-    if delta == 0 and noise in _NEED_DELTA:
-        raise InputError(f"delta must be above 0 for noise {noise}, got 0; choose laplace or pure for delta 0")
 
 
 def _check_extra(parameter: str, value: int | None, noise: str, owner: str) -> None:

@@ -15,11 +15,12 @@ from functools import lru_cache
 import numpy as np
 
 from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Assumption, Check
 from federation.privacy.counts.additive import PUBLIC_BAG, WHOLE_COUNTS, checked_counts, exchangeable
-from federation.privacy.counts.dirichlet_loss import delta_exact, delta_exact_limit
+from federation.privacy.counts.dirichlet_loss import delta_exact, delta_exact_limit, require_level
 from federation.privacy.counts.dirichlet_sampler import GRID_BITS, sample
-from federation.privacy.mechanism import NOISE_KEY, promised
+from federation.privacy.counts.mechanism import CountReplacement
+from federation.privacy.mechanism import NOISE_KEY
 from federation.randomness import NoiseBits
 
 MAX_FLOOR = 10**6  # a pseudo-count beyond it is Gaussian noise to all intents, and delta would lose digits
@@ -33,7 +34,7 @@ _SAFE = 1e-7  # relative distance to the safe side of delta: covers the rounding
 
 
 @dataclass(frozen=True)
-class ScaledDirichlet:
+class ScaledDirichlet(CountReplacement):
     """Dir(sigma (eta + pseudo_count)) for bags whose classes all hold at least `floor` records.
 
     The floor must be true of both neighbours; 0 is always true. Raises `InputError` unless sigma is small enough for
@@ -101,23 +102,9 @@ class ScaledDirichlet:
         total, share = size + self.classes * self.pseudo_count, 1 / self.classes
         return exchangeable(total**2 * share * (1 - share) / (self.sigma * total + 1), self.classes)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions (why bags are disjoint) come before its own.
-
-        Raises `InputError` unless records are replaced: the size of a bag is public.
-        """
-        if adjacency is not Adjacency.REPLACE:
-            raise InputError(f"adjacency must be {Adjacency.REPLACE} for label counts, got {adjacency}")
-        return promised(self, unit, adjacency, (*further, *self._assumptions()))
-
     @property
-    def _least(self) -> int:
-        """The smallest Dirichlet parameter, in units of sigma, that the guarantee reckons with."""
-        return self.floor + self.pseudo_count
-
-    def _assumptions(self) -> tuple[Assumption, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on, but for why bags are disjoint."""
         floor = Assumption(
             f"every class has at least {self.floor} records in this bag, and still has after any one label is "
             "replaced; no count is compared with this floor",
@@ -126,6 +113,11 @@ class ScaledDirichlet:
         scale = Assumption("sigma is computed from epsilon, delta, floor and pseudo-count only", Check.ENFORCED)
         common = (PUBLIC_BAG, WHOLE_COUNTS, scale, NOISE_KEY, _REAL_LAW)
         return (floor, *common) if self.floor else common
+
+    @property
+    def _least(self) -> int:
+        """The smallest Dirichlet parameter, in units of sigma, that the guarantee reckons with."""
+        return self.floor + self.pseudo_count
 
 
 def calibrate_floor(classes: int, epsilon: float, delta: float, floor: int) -> ScaledDirichlet:
@@ -199,7 +191,6 @@ def _sigma(classes: int, epsilon: float, delta: float, least: int, parameter: st
 def _check(classes: int, epsilon: float, delta: float, least: int, parameter: str) -> None:
     if not isinstance(classes, int) or classes < 2:
         raise InputError(f"classes must be an integer >= 2, got {classes!r}")
-    if not (math.isfinite(epsilon) and epsilon > 0 and 0 < delta < 1):
-        raise InputError(f"epsilon must be positive and finite and delta in (0, 1), got {epsilon} and {delta}")
+    require_level(epsilon, delta)
     if not isinstance(least, int) or not 1 <= least <= MAX_FLOOR:
         raise InputError(f"{parameter} must be an integer from 1 to {MAX_FLOOR}, got {least!r}")

@@ -14,6 +14,8 @@ them fractional), sigma > 0, epsilon >= 0.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -120,6 +122,12 @@ def beta_tail(log_odds: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
         near = np.where(above, betainc(first, second, x), betaincc(first, second, x))
         far = np.exp(-first * distance - np.log(first) - betaln(first, second))
     return np.where(distance <= _FAR, near, np.where(above, far, 1 - far))
+
+
+def require_level(epsilon: float, delta: float) -> None:
+    """Raises `InputError` unless epsilon is positive and finite, and 0 < delta < 1: no Dirichlet noise is pure."""
+    if not (math.isfinite(epsilon) and epsilon > 0 and 0 < delta < 1):
+        raise InputError(f"epsilon must be positive and finite and delta in (0, 1), got {epsilon} and {delta}")
 
 
 def _arguments(

@@ -10,11 +10,8 @@ import numpy as np
 
 from federation.privacy import discrete_laplace
 from federation.privacy.counts.additive import AdditiveCounts, centred_l1
-from federation.privacy.counts.grid import smallest_scale
-from federation.privacy.counts.lattice_laplace import loss_beyond
+from federation.privacy.counts.lattice_laplace import least_scale, loss_beyond
 from federation.randomness import NoiseBits
-
-_SAFE = 1e-12  # relative distance to the safe side of delta: covers the rounding of its computation
 
 
 @dataclass(frozen=True)
@@ -53,9 +50,7 @@ def exact_delta(epsilon: float, scale: float) -> float:
 
 def calibrate(classes: int, epsilon: float, delta: float) -> IndependentLaplace:
     """The least noise on the grid whose exact delta at `epsilon` > 0 is at most `delta` in [0, 1); 2/epsilon for 0."""
-    limit = delta * (1 - _SAFE)
-    near = 2 / (epsilon - math.log1p(-delta))  # what a probability of 1 would need; it is at least 1/4
-    scale = smallest_scale(lambda scale: exact_delta(epsilon, float(scale)) <= limit, near)
+    scale = least_scale(lambda scale: exact_delta(epsilon, scale), epsilon, delta)
     return IndependentLaplace(classes, epsilon, delta, scale)
 
 

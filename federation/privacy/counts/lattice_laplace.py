@@ -8,6 +8,7 @@ worked out here).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -101,7 +102,12 @@ def ratio(degree: int, scale: float) -> float:
 
 def calibrate(classes: int, epsilon: float, delta: float) -> LatticeLaplace:
     """The least noise on the grid whose exact delta at `epsilon` > 0 is at most `delta` in [0, 1); 2/epsilon for 0."""
+    scale = least_scale(lambda scale: exact_delta(epsilon, classes, scale), epsilon, delta)
+    return LatticeLaplace(classes, epsilon, delta, scale)
+
+
+def least_scale(delta_at: Callable[[float], float], epsilon: float, delta: float) -> Fraction:
+    """The smallest scale of the grid at which noise with losses 2/s, 0 and -2/s has delta `delta` in [0, 1) or less."""
     limit = delta * (1 - _SAFE)
     near = 2 / (epsilon - math.log1p(-delta))  # what a probability of 1 would need; it is at least 1/4
-    scale = smallest_scale(lambda scale: exact_delta(epsilon, classes, float(scale)) <= limit, near)
-    return LatticeLaplace(classes, epsilon, delta, scale)
+    return smallest_scale(lambda scale: delta_at(float(scale)) <= limit, near)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from federation.privacy.mechanism import Mechanism
+from federation.guarantee import Unit
+from federation.privacy.mechanism import Mechanism, Replacement
 from federation.randomness import NoiseBits
 
 
@@ -31,3 +32,9 @@ class CountMechanism(Mechanism, Protocol):
         Rows and columns sum to zero.
         """
         ...
+
+
+class CountReplacement(Replacement):
+    """The guarantee of counts, also for all labels of a person who is in the bag with one record."""
+
+    units: ClassVar[tuple[Unit, ...]] = (Unit.LABEL, Unit.PERSON)

@@ -19,7 +19,7 @@ from federation.guarantee import NoGuarantee
 from federation.privacy.counts.additive import checked_counts
 from federation.privacy.counts.baselines import LaplacePrior, published_laplace
 from federation.privacy.counts.dirichlet_divergence import MeasuredDelta, divergence
-from federation.privacy.counts.dirichlet_loss import delta_eq9, delta_eq9_limit
+from federation.privacy.counts.dirichlet_loss import delta_eq9, delta_eq9_limit, require_level
 from federation.privacy.counts.dirichlet_sampler import sample
 from federation.randomness import NoiseBits
 
@@ -36,7 +36,7 @@ def sigma_for_counts(counts: np.ndarray, epsilon: float, delta: float) -> float 
     sigmas at which the delta was computed. `counts` (C,): whole numbers >= 0. The result depends on private counts.
     Raises `InputError` for other counts, epsilon <= 0 or delta outside (0, 1).
     """
-    _check(epsilon, delta)
+    require_level(epsilon, delta)
     eta = checked_counts(counts, len(counts))
     if eta.min() < 2:  # a class that a neighbour lacks, or has alone, tells them apart at any sigma
         return None
@@ -109,7 +109,7 @@ def published_guarantee(epsilon: float, delta: float) -> NoGuarantee:
     Nothing in it depends on private counts: it measures bags of 1,000 records in two classes, at the smallest count
     that any sigma serves. Raises `InputError` for epsilon <= 0 or delta outside (0, 1).
     """
-    _check(epsilon, delta)
+    require_level(epsilon, delta)
     claimed = (epsilon, delta)
     reason = "sigma, and whether there is one, depends on the counts that it should hide"
 
@@ -139,8 +139,3 @@ def _pairs(eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     a, b = (grid.ravel() for grid in np.meshgrid(values, values, indexing="ij"))
     keep = (a != b) | np.repeat(times > 1, len(values))
     return a[keep], b[keep]
-
-
-def _check(epsilon: float, delta: float) -> None:
-    if not (math.isfinite(epsilon) and epsilon > 0 and 0 < delta < 1):
-        raise InputError(f"epsilon must be positive and finite and delta in (0, 1), got {epsilon} and {delta}")

@@ -7,24 +7,23 @@ most: rounding comes first, and nothing is left to be charged for it.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Assumption, Check
 from federation.privacy import discrete_gaussian, discrete_laplace
 from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.labels.mechanism import PUBLIC_ROWS, promise
-from federation.privacy.mechanism import NOISE_KEY
+from federation.privacy.labels.mechanism import LabelReplacement
 from federation.randomness import NoiseBits
 
 STEPS = 2**20
 
 
 @dataclass(frozen=True)
-class AdditiveLabels(ABC):
+class AdditiveLabels(LabelReplacement):
     """Exact integer noise of the given scale, in steps of the grid; unbiased, but for rounding by half a step at most.
 
     `epsilon` and `delta` are what one release claims.
@@ -50,11 +49,6 @@ class AdditiveLabels(ABC):
             "dimension": 1,
         }
 
-    @property
-    def gaussian_mu(self) -> float | None:
-        """Sensitivity over standard deviation where the loss is that of a Gaussian, else None."""
-        return None
-
     def release(self, labels: np.ndarray, bits: NoiseBits) -> np.ndarray:
         """Noisy labels (n,), which may lie outside the range. Raises `InputError` as `LabelRange.checked`."""
         positions = self.labels.positions(labels, STEPS)
@@ -71,17 +65,14 @@ class AdditiveLabels(ABC):
             return self._step / 2
         return self.labels.points(self.labels.positions(labels, STEPS), STEPS) - self.labels.checked(labels)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions come before its own. Raises `InputError` as `promise`."""
+    @property
+    def _own_assumptions(self) -> tuple[Assumption, ...]:
         noise = Assumption(
             f"labels are rounded to {STEPS + 1} points of the range, and the noise is {self.law}, independent for each "
             "label and drawn exactly in integer arithmetic",
             Check.ENFORCED,
         )
-        own = (PUBLIC_ROWS, self.labels.assumption, noise, NOISE_KEY)
-        return promise(self, unit, adjacency, (*further, *own), self.gaussian_mu)
+        return (noise,)
 
     @abstractmethod
     def delta_at(self, epsilon: float) -> float:

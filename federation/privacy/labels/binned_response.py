@@ -14,12 +14,11 @@ from typing import ClassVar
 import numpy as np
 
 from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Assumption, Check
 from federation.privacy.labels import response
 from federation.privacy.labels.bins import MAX_POINTS, Bins, optimal_bins
 from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.labels.mechanism import PUBLIC_ROWS, promise
-from federation.privacy.mechanism import NOISE_KEY
+from federation.privacy.labels.mechanism import LabelReplacement
 from federation.randomness import NoiseBits
 
 _FLAT = 0.05  # bins whose means have a smaller slope in the labels tell too little of them
@@ -27,7 +26,7 @@ _LARGE_EPSILON = 50.0  # from here on nothing is lost by treating answers as tru
 
 
 @dataclass(frozen=True)
-class BinnedResponse:
+class BinnedResponse(LabelReplacement):
     """Bin j holds the points starts[j] .. starts[j+1] - 1 of `points` evenly spaced ones in the range; pure.
 
     A label belongs to the nearest point, and its bin is kept or, with probability redraw / 2^64, drawn afresh; the
@@ -80,18 +79,12 @@ class BinnedResponse:
         """The exact delta of one release at another epsilon >= 0: that of two different bins."""
         return response.delta(epsilon, len(self.starts), self.redraw)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions come before its own. Raises `InputError` as `promise`."""
-        own = (
-            PUBLIC_ROWS,
-            self.labels.assumption,
+    @property
+    def _own_assumptions(self) -> tuple[Assumption, ...]:
+        return (
             Assumption("bins and their values come from a prior that is public", Check.DECLARED),
             Assumption("each label has random words of its own, compared as integers", Check.ENFORCED),
-            NOISE_KEY,
         )
-        return promise(self, unit, adjacency, (*further, *own))
 
     def _bins(self, labels: np.ndarray) -> np.ndarray:
         return np.searchsorted(self.starts, self.labels.positions(labels, self.points - 1), side="right") - 1

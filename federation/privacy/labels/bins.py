@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from federation.errors import InputError
+
 MAX_POINTS = 512
 
 
@@ -48,3 +50,9 @@ def optimal_bins(points: np.ndarray, prior: np.ndarray, epsilon: float) -> list[
         values = means[starts, [*starts[1:], size]]
         found.append(Bins(tuple(starts), tuple(map(float, values)), float(reached[-1]) / (factor + k)))
     return found
+
+
+def require_points(points: int) -> None:
+    """Raises `InputError` unless the number of a prior's points is an integer from 2 to 512."""
+    if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= MAX_POINTS:
+        raise InputError(f"points must be an integer from 2 to {MAX_POINTS}, got {points!r}")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.errors import InputError
 from federation.privacy.labels import additive, binned_response, one_bit
-from federation.privacy.labels.bins import MAX_POINTS
+from federation.privacy.labels.bins import require_points
 from federation.privacy.labels.label_range import LabelRange, Outside
 from federation.privacy.labels.mechanism import LabelMechanism
 from federation.privacy.labels.private_prior import DEFAULT_POINTS, DEFAULT_SHARE, EstimatedBins
+from federation.privacy.mechanism import require_wanted
 
 LabelNoise = Literal["laplace", "gaussian", "one_bit", "bins", "estimated_bins"]
 
@@ -39,32 +39,21 @@ def calibrate(
     whatever it is. All arguments are public numbers, and plain JSON. Raises `InputError` for arguments out of range, or
     of another kind.
     """
-    known = get_args(LabelNoise)
-    if noise not in known:
-        raise InputError(f"noise must be one of {', '.join(known)}, got {noise!r}{nearest_name(noise, known)}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must lie in [0, 1), got {delta}")
+    require_wanted(
+        noise, epsilon, delta, known=get_args(LabelNoise), with_delta=("gaussian",), pure="laplace or one_bit"
+    )
     if prior is not None and noise != "bins":
         raise InputError(f"prior is for noise bins and for no other, got one for {noise}; leave it out")
     labels = LabelRange(float(label_range[0]), float(label_range[1]), outside)
     if noise == "gaussian":
-        if delta == 0:
-            raise InputError("delta must be above 0 for noise gaussian, got 0; choose laplace or one_bit for delta 0")
         return additive.gaussian(labels, epsilon, delta)
     if noise == "laplace":
         return additive.laplace(labels, epsilon)
     if noise == "one_bit":
         return one_bit.calibrate(labels, epsilon)
     if noise == "bins":
-        weights = _equal(points) if prior is None else np.asarray(prior, dtype=np.float64)
+        if prior is None:
+            require_points(points)
+        weights = np.full(points, 1 / points) if prior is None else np.asarray(prior, dtype=np.float64)
         return binned_response.calibrate(labels, epsilon, weights, debiased)
     return EstimatedBins(labels, epsilon, points, share, debiased)
-
-
-def _equal(points: int) -> np.ndarray:
-    """Raises `InputError` for points that cannot be counted."""
-    if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= MAX_POINTS:
-        raise InputError(f"points must be an integer from 2 to {MAX_POINTS}, got {points!r}")
-    return np.full(points, 1 / points)

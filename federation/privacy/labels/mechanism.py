@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Assumption, Check
 from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.mechanism import Mechanism, promised
+from federation.privacy.mechanism import NOISE_KEY, Mechanism, Replacement
 from federation.randomness import NoiseBits
 
 PUBLIC_ROWS = Assumption(
@@ -38,14 +38,17 @@ class LabelMechanism(Mechanism, Protocol):
         ...
 
 
-def promise(
-    mechanism: LabelMechanism,
-    unit: Unit,
-    adjacency: Adjacency,
-    assumptions: tuple[Assumption, ...],
-    gaussian_mu: float | None = None,
-) -> Guarantee:
-    """The guarantee of a release of labels. Raises `InputError` unless labels are replaced."""
-    if adjacency is not Adjacency.REPLACE:
-        raise InputError(f"adjacency must be {Adjacency.REPLACE} for labels, got {adjacency}: how many rows is public")
-    return promised(mechanism, unit, adjacency, assumptions, gaussian_mu)
+class LabelReplacement(Replacement, ABC):
+    """What every guarantee of private labels rests on, with what is particular to a mechanism in between."""
+
+    labels: LabelRange
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on."""
+        return PUBLIC_ROWS, self.labels.assumption, *self._own_assumptions, NOISE_KEY
+
+    @property
+    @abstractmethod
+    def _own_assumptions(self) -> tuple[Assumption, ...]:
+        """How the released values are drawn."""

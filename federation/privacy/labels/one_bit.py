@@ -11,18 +11,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Assumption, Check
 from federation.privacy.labels import response
 from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.labels.mechanism import PUBLIC_ROWS, promise
-from federation.privacy.mechanism import NOISE_KEY
+from federation.privacy.labels.mechanism import LabelReplacement
 from federation.randomness import NoiseBits
 
 _STEPS = 2**52  # places of a label between the ends
 
 
 @dataclass(frozen=True)
-class OneBitLabels:
+class OneBitLabels(LabelReplacement):
     """middle ± reach, reach = width / (2 (1 - lambda)) = width/2 (e^epsilon + 1)/(e^epsilon - 1); unbiased and pure."""
 
     labels: LabelRange
@@ -64,12 +63,9 @@ class OneBitLabels:
         """The exact delta of one release at another epsilon >= 0: that of the two ends, the worst pair."""
         return response.delta(epsilon, 2, self.redraw)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions come before its own. Raises `InputError` as `promise`."""
-        law = Assumption("each label has two random words of its own, compared as integers", Check.ENFORCED)
-        return promise(self, unit, adjacency, (*further, PUBLIC_ROWS, self.labels.assumption, law, NOISE_KEY))
+    @property
+    def _own_assumptions(self) -> tuple[Assumption, ...]:
+        return (Assumption("each label has two random words of its own, compared as integers", Check.ENFORCED),)
 
 
 def calibrate(labels: LabelRange, epsilon: float) -> OneBitLabels:

@@ -13,15 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Assumption, Check
 from federation.numerics.simplex import project
 from federation.privacy.counts import lattice_laplace
 from federation.privacy.labels import binned_response, response
 from federation.privacy.labels.binned_response import BinnedResponse
-from federation.privacy.labels.bins import MAX_POINTS
+from federation.privacy.labels.bins import require_points
 from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.labels.mechanism import PUBLIC_ROWS, promise
-from federation.privacy.mechanism import NOISE_KEY
+from federation.privacy.labels.mechanism import LabelReplacement
 from federation.randomness import NoiseBits
 
 DEFAULT_POINTS = 32
@@ -30,7 +29,7 @@ _UNSEEN = 0.01  # of the prior goes to all points alike
 
 
 @dataclass(frozen=True)
-class EstimatedBins:
+class EstimatedBins(LabelReplacement):
     """`share` of epsilon for the histogram on `points` evenly spaced points of the range, the rest for the answers."""
 
     labels: LabelRange
@@ -43,8 +42,7 @@ class EstimatedBins:
     delta: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        if not 2 <= self.points <= MAX_POINTS:
-            raise InputError(f"points must be an integer from 2 to {MAX_POINTS}, got {self.points}")
+        require_points(self.points)
         if not 0 < self.share < 1:
             raise InputError(f"share must lie strictly between 0 and 1, got {self.share}")
 
@@ -99,18 +97,12 @@ class EstimatedBins:
         redraw = response.calibrate(2, self._answer_epsilon)
         return sum(mass * response.delta(epsilon - spent, 2, redraw) for spent, mass in losses)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions come before its own. Raises `InputError` as `promise`."""
-        own = (
-            PUBLIC_ROWS,
-            self.labels.assumption,
+    @property
+    def _own_assumptions(self) -> tuple[Assumption, ...]:
+        return (
             Assumption("bins come from a private histogram of the same labels; both are charged", Check.ENFORCED),
             Assumption("noise and answers are drawn exactly, in integer arithmetic", Check.ENFORCED),
-            NOISE_KEY,
         )
-        return promise(self, unit, adjacency, (*further, *own))
 
     @property
     def _histogram(self) -> lattice_laplace.LatticeLaplace:

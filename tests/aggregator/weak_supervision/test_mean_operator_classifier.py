@@ -34,6 +34,9 @@ def test_labels_and_their_mean_operator_give_the_same(table):
     moment = MeanOperatorClassifier(regularisation=0.01).fit_moment(rows, signs @ rows / 80, classes=("no", "yes"))
     np.testing.assert_allclose(moment.weights_, fitted.weights_, atol=1e-6)
     np.testing.assert_array_equal(moment.predict(rows), fitted.predict(rows))
+    for one in (fitted, moment):
+        np.testing.assert_allclose(one.estimate_.moment, signs @ rows / 80, atol=1e-15)
+        assert one.estimate_.noise_variance == 0
     reference = LogisticRegression(C=1 / (0.02 * 80), fit_intercept=False, tol=1e-12).fit(rows, labels)
     np.testing.assert_allclose(fitted.weights_, reference.coef_[0], atol=1e-6)
     np.testing.assert_allclose(fitted.predict_proba(rows), reference.predict_proba(rows), atol=1e-6)

@@ -50,6 +50,12 @@ def test_without_noise_it_is_the_classifier_of_labels(tumours, loss):
     np.testing.assert_array_equal(ours.predict(rows), expected.predict(rows))
 
 
+def test_a_warning_names_the_line_that_fits(tumours):
+    with pytest.warns(UserWarning, match="weights of zero") as caught:
+        NoisyLabelClassifier("perceptron").fit(*tumours)
+    assert caught[0].filename == __file__
+
+
 def test_known_noise_costs_less_than_noise_taken_for_the_truth(tumours):
     rows, labels = tumours
     train, test = slice(0, 400), slice(400, None)

@@ -167,7 +167,7 @@ def test_guarantees_say_what_is_promised(mechanism) -> None:
         assert premise in texts
     assert ("real normal one" in texts) == (promised.parameters["weights"] == "gaussian")
     for unit, adjacency in ((Unit.ROW, Adjacency.REPLACE), (Unit.LABEL, Adjacency.ADD_REMOVE)):
-        with pytest.raises(InputError, match="protect one label under adjacency replace"):
+        with pytest.raises(InputError, match="adjacency must be replace and unit must be label for"):
             mechanism.guarantee(unit, adjacency)
 
 

@@ -67,6 +67,8 @@ def test_labels_outside_are_refused_or_clipped_as_declared(noise):
         ("bins", {"points": 1000}, "2 to 512, got 1000"),
         ("bins", {"prior": [0.5, 0.6]}, "sum 1"),
         ("estimated_bins", {"share": 0.0}, "share"),
+        ("estimated_bins", {"points": 10.5}, "points must be an integer from 2 to 512, got 10.5"),
+        ("bins", {"points": True}, "points must be an integer"),
     ],
 )
 def test_bad_arguments_are_refused(noise, arguments, message):

@@ -14,19 +14,19 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from aggregator.central_job import CentralJob
 from aggregator.individual import IndividualScores, best_means
 from aggregator.inquiry import Inquiry
-from aggregator.job import AdaptiveJob, Job, World
-from aggregator.plan import VariantPlan, WorldPlan
+from aggregator.job import World
+from aggregator.jobs import Jobs
+from aggregator.plan import WorldPlan
 from aggregator.views import Views
+from federation.errors import FederationError
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.failures import Failures
 from federation.grids.stock import StockGrid, numbered
 from federation.ledger import Budget, Ledger
 from federation.messages import IndividualQuestion
 from federation.reference import Reference
-from federation.registry import protocol
 
 app = ServerApp()
 
@@ -51,11 +51,13 @@ def main(grid: Grid, context: Context) -> None:
 
 
 def run_plan(grid: Grid, plan: WorldPlan) -> None:
-    """Ask the parties of the plan's world, learn and release."""
+    """Ask the parties of the plan's world, learn and release.
+
+    Raises `FederationError`s. Outside a simulation a variant that failed is one, once the others are released.
+    """
     started = time.perf_counter()
     views, inquiry = Views(plan), Inquiry()
-    world = World(plan, views, inquiry)
-    jobs = {variant.name: _job(world, variant) for variant in plan.variants}
+    jobs = Jobs(World(plan, views, inquiry))
     scores = _ask_for_scores(plan, views, inquiry)
     asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
     while asked := inquiry.questions():
@@ -64,29 +66,23 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
             expected = min(plan.parties, plan.individual) if collector in scores else plan.parties
             require_quorum(collector.answered, expected, plan.quorum, failures.causes())
         inquiry.close()
-        for job in jobs.values():
-            if isinstance(job, AdaptiveJob):
-                job.proceed()
+        jobs.proceed()
     collected = time.perf_counter()
     ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
-    diagnostics = {name: job.finish(ledger) for name, job in jobs.items()}
+    diagnostics = jobs.finish(ledger)
     summary: dict[str, Any] = {
         "ledger": ledger.to_dict(plan.delta),
         "diagnostics": diagnostics,
-        "bytes_per_party": {name: job.costs() for name, job in jobs.items()},
+        "bytes_per_party": jobs.costs(),
         "individual": best_means(scores),
         "answered": min((collector.answered for collector in inquiry.collectors()), default=0),
         "failures": failures.causes(),
+        "failed_variants": jobs.failed,
         "seconds": {"collect": collected - started, "release": time.perf_counter() - collected},
     }
     (Path(plan.directory) / "world.json").write_text(json.dumps(summary, indent=1))
-
-
-def _job(world: World, variant: VariantPlan) -> Job:
-    """The job of a variant: its protocol's own where it has a method `job`, else that of central noise."""
-    chosen = protocol(variant.kind)(**variant.options)
-    own = getattr(chosen, "job", None)
-    return CentralJob(world, variant, chosen) if own is None else own(world, variant)
+    if jobs.failed and not plan.simulation:
+        raise FederationError("\n".join(f"variant '{name}': {cause}" for name, cause in jobs.failed.items()))
 
 
 def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> list[IndividualScores]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+DEBUG = "FEDERATION_DEBUG"  # environment variable: errors that nobody foresaw come with their traceback
+
 
 class FederationError(Exception):
     """A failure whose message is one sentence for the user: parameter, allowed, received, what to do."""
@@ -28,6 +30,14 @@ class QuorumError(FederationError):
     """Fewer parties answered than the declared public quorum."""
 
     exit_code = 4
+
+
+def told(error: Exception) -> str:
+    """What to tell of an error: its text, or in one line what it is where nobody foresaw it, and how to see more."""
+    if isinstance(error, FederationError):
+        return str(error)
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"unexpected {what}; run with {DEBUG}=1 for the traceback"
 
 
 def nearest_name(name: str, allowed: Iterable[str]) -> str:

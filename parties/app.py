@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
@@ -17,7 +17,7 @@ from federation.grids.nodes import node_config
 from federation.grids.replies import PREPARE, failed
 from federation.grids.stock import ROLL_CALL, present
 from federation.messages import check_submission
-from federation.registry import questions
+from federation.registry import Installed, questions
 from parties.holdings import Cohort
 
 app = ClientApp()
@@ -41,11 +41,12 @@ def _guarded(act: Callable[[Cohort, Message], RecordDict]) -> Callable[[Message,
     return handle
 
 
-def _handler(answer: Callable[[Cohort, Any], Any]) -> Callable[[Message, Context], Message]:
-    question_type = get_type_hints(answer)["question"]
+def _handler(installed: Installed) -> Callable[[Message, Context], Message]:
+    """Answers with what is installed, which is imported when it is asked for: a broken package costs no other."""
 
     def respond(cohort: Cohort, message: Message) -> RecordDict:
-        question = decode_question(message.content, question_type)
+        answer = installed.load()
+        question = decode_question(message.content, get_type_hints(answer)["question"])
         submission = answer(cohort, question)
         check_submission(question, submission)  # a fault of ours is found here, not at the aggregator
         if replacement := getattr(cohort.provider, "sent", None):
@@ -63,5 +64,5 @@ def _prepare(cohort: Cohort, message: Message) -> RecordDict:
 
 app.query(PREPARE)(_guarded(_prepare))
 app.query(ROLL_CALL)(present)
-for _name, _entry in questions().items():
-    app.query(_name)(_handler(_entry.load()))
+for _name, _installed in questions().items():
+    app.query(_name)(_handler(_installed))

@@ -11,7 +11,7 @@ from typing import Annotated
 import click
 import typer
 
-from federation.errors import FederationError
+from federation.errors import DEBUG, FederationError, told
 from scenarios.commands import inspect
 from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit
@@ -61,7 +61,7 @@ def run(
     settings: Settings = [],  # noqa: B006 - typer copies it
     engine: Annotated[Engine | None, typer.Option("--engine", help="Short for --set engine.kind=...")] = None,
     data_dir: DataDirectory = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the finished worlds of the run.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run: what is unfinished or failed.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; train nothing.")] = False,
     keep_models: Annotated[
         bool, typer.Option("--keep-models", help="Keep the models of all variants, not of the default only.")
@@ -149,10 +149,9 @@ def _exit_code() -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except Exception as error:
-        if os.environ.get("FEDERATION_DEBUG"):
+        if os.environ.get(DEBUG):
             raise
-        what = " ".join(f"{type(error).__name__}: {error}".split())
-        return _fail(f"unexpected {what}; run with FEDERATION_DEBUG=1 for the traceback", 1)
+        return _fail(told(error), 1)
 
 
 def _fail(text: str, code: int) -> int:

@@ -92,6 +92,11 @@ class RunDirectory:
         """The summary of a finished world."""
         return json.loads((self.path / ".cells" / f"{cell}.json").read_text())
 
+    def failed_variants(self, cell: str) -> dict[str, str]:
+        """Why variants of a finished world have no rows, by name."""
+        known: dict[str, str] = self.summary(cell).get("failed_variants", {})  # older runs kept no world that had some
+        return known
+
     def model(self, variant: str, place: str, split: int) -> Path:
         """Where a variant's releases of one world stay: models/VARIANT/[PLACE/]split-N.npz."""
         return self.path / "models" / variant / place / f"split-{split}.npz"

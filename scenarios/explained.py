@@ -9,24 +9,33 @@ from pydantic import BaseModel
 
 from scenarios.protocol_options import Protocol, default_kind, is_default, why_default
 from scenarios.schema import Scenario
-from scenarios.yaml_rules import dump
+from scenarios.unused_settings import idle
+from scenarios.yaml_rules import KeyPath, dump
 
 
 def to_yaml(scenario: Scenario) -> str:
-    """The scenario as a file that `schema.resolve` reads back, with every default and a comment on every key."""
+    """The scenario as a file that `schema.resolve` reads back, with every default and a comment on every key.
+
+    Keys that make no difference beside its protocols say so.
+    """
     head = f"# Scenario '{scenario.name}' with every default written out. Lists of scalars are swept.\n"
     plain = scenario.to_plain() | {"protocols": scenario.protocols}
-    return head + "".join(_commented(Scenario, plain, ""))
+    return head + "".join(_commented(Scenario, plain, (), dict(idle(scenario))))
 
 
-def _commented(section: type[BaseModel], plain: Mapping[str, Any], indent: str) -> Iterator[str]:
+def _commented(
+    section: type[BaseModel], plain: Mapping[str, Any], path: KeyPath, without_effect: Mapping[KeyPath, str]
+) -> Iterator[str]:
+    indent = "  " * len(path)
     for key, field in section.model_fields.items():
         if field.description:
             yield f"{indent}# {field.description}\n"
+        if why := without_effect.get((*path, key)):
+            yield f"{indent}# Without effect here: {why}.\n"
         value, inner = plain[key], field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield f"{indent}{key}:\n"
-            yield from _commented(inner, value, indent + "  ")
+            yield from _commented(inner, value, (*path, key), without_effect)
         elif key == "protocols":
             yield f"{indent}{key}:\n"
             yield from _entries(value, indent + "  ")

@@ -25,10 +25,8 @@ def unsuited(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     Baselines alone have no task: the data decides. One's own file has real labels where a range is declared.
     """
     data = scenario.data
-    sources = all_values(data.source)
-    first = default_kind(scenario.protocols)
-    real = {source: _has_real_labels(source, data.range is not None) for source in sources}
-    wanted = all(real.values()) if first is None else task([first]) == REGRESSION
+    first, wanted = default_kind(scenario.protocols), are_real(scenario)
+    real = {source: _has_real_labels(source, data.range is not None) for source in all_values(data.source)}
     local = [protocol.kind for protocol in scenario.protocols if protects_single_rows(protocol.kind)]
     counted = first is not None and task([first]) == CLASS_RATIO
     yield from _labels_made_public(scenario, wanted or counted or bool(local))
@@ -49,6 +47,14 @@ def unsuited(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
             yield ("data", "source"), f"'{source}' has {labels[0]}, but {needs}; choose one of {others} or an own file"
         elif wanted and data.range is None and not _documents_range(source):
             yield ("data", "range"), f"missing; {NO_RANGE}"
+
+
+def are_real(scenario: Scenario) -> bool:
+    """Whether the labels have to be real numbers, by the protocols, or by the data where there are baselines only."""
+    data, first = scenario.data, default_kind(scenario.protocols)
+    if first is not None:
+        return task([first]) == REGRESSION
+    return all(_has_real_labels(source, data.range is not None) for source in all_values(data.source))
 
 
 def require_two_classes(scenario: Scenario, table: Table) -> None:
@@ -85,8 +91,6 @@ def _unsuited_to_real_labels(scenario: Scenario) -> Iterator[tuple[KeyPath, str]
         yield ("data", "classes"), "names classes, but the labels are real numbers; remove it"
     if data.positive is not None:
         yield ("data", "positive"), "names classes, but the labels are real numbers; remove it"
-    if data.targets is not None:
-        yield ("data", "targets"), "are sets to estimate class ratios of, but the labels are real numbers; remove it"
     if data.outside != "refuse" and data.range is None:
         yield ("data", "outside"), "needs data.range: a documented range holds all labels"
     for kind in map(partition_kind, all_values(scenario.parties.partition)):

@@ -246,6 +246,8 @@ def _size(name: str, value: object, available: int) -> int:
         count = max(1, round(value * available))
     else:
         raise InputError(f"{name} must be a count or a fraction between 0 and 1, got {value!r}")
+    if available < 2:
+        raise InputError(f"{name} needs 2 rows at least, to take some and leave some, got {available}; add rows")
     if not 1 <= count < available:
         raise InputError(f"{name} must take from 1 to {available - 1} of the {available} rows, got {value!r}")
     return count

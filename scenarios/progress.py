@@ -1,4 +1,4 @@
-"""Live progress on the terminal: worlds with an estimate of the time left, and the answers within a world."""
+"""Live progress on the terminal: worlds with an estimate of the time left, and within one rounds and answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Progress(Protocol):
         ...
 
     def answers(self, answered: int, sent: int) -> None:
-        """Nodes have answered so many of the messages sent."""
+        """Nodes have answered so many of the messages sent; those of a round are all sent before its first answer."""
         ...
 
     def world_done(self) -> None:
@@ -68,6 +68,7 @@ class TerminalProgress:
         )
         self._worlds = self._bars.add_task("worlds", total=None)
         self._answers = self._bars.add_task("answers", total=None, visible=False)
+        self._round = self._before = self._sent = 0
 
     def __enter__(self) -> TerminalProgress:
         return self
@@ -90,11 +91,15 @@ class TerminalProgress:
     def world(self, label: str) -> None:
         """Name the world under way."""
         self._bars.update(self._worlds, description=f"worlds ({label})")
-        self._bars.update(self._answers, completed=0, visible=True)
+        self._round = self._before = self._sent = 0
+        self._bars.update(self._answers, description="answers", completed=0, visible=True)
 
     def answers(self, answered: int, sent: int) -> None:
-        """Show the answers of this world."""
-        self._bars.update(self._answers, total=sent, completed=answered)
+        """Show the answers of this round, and which one it is from the second on."""
+        if sent > self._sent:
+            self._round, self._before, self._sent = self._round + 1, self._sent, sent
+        name = "answers" if self._round == 1 else f"answers, round {self._round}"
+        self._bars.update(self._answers, description=name, total=sent - self._before, completed=answered - self._before)
 
     def world_done(self) -> None:
         """One world more."""

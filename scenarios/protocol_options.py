@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 import re
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
+from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from federation import registry
@@ -92,7 +93,11 @@ class Protocol:
         if kind not in names:
             text = f"must be {one_of(names)}, got {shown(kind)}{nearest_name(str(kind), names)}"
             refuse([(("kind",), refusal(text if "kind" in entry else MISSING), kind)])
-        return _options(kind).parse(given)
+        try:
+            options = _options(kind)
+        except InputError as error:
+            refuse([(("kind",), refusal(str(error)), kind)])
+        return options.parse(given)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -102,7 +107,7 @@ class Protocol:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"oneOf": [_options(kind).json_schema() for kind in kinds()]}
+        return {"oneOf": [options.json_schema() for options in _usable()]}
 
 
 def kinds() -> list[str]:
@@ -158,7 +163,10 @@ def wanted_features(kinds: Iterable[Any]) -> tuple[Any, ...]:
     """The feature map that the first of these kinds which is an installed protocol takes by default, if it says so."""
     installed = registry.protocol_names()
     first = next((kind for kind in kinds if kind in installed), None)
-    return () if first is None else tuple(getattr(registry.protocol(first), "default_features", ()))
+    try:
+        return () if first is None else tuple(getattr(registry.protocol(first), "default_features", ()))
+    except InputError:  # it cannot be imported, as `Protocol.parse` will say
+        return ()
 
 
 def misplaced(protocols: Sequence[Protocol]) -> list[tuple[int, str]]:
@@ -197,6 +205,15 @@ def why_default(kind: str) -> str:
     return str(getattr(_options(kind).type, "why_default", ""))
 
 
+def _usable() -> Iterator[_Options]:
+    """The options of all kinds but those whose package is broken."""
+    for kind in kinds():
+        try:
+            yield _options(kind)
+        except InputError:
+            continue
+
+
 def _options(kind: str) -> _Options:
     return _known_options(kind, None if kind in BASELINES else registry.protocol(kind))
 
@@ -224,7 +241,8 @@ class _Options:
             if not option.init:
                 continue
             self.types[option.name] = hints[option.name]
-            self.adapters[option.name] = TypeAdapter(hints[option.name])
+            finite: Any = Annotated[hints[option.name], AfterValidator(_finite)]
+            self.adapters[option.name] = TypeAdapter(finite)
             if option.default is not dataclasses.MISSING:
                 self._set_default(option.name, option.default)
             elif option.default_factory is not dataclasses.MISSING:
@@ -279,8 +297,9 @@ class _Options:
         return protocol
 
     def _why_refused(self, name: str, item: Any) -> str | None:
-        """What the class knows of a value that it does not allow, by its `why_refused(option, value)` if it has one."""
-        text: str | None = getattr(self.type, "why_refused", lambda *_: None)(name, item)
+        """What the class knows of a word that it does not allow, by its `why_refused(option, word)` if it has one."""
+        known = getattr(self.type, "why_refused", None)
+        text: str | None = known(name, item) if known is not None and isinstance(item, str) else None
         return text
 
     def _is_swept(self, name: str, value: Any) -> bool:
@@ -313,6 +332,12 @@ class _Options:
         return {
             "type": "object", "properties": properties, "required": required, "additionalProperties": False,
         }  # fmt: skip
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise rule("must be a finite number")
+    return value
 
 
 def _literals(hint: Any) -> tuple[Any, ...]:

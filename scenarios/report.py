@@ -161,6 +161,7 @@ def _view(stored: _Stored, name: str) -> dict[str, Any]:
             if world["published_together"]
         ],
         "failures": run["failures"],
+        "failed_variants": run.get("failed_variants", []),
         "phases": {
             phase: (seconds, run["peak_memory_mebibytes"].get(phase)) for phase, seconds in run["seconds"].items()
         },

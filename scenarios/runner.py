@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from federation.errors import FederationError
 from federation.grids.launch import open_grid
 from federation.grids.simulation import SimulationGrid
 from federation.guarantee import Adjacency, Guarantee, Unit
@@ -37,12 +38,16 @@ _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-l
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its directory, its measured values, what it cost, and failed parties of all worlds by cause."""
+    """A finished run: its directory, its measured values, what it cost, and failed parties of all worlds by cause.
+
+    `failed_variants` says which variants failed in which worlds, and why: `variant`, `world` and `cause` of each.
+    """
 
     directory: Path
     rows: list[Row]
     costs: Costs
     failures: dict[str, int]
+    failed_variants: list[dict[str, str]]
 
     @property
     def results(self) -> Any:
@@ -52,6 +57,18 @@ class Run:
         except ImportError:
             return self.rows
         return pandas.DataFrame(self.rows)
+
+
+class IncompleteRunError(FederationError):
+    """Variants failed in some worlds; `run` has the results of all else."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        worlds: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for failed in run.failed_variants:
+            worlds[failed["variant"], failed["cause"]].append(failed["world"])
+        lines = (f"variant '{name}' failed at {_enumerated(at)}: {cause}" for (name, cause), at in worlds.items())
+        super().__init__("\n".join([*lines, f"all other results are in {run.directory}; --resume tries these again"]))
 
 
 @dataclass(frozen=True)
@@ -115,9 +132,10 @@ def run(
     """Run a scenario: a file, a library name, a dict of the same shape, or a resolved `Scenario`.
 
     `overrides` are KEY=VALUE texts as for `--set`. Writes the artefacts to `out` (default runs/NAME) and keeps
-    finished worlds whatever happens later; `resume` goes on with them. `grid` is one that is open already and stays so;
-    None opens the one of `engine.kind`. Raises `FederationError`s: `InputError`
-    for a scenario or data that cannot be used, `BudgetExceededError`, `QuorumError`.
+    finished worlds whatever happens later; `resume` goes on with them, and tries variants that failed again. `grid` is
+    one that is open already and stays so; None opens the one of `engine.kind`. Raises `FederationError`s: `InputError`
+    for a scenario or data that cannot be used, `BudgetExceededError`, `QuorumError`, and at the end
+    `IncompleteRunError`, which holds the run, where variants failed.
     """
     resolved = scenario if isinstance(scenario, Scenario) else resolve(scenario, overrides)
     check_budget(resolved)
@@ -145,8 +163,10 @@ def run(
         if directory.fresh and not any(directory.finished(cell.name) for cell in todo):
             directory.discard()  # nothing to keep, and nothing in the way of the next attempt
         else:
-            rows, failures = _write(resolved, todo, directory, status, started, costs)
-    return Run(directory.path, rows, costs, failures)
+            finished = _write(resolved, todo, directory, status, started, costs)
+    if finished.failed_variants:
+        raise IncompleteRunError(finished)
+    return finished
 
 
 def usable_data(todo: Sequence[Cell], data_dir: str | None) -> Table:
@@ -168,10 +188,14 @@ def usable_data(todo: Sequence[Cell], data_dir: str | None) -> Table:
 
 
 def _complete(cell: Cell, directory: RunDirectory, keep_models: bool) -> bool:
-    """Whether a world's rows and all models that should stay are there."""
+    """Whether the rows of all of a world's variants and all models that should stay are there."""
     kept = _kept(variants(cell.setting.scenario), keep_models)
     models = (directory.model(variant.name, cell.place, cell.split) for variant in kept)
-    return directory.finished(cell.name) and all(path.exists() for path in models)
+    return (
+        directory.finished(cell.name)
+        and not directory.failed_variants(cell.name)
+        and all(path.exists() for path in models)
+    )
 
 
 def _run_cells(
@@ -199,6 +223,8 @@ def _run_cells(
             world = world_of(cell, directory.scratch(cell.name), data_dir)
             rows, summary = world.run(grid, costs)
             for variant in _kept(world.variants, keep_models):
+                if variant.name in summary["failed_variants"]:
+                    continue
                 directory.keep(world.directory / f"{variant.name}.npz", variant.name, cell.place, cell.split)
             directory.finish(cell.name, rows, swept_columns(scenario), summary)
             watcher.world_done()
@@ -223,8 +249,8 @@ def _write(
     status: str,
     started: datetime,
     costs: Costs,
-) -> tuple[list[Row], dict[str, int]]:
-    """All artefacts of the worlds finished so far; returns the rows, and failed parties by cause."""
+) -> Run:
+    """All artefacts of the worlds finished so far, and what they say."""
     done = [cell for cell in todo if directory.finished(cell.name)]
     swept = {cell.name: {key: str(value) for key, value in cell.setting.swept.items()} for cell in done}
     rows = [{**row, **swept[cell.name]} for cell in done for row in directory.rows(cell.name)]
@@ -232,6 +258,11 @@ def _write(
     failures: Counter[str] = Counter()
     for summary in summaries:
         failures.update(summary["failures"])
+    failed_variants = [
+        {"variant": name, "world": cell.label, "cause": cause}
+        for cell in done
+        for name, cause in directory.failed_variants(cell.name).items()
+    ]
     exposed = {row["variant"] for row in rows if row["unit"] == NOBODY}
     unprotected = [variant for variant in variants(scenario) if variant.name in exposed]
     write_results(directory.path / "results.csv", rows, swept_columns(scenario))
@@ -244,7 +275,7 @@ def _write(
     directory.write_json(
         "run.json",
         {
-            "status": status,
+            "status": "failed" if failed_variants and status == "done" else status,
             "started": started.isoformat(timespec="seconds"),
             "worlds": {"finished": len(done), "all": len(todo)},
             "seed": scenario.seed,
@@ -256,12 +287,19 @@ def _write(
             "seconds": {phase: round(seconds, 3) for phase, seconds in costs.seconds.items()},
             "peak_memory_mebibytes": {phase: round(peak, 1) for phase, peak in costs.peak_mebibytes.items()},
             "failures": dict(failures),
+            "failed_variants": failed_variants,
         },
     )
     if rows:
         with costs.phase("report"):
             _draw(scenario, directory, rows)
-    return rows, dict(failures)
+    return Run(directory.path, rows, costs, dict(failures), failed_variants)
+
+
+def _enumerated(worlds: Sequence[str], most: int = 3) -> str:
+    """The first worlds by name, the others by number."""
+    rest = f" and {len(worlds) - most} more" if len(worlds) > most else ""
+    return "; ".join(worlds[:most]) + rest
 
 
 def _draw(scenario: Scenario, directory: RunDirectory, rows: list[Row]) -> None:

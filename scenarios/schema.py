@@ -20,10 +20,12 @@ from scenarios.label_rules import unsuited
 from scenarios.loader import load
 from scenarios.partition_entry import BY, Bags, Partition, partition_kind, swept_skew
 from scenarios.problems import problems, refusal, refuse, rule, shown
-from scenarios.protocol_options import Protocol, misplaced, variant_name, wanted_features
+from scenarios.protocol_list import Protocols
+from scenarios.protocol_options import misplaced, wanted_features
 from scenarios.section import Count, Section
 from scenarios.tables import Outside
 from scenarios.targets import Targets
+from scenarios.unused_settings import unused
 from scenarios.values import AutoCount, ClassName, OneOrMore, Stage, Sweep, TestShare, all_values
 from scenarios.yaml_rules import KeyPath
 
@@ -65,19 +67,6 @@ def _range(ends: tuple[float, float] | None) -> tuple[float, float] | None:
     if ends is not None and ends[0] >= ends[1]:
         raise rule("must be two numbers [lo, hi] with lo < hi")
     return ends
-
-
-def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
-    if not protocols:
-        raise rule("must not be empty")
-    first: dict[str, int] = {}
-    for position, protocol in enumerate(protocols):
-        for options, _ in protocol.choices():
-            name = variant_name(protocol.kind, options)
-            if name in first:
-                raise refusal(f"entries {first[name]} and {position} (from 0) both ask for '{name}'; remove one")
-            first[name] = position
-    return protocols
 
 
 class Data(Section):
@@ -185,8 +174,9 @@ class Parties(Section):
     )
     classifier: Annotated[Classifier, Sweep()] = Field(
         default_factory=lambda: parse_classifier("logistic"),
-        description="What each party trains: logistic, a scikit-learn classifier with its parameters, or one drawn "
-        "from {mixture: [logistic, {GaussianNB: {}, weight: 2}]}; pooled trains the one of greatest weight.",
+        description="What each party trains where a protocol or baseline needs it: logistic, a scikit-learn classifier "
+        "with its parameters, or one drawn from {mixture: [logistic, {GaussianNB: {}, weight: 2}]}; pooled trains the "
+        "one of greatest weight.",
     )
     quorum: Annotated[float, Field(gt=0, le=1), Sweep()] = Field(
         default=0.5, description="Least fraction of the parties that must answer; public."
@@ -306,7 +296,7 @@ class Scenario(Section):
     description: str | None = Field(default=None, description="What it shows, in one line.")
     data: Data
     parties: Parties
-    protocols: Annotated[tuple[Protocol, ...], AfterValidator(_distinct)] = Field(
+    protocols: Protocols = Field(
         default=({"kind": "soft_vote"},),  # checked like a file's
         validate_default=True,
         description="Compared side by side on the same data and parties; options given as lists are swept.",
@@ -328,7 +318,7 @@ class Scenario(Section):
             for text in protocol.refusals(self.data.features, classifier)
         }
         found |= {(("protocols", position), text) for position, text in misplaced(self.protocols)}
-        found |= set(unsuited(self))
+        found |= {*unsuited(self), *unused(self)}
         if found:
             refuse([(path, refusal(text), None) for path, text in sorted(found)])
         return self

@@ -48,8 +48,8 @@ class Targets(Section):
 
 
 def wants_targets(scenario: Scenario) -> bool:
-    """Whether a scenario estimates class ratios, or says of which sets it would."""
-    return scenario.data.targets is not None or task(entry.kind for entry in scenario.protocols) == CLASS_RATIO
+    """Whether a scenario estimates class ratios."""
+    return task(entry.kind for entry in scenario.protocols) == CLASS_RATIO
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from aggregator.failed_variants import FailedVariants
 from aggregator.model_files import head
 from aggregator.plan import VariantPlan, WorldPlan
 from aggregator.views import fitted
@@ -155,7 +156,10 @@ class World:
         )
 
     def run(self, grid: SimulationGrid, costs: Costs) -> tuple[list[Row], dict[str, Any]]:
-        """Scored rows, and the aggregator's summary (ledger, failures, costs). Raises `FederationError`."""
+        """Scored rows of the variants that did not fail, and the aggregator's summary (ledger, failures, costs).
+
+        Its `failed_variants` are also those that cannot be scored. Raises `FederationError`.
+        """
         with costs.phase("data"):
             cut, batched = self.split.cut, self.scenario.parties.classifier["name"] == LOGISTIC
             most = most_per_node(batched, len(cut.auxiliary))
@@ -169,7 +173,12 @@ class World:
         for phase, seconds in summary["seconds"].items():
             costs.add(phase, seconds)
         with costs.phase("scoring"), threadpool_limits(1):
-            rows = [row for variant in self.variants for row in self._rows(variant, summary)]
+            released = [variant for variant in self.variants if variant.name not in summary["failed_variants"]]
+            unscored, rows = FailedVariants(variant.name for variant in released), []
+            for variant in released:
+                with unscored.sparing_others(variant.name):
+                    rows += list(self._rows(variant, summary))
+        summary["failed_variants"] |= unscored.causes
         return rows, summary
 
     def _rows(self, variant: Variant, summary: dict[str, Any]) -> Iterator[Row]:

@@ -88,6 +88,9 @@ def advise(
         return
     Console().print(_table(advice))
     typer.echo(f"Use {_name(advice[0])}: {advice[0].why}.")
+    if task is Task.CLASSIFICATION:
+        numbers = f"--rows {rows} --d {columns + 1} --parties {parties} --epsilon {epsilon:g} --delta {delta:g}"
+        typer.echo(f"Not ranked is mean_operator, for two classes: federation privacy mean-operator {numbers}")
     if scenario is not None and write is None:
         typer.echo("Add --write FILE for a scenario that compares the leading ones on your data.")
     elif write is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from federation.errors import InputError
 from scenarios.commands.options import AsJson, ScenarioName, Settings
 
 
@@ -71,7 +72,7 @@ def list_choices(as_json: AsJson = False) -> None:
 
 def _choices() -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
     """(title, (name, what it is in one line) of each choice)."""
-    from federation import registry
+    from federation.registry import protocol_names
     from scenarios.catalogue import names
     from scenarios.commands.privacy import privacy_app
     from scenarios.loader import library, load
@@ -81,7 +82,7 @@ def _choices() -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
     own = ("FILE.csv, FILE.npz, FILE.parquet", "your own rows, with data.label, and data.range where labels are real")
     yield "data", [*names().items(), own]
     baselines = "NON-PRIVATE baseline for comparison"
-    protocols = ((name, _first_line(registry.protocol(name).__doc__)) for name in registry.protocol_names())
+    protocols = ((name, _about_protocol(name)) for name in protocol_names())
     yield "protocols", [*protocols, *((name, baselines) for name in BASELINES)]
     classifiers = {
         "logistic": "regularised logistic or softmax regression, solved to a certified gradient",
@@ -91,6 +92,16 @@ def _choices() -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
     yield "classifiers", classifiers.items()
     mechanisms = ((command.name or "", command.callback) for command in privacy_app.registered_commands)
     yield "mechanisms", ((name, _first_line(call.__doc__)) for name, call in mechanisms)
+
+
+def _about_protocol(name: str) -> str:
+    """What it is, or why it cannot be used here."""
+    from federation.registry import protocol
+
+    try:
+        return _first_line(protocol(name).__doc__)
+    except InputError as error:
+        return f"cannot be used: {error}"
 
 
 def schema() -> None:

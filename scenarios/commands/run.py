@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from scenarios.runner import Run
 
 
 def run_command(
@@ -20,7 +24,10 @@ def run_command(
     keep_models: bool,
     as_json: bool,
 ) -> None:
-    """Run with live progress on standard error and the table of results at the end. Raises `FederationError`s."""
+    """Run with live progress on standard error and the table of results at the end, also where variants failed.
+
+    Raises `FederationError`s.
+    """
     from scenarios.schema import resolve
 
     resolved = resolve(scenario, overrides)
@@ -31,18 +38,35 @@ def run_command(
         planned = preview(resolved, data_dir)
         print(json.dumps(planned, indent=2) if as_json else dump(planned), end="\n" if as_json else "")
         return
+    from scenarios.progress import TerminalProgress
+    from scenarios.runner import IncompleteRunError, run
+
+    try:
+        with TerminalProgress() as progress:
+            finished = run(
+                resolved, out=out, data_dir=data_dir, resume=resume, keep_models=keep_models, progress=progress
+            )
+    except IncompleteRunError as error:
+        _tell(error.run, as_json)
+        raise
+    _tell(finished, as_json)
+
+
+def _tell(finished: Run, as_json: bool) -> None:
+    """What was measured, what may be read from it, and where all is."""
     from federation.grids.failures import describe
     from scenarios.hints import hints
-    from scenarios.progress import TerminalProgress
-    from scenarios.runner import run
     from scenarios.summary import summarise
     from scenarios.terminal import tables
 
-    progress = TerminalProgress()
-    with progress:
-        finished = run(resolved, out=out, data_dir=data_dir, resume=resume, keep_models=keep_models, progress=progress)
     if as_json:
-        print(json.dumps({"directory": str(finished.directory), "status": "done", "failures": finished.failures}))
+        told = {
+            "directory": str(finished.directory),
+            "status": "failed" if finished.failed_variants else "done",
+            "failures": finished.failures,
+            "failed_variants": finished.failed_variants,
+        }
+        print(json.dumps(told))
         return
     Console().print(*tables(summarise(finished.rows)))
     for line in hints(finished.rows):

@@ -66,7 +66,6 @@ def test_data_that_suits_the_protocols(given):
         (document("own.csv", "soft_vote", outside="clip"), "data.outside: is for real labels outside data.range"),
         (document(outside="clip"), "data.outside: needs data.range: a documented range holds all labels"),
         (document(classes=["a", "b"]), "data.classes: names classes, but the labels are real numbers; remove it"),
-        (document(targets={}), "data.targets: are sets to estimate class ratios of, but the labels are real numbers"),
     ],
 )
 def test_one_line_says_what_does_not_suit(given, line):

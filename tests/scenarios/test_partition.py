@@ -278,6 +278,7 @@ def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
         ({"test": 0}, "data.test must take from 1 to 99 of the 100 rows, got 0"),
         ({"test": 100}, "data.test must take from 1 to 99"),
         ({"test": True}, "data.test must be a count or a fraction"),
+        ({"test": 99}, "data.auxiliary needs 2 rows at least, to take some and leave some, got 1; add rows"),
         ({"auxiliary": 80}, "data.auxiliary must take from 1 to 79 of the 80 rows, got 80"),
         ({"auxiliary": 1.0}, "data.auxiliary must be a count or a fraction between 0 and 1, got 1.0"),
         ({"auxiliary": -0.5}, "data.auxiliary must be a count or a fraction"),

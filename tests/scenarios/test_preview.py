@@ -14,7 +14,7 @@ PLAIN = {
     "name": "bags",
     "data": {"source": "digits", "auxiliary": 100, "test": 0.4, "features": ["unit_norm"]},
     "parties": {"count": 4, "bags": 5, "partition": {"majority": 0.05}},
-    "protocols": [{"kind": "pooled"}],
+    "protocols": [{"kind": "class_ratio"}],
     "privacy": {"epsilon": 1},
     "trials": {"splits": 2},
 }
@@ -28,11 +28,11 @@ def test_bags_and_their_sizes():
     found = point()
     assert found["bags_per_party"] == 5
     assert found["smallest_bag"] == found["largest_bag"] == found["private_rows"] / 20
-    assert "target_sets" not in found
     even = point("parties={count: 7, partition: iid, rows: 30, bags: 3}")
     assert (even["bags_per_party"], even["smallest_bag"], even["largest_bag"]) == (3, 10, 10)
-    alone = point("parties={count: 7, partition: iid, bags: 1}")
+    alone = point("parties={count: 7, partition: iid, bags: 1}", "protocols=[{kind: pooled}]")
     assert alone["largest_bag"] - alone["smallest_bag"] == 1
+    assert "target_sets" not in alone
 
 
 def test_target_sets():

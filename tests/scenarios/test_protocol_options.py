@@ -131,8 +131,23 @@ def test_names_are_folder_names_and_tell_variants_apart(a: dict[str, Any], b: di
 
 def test_a_protocol_that_is_no_dataclass_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KINDS, "soft_vote", object)
-    with pytest.raises(InputError, match="not a dataclass"):
+    with pytest.raises(ValidationError, match="not a dataclass"):
         Protocol.parse({"kind": "soft_vote"})
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"regularisation": float("nan")}, {"regularisation": "must be a finite number, got .nan"}),
+        ({"regularisation": [1.0, float("inf")]}, {"regularisation.1": "must be a finite number, got .inf"}),
+        ({"noise": {"of": "pure"}}, {"noise": "must be one of pure, off, got {of: pure}"}),
+    ],
+)
+def test_no_option_is_infinite_and_classes_are_asked_about_words_only(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], problem: dict[str, str]
+) -> None:
+    monkeypatch.setattr(KINDS["soft_vote"], "why_refused", lambda name, word: {word: None}[word], raising=False)
+    assert _problems({"kind": "soft_vote", **options}) == problem
 
 
 @dataclass(frozen=True)

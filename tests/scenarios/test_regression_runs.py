@@ -65,7 +65,7 @@ def released(monkeypatch):
         releases = [{"variant": name, "guarantee": one, "checks": []} for name in names for one in KEPT]
         summary = {
             "ledger": {"budget": None, "releases": releases, "published_together": []},
-            "individual": {}, "failures": {}, "seconds": {},
+            "individual": {}, "failures": {}, "failed_variants": {}, "seconds": {},
             "diagnostics": {name: [{"condition": 2.0}] * 2 for name in names},
             "bytes_per_party": {name: [16] * 2 for name in names},
         }  # fmt: skip

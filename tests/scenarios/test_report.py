@@ -224,6 +224,13 @@ def test_an_interrupted_run_says_so(make_run):
     assert "Every party answered" not in text
 
 
+def test_a_run_with_a_failed_variant_says_so(make_run):
+    failed = {"variant": "soft_vote-gaussian", "world": "split 1", "cause": "no <room>"}
+    text = page(make_run(status="failed", failed_variants=[failed])).text
+    assert "variant soft_vote-gaussian failed at split 1, which is left out of its results: no <room>" in text
+    assert "worlds are finished" not in text
+
+
 def test_settings_of_a_sweep_are_read_one_by_one(make_run):
     found = page(make_run(settings=({"parties.count": "10"}, {"parties.count": "100"})))
     assert "parties.count = 10. The default variant" in found.text

@@ -136,6 +136,8 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("name=..", "name: must consist of letters"),
         ("protocols=[]", "protocols: must not be empty, got []"),
         ("protocols=[{kind: pooled}, {kind: pooled}]", "protocols: entries 0 and 1 (from 0) both ask for 'pooled'; remove one"),
+        ("protocols=[{kind: soft_vote, rounds: [2, 2]}]", "protocols: entry 0 (from 0) asks twice for 'soft_vote-rounds=2'; remove one"),
+        (f"protocols=[{{kind: soft_vote, bins: {[16] * 70}}}]", "protocols: entry 0 (from 0) has a variant whose options make a name of 224 letters, allowed are 200, as files are called by it; shorten the lists among its options"),
         ("protocols=[{kind: soft_vote, perturb: outptu}]", "protocols.0.perturb: must be one of statistic, output"),
         ("protocols=[{kind: soft_vote, regularisation: 0.0}]", "protocols.0: regularisation must be a positive number, got 0.0"),
     ],
@@ -183,14 +185,21 @@ def test_groups_make_the_count_optional() -> None:
 
 
 def test_groups_take_bags_that_do_not_divide_their_rows() -> None:
-    scenario = resolve(MINIMAL, ["parties={partition: {by: subject}, rows: 10, bags: 3}"])
+    given = ["parties={partition: {by: subject}, rows: 10, bags: 3}", "protocols=[{kind: ratio}]"]
+    scenario = resolve(MINIMAL, given)
     assert (scenario.parties.rows, scenario.parties.bags) == (10, 3)
 
 
 def test_persons_bags_and_targets() -> None:
     scenario = resolve(
         MINIMAL,
-        ["data.person=who", "data.rows_per_person=2", "data.targets={rows: 500, vary: 3}", "parties.bags={by: ward}"],
+        [
+            "data.person=who",
+            "data.rows_per_person=2",
+            "data.targets={rows: 500, vary: 3}",
+            "parties.bags={by: ward}",
+            "protocols=[{kind: ratio}]",
+        ],
     )
     assert (scenario.data.person, scenario.data.rows_per_person) == ("who", 2)
     assert scenario.parties.bags == {"by": "ward"}

@@ -125,6 +125,7 @@ def wards(tmp_path):
     return {
         "data": {"source": str(path), "label": "label", "auxiliary": 20, "test": 20, "person": "patient"},
         "parties": {"partition": {"by": "hospital"}, "bags": {"by": "ward"}},
+        "protocols": [{"kind": "class_ratio"}],
         "privacy": {"epsilon": 1},
     }
 

@@ -112,6 +112,7 @@ def test_bags_persons_and_targets_are_swept() -> None:
             "data.person=who",
             "data.rows_per_person=[1, 2]",
             "data.targets={rows: [50, 100], vary: [a, b]}",
+            "protocols=[{kind: ratio}]",
         ],
     )
     assert swept_columns(scenario) == [
@@ -147,8 +148,9 @@ def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always
 
     assert key() == "767493f2f7ad2080"  # a change would change the noise of every known result
     assert key("parties.dropout=0.0") == key("parties.hostile={fraction: 0, kind: random}") == key()
-    assert key("parties.bags=1") == key("data.rows_per_person=1") == key("data.targets={rows: 9}") == key()
-    assert len({key(), key("parties.bags=2"), key("data.person=who"), key("data.positive=[a]")}) == 4
+    ratios = "protocols=[{kind: ratio}]"
+    assert key("parties.bags=1") == key("data.rows_per_person=1") == key("data.targets={rows: 9}", ratios) == key()
+    assert len({key(), key("parties.bags=2", ratios), key("data.person=who"), key("data.positive=[a]")}) == 4
     others = [key("parties.dropout=0.1"), key("parties.hostile={fraction: 0.1}"), key("parties.dropout=0.2"),
               key("parties.hostile={fraction: 0.1, kind: random}"), key("parties.partition={quantity: 1}")]  # fmt: skip
     assert len({key(), *others}) == 6
@@ -196,11 +198,13 @@ def test_a_cell_is_named_by_what_its_results_depend_on() -> None:
     assert int(base, 16) >= 0
     same = ["name=other", "description=x", "trials.splits=9", "engine.kind=ray", "engine.workers=3"]
     assert {cell(override) for override in same} == {base}
-    assert cell("data.targets={}") == base  # the defaults, said or not
+    ratios = "protocols=[{kind: ratio}]"
+    assert cell("data.targets={}", ratios) == cell(ratios)  # the defaults, said or not
+    assert cell("data.targets={rows: 9}", ratios) != cell(ratios)
     # A point of a sweep is the same world as the scenario that holds its value alone.
     assert cell("parties.count=[50, 60]") == base
     different = [
-        "seed=2", "trials.noise=9", "parties.count=51", "data.test=0.3", "data.targets={rows: 9}", "privacy.epsilon=1",
+        "seed=2", "trials.noise=9", "parties.count=51", "data.test=0.3", "privacy.epsilon=1",
         "privacy.delta=1e-5",
         "protocols=[{kind: pooled}]", "parties.classifier.logistic.regularisation=1", "data.features=[]",
     ]  # fmt: skip

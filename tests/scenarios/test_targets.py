@@ -119,4 +119,4 @@ def test_a_table_is_not_shown():
 def test_who_wants_targets():
     plain = {"data": {"source": "digits"}, "parties": {"count": 5}, "privacy": {"epsilon": 1}}
     assert not wants_targets(resolve(plain))
-    assert wants_targets(resolve(plain, ["data.targets={}"]))
+    assert wants_targets(resolve(plain, ["protocols=[{kind: pooled}, {kind: class_ratio}]"]))

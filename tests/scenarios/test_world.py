@@ -53,7 +53,7 @@ def promises(monkeypatch):
         releases = [{"variant": name, "guarantee": one, "checks": []} for name in listed for one in promised[name]]
         ledger = {"budget": None, "releases": releases, "published_together": []}
         summary = {
-            "ledger": ledger, "individual": {}, "failures": {}, "seconds": {},
+            "ledger": ledger, "individual": {}, "failures": {}, "failed_variants": {}, "seconds": {},
             "diagnostics": {name: [{"condition": 2.0}] * len(promised[name]) for name in listed},
             "bytes_per_party": {name: [16] * len(promised[name]) for name in listed},
         }  # fmt: skip
@@ -113,7 +113,7 @@ def test_what_protects_nobody_is_listed_whatever_its_options_are_called(promises
 
 def test_the_task_of_the_protocols_decides_how_releases_are_scored(tmp_path):
     def scoring(*entries):
-        resolved = resolve({**document(), "protocols": list(entries)})
+        resolved = resolve({**document(), "data": {"source": "breast_cancer"}, "protocols": list(entries)})
         return world_of(cells(resolved, None)[0], tmp_path, None).scoring
 
     assert isinstance(scoring({"kind": "pooled"}, {"kind": "ratio"}), RatioScoring)

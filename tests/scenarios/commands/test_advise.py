@@ -80,3 +80,12 @@ def test_bad_input_is_named(monkeypatch, capsys, arguments, text):
     code, printed = advise(monkeypatch, capsys, *arguments)
     assert code == 2
     assert text in printed.err
+
+
+def test_two_classes_are_told_of_the_protocol_made_for_them(monkeypatch, capsys):
+    numbers = ("--epsilon", "0.5", "--delta", "1e-06", "--parties", "3")
+    _, printed = advise(monkeypatch, capsys, "--n", "318", "--d", "30", "--task", "classification", *numbers)
+    command = "federation privacy mean-operator --rows 318 --d 31 --parties 3 --epsilon 0.5 --delta 1e-06"
+    assert command in printed.out
+    monkeypatch.setattr("sys.argv", command.split())
+    assert _exit_code() == 0

@@ -1,0 +1,163 @@
+"""A variant that fails in the middle of a world costs the others nothing, is told of, and is tried again."""
+
+import json
+
+import pytest
+
+import scenarios
+from aggregator.exchange_job import ExchangeJob
+from aggregator.moment_job import MomentJob
+from federation.errors import BudgetExceededError, FederationError, InputError, QuorumError
+from scenarios import runner
+from scenarios.cli import main
+from scenarios.results import read_results
+from scenarios.world import World
+
+DOCUMENT = {
+    "name": "two",
+    "data": {"source": "breast_cancer", "auxiliary": 0.3},
+    "parties": {"count": 2},
+    "protocols": [{"kind": "error_marginals", "learner": "linear"}, {"kind": "mean_operator"}, {"kind": "constant"}],
+    "privacy": {"epsilon": 1},
+    "trials": {"splits": 2, "noise": 1},
+}
+ALONE = {**DOCUMENT, "protocols": DOCUMENT["protocols"][1:2]}
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch):
+    """Runs leave out their figures and report; nobody debugs."""
+    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+    monkeypatch.delenv("FEDERATION_DEBUG", raising=False)
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Makes a method of a job raise an error in the world of the second split; every time until undone."""
+
+    def make(job, method, error):
+        whole = getattr(job, method)
+
+        def failing(self, *arguments):
+            if self._world.plan.split == 1:
+                raise error
+            return whole(self, *arguments)
+
+        monkeypatch.setattr(job, method, failing)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "_draw", lambda *arguments: None)
+        return scenarios.run(DOCUMENT, out=tmp_path_factory.mktemp("whole") / "out")
+
+
+def test_a_variant_that_cannot_be_scored_has_failed(whole, tmp_path, monkeypatch):
+    score = World._rows
+
+    def failing(self, variant, summary):
+        rows = score(self, variant, summary)
+        if variant.kind == "mean_operator":
+            next(rows)
+            raise InputError("not finite")
+        return rows
+
+    monkeypatch.setattr(World, "_rows", failing)
+    with pytest.raises(scenarios.IncompleteRunError, match="variant 'mean_operator' failed at split 0; split 1: not"):
+        scenarios.run(DOCUMENT, out=tmp_path / "out")
+    kept = [row for row in whole.rows if row["protocol"] != "mean_operator"]
+    assert read_results(tmp_path / "out" / "results.csv") == kept
+
+
+@pytest.mark.parametrize("method", ["proceed", "finish"])
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (InputError("bad bins"), "bad bins"),
+        (ZeroDivisionError("odd\nthing"), "unexpected ZeroDivisionError: odd thing; run with FEDERATION_DEBUG=1 for"),
+    ],
+)
+def test_all_else_is_kept_and_the_failed_variant_is_tried_again(
+    whole, broken, tmp_path, monkeypatch, method, error, cause
+):
+    broken(ExchangeJob, method, error)
+    out = tmp_path / "out"
+    with pytest.raises(scenarios.IncompleteRunError) as failed:
+        scenarios.run(DOCUMENT, out=out)
+    first, last = str(failed.value).splitlines()
+    assert first.startswith(f"variant 'error_marginals-linear' failed at split 1: {cause}")
+    assert last == f"all other results are in {out}; --resume tries these again"
+    kept = [row for row in whole.rows if not (row["protocol"] == "error_marginals" and row["split"] == 1)]
+    assert read_results(out / "results.csv") == failed.value.run.rows == kept
+    record = json.loads((out / "run.json").read_text())
+    assert (record["status"], record["worlds"]) == ("failed", {"finished": 2, "all": 2})
+    [told] = record["failed_variants"]
+    assert (told["variant"], told["world"]) == ("error_marginals-linear", "split 1")
+    assert told["cause"].startswith(cause)
+    monkeypatch.undo()
+    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+    again = scenarios.run(DOCUMENT, out=out, resume=True)
+    assert (out / "results.csv").read_bytes() == (whole.directory / "results.csv").read_bytes()
+    assert again.failed_variants == json.loads((out / "run.json").read_text())["failed_variants"] == []
+
+
+def test_a_variant_that_failed_has_no_model(broken, tmp_path):
+    broken(ExchangeJob, "finish", InputError("bad bins"))
+    with pytest.raises(scenarios.IncompleteRunError):
+        scenarios.run(DOCUMENT, out=tmp_path / "out", keep_models=True)
+    models = {path.relative_to(tmp_path / "out" / "models").as_posix() for path in tmp_path.rglob("*.npz")}
+    assert models == {f"{name}/split-0.npz" for name in ("error_marginals-linear", "mean_operator")} | {
+        "mean_operator/split-1.npz"
+    }
+
+
+@pytest.mark.parametrize("error", [QuorumError("too few"), BudgetExceededError("too much")])
+def test_budgets_and_quorums_end_the_run_and_name_the_variant(broken, tmp_path, error):
+    broken(ExchangeJob, "proceed", error)
+    with pytest.raises(type(error), match=rf"^variant 'error_marginals-linear': {error}$"):
+        scenarios.run(DOCUMENT, out=tmp_path / "out")
+    assert {row["split"] for row in read_results(tmp_path / "out" / "results.csv")} == {0}
+
+
+@pytest.mark.parametrize(("method", "error"), [("finish", InputError("no")), ("__init__", InputError("no"))])
+def test_a_world_without_any_variant_left_ends_the_run(monkeypatch, tmp_path, method, error):
+    def failing(self, *arguments):
+        raise error
+
+    monkeypatch.setattr(MomentJob, method, failing)
+    with pytest.raises(InputError, match=r"^variant 'mean_operator': no$"):
+        scenarios.run(ALONE, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("method", ["finish", "__init__"])
+def test_what_nobody_foresaw_names_the_variant_or_is_debugged(monkeypatch, tmp_path, method):
+    def failing(self, *arguments):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(MomentJob, method, failing)
+    with pytest.raises(FederationError, match=r"^variant 'mean_operator': unexpected ZeroDivisionError"):
+        scenarios.run(ALONE, out=tmp_path / "out")
+    monkeypatch.setenv("FEDERATION_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        scenarios.run(DOCUMENT, out=tmp_path / "out")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_the_command_shows_what_there_is_and_fails(broken, tmp_path, monkeypatch, capsys, form):
+    broken(ExchangeJob, "finish", InputError("bad bins"))
+    (tmp_path / "two.yaml").write_text(json.dumps(DOCUMENT))
+    monkeypatch.setattr("sys.argv", ["federation", "run", f"{tmp_path}/two.yaml", "--out", f"{tmp_path}/out", *form])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    told = capsys.readouterr()
+    assert "error: variant 'error_marginals-linear' failed at split 1: bad bins" in told.err
+    if form:
+        assert json.loads(told.out)["failed_variants"][0]["cause"] == "bad bins"
+    else:
+        assert "mean_operator" in told.out
+        assert "wrote" in told.out

@@ -110,7 +110,7 @@ def predict(
     if kind != CLASS_RATIO:
         models = ReleasedModels.load(source)
         used, index = _chosen(source, models, epsilon)
-        _check_draw(source, draw, len(models.weights[index]))
+        _check_draw(source, draw, models.draws(index))
         rows = read_rows(file, models.columns, models.text_columns)
         best = models.scores(rows, index, draw).argmax(axis=1)
         return Prediction(tuple(models.classes[label] for label in best), used)

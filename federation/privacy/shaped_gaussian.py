@@ -9,18 +9,19 @@ coordinates, "isotropic" the ball in those of the rows. Rows are public, so shap
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Assumption, Check
 from federation.numerics.trace_ellipsoid import BLOCK, smallest_trace
 from federation.privacy.additive import AdditiveMechanism, Noise, summation_error
 from federation.privacy.additive import calibrate as calibrate_additive
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.mechanism import PUBLIC_ROWS
+from federation.privacy.mechanism import Replacement
 from federation.randomness import NoiseBits
 
 ShapeKind = Literal["optimal", "whitened", "isotropic"]
@@ -84,7 +85,7 @@ def fit_shape(
 
 
 @dataclass(frozen=True, eq=False)
-class LabelSums:
+class LabelSums(Replacement):
     """X'y of n public rows, (epsilon, delta)-private for one label; delta is 0 for pure noise (L2-Gamma).
 
     The noise is added to U'(y - middle) on a public grid; the rest is public arithmetic.
@@ -115,6 +116,11 @@ class LabelSums:
         """Public numbers."""
         own: dict[str, float | int | str] = {"low": self.labels.low, "high": self.labels.high, "rows": self.rows}
         return {**self.additive.parameters, **own, "trace": self.shape.trace}
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """Sensitivity over standard deviation of Gaussian noise, else None."""
+        return self.additive.gaussian_mu
 
     def release(self, rows: np.ndarray, labels: np.ndarray, bits: NoiseBits, draws: int = 1) -> np.ndarray:
         """`draws` noisy X'y, shape (draws, d) float64.
@@ -157,22 +163,11 @@ class LabelSums:
         """Delta of one release at another epsilon >= 0."""
         return self.additive.delta_at(epsilon)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises; `further` assumptions come before its own.
-
-        Raises `InputError` unless labels are replaced.
-        """
-        if adjacency is not Adjacency.REPLACE:
-            raise InputError(f"adjacency must be {Adjacency.REPLACE} for labels, got {adjacency}: the rows are public")
-        own = (
-            PUBLIC_ROWS,
-            self.labels.assumption,
-            Assumption("no public row is longer than 1 in the coordinates that get the noise", Check.CHECKED),
-        )
-        promised = self.additive.guarantee(unit, adjacency, (*further, *own))
-        return replace(promised, mechanism=self.name, parameters=self.parameters)
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on."""
+        shaped = Assumption("no public row is longer than 1 in the coordinates that get the noise", Check.CHECKED)
+        return PUBLIC_ROWS, self.labels.assumption, shaped, *self.additive.assumptions
 
 
 def calibrate(

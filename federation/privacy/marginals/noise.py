@@ -15,13 +15,13 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.errors import InputError
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian
 from federation.privacy.counts.grid import smallest_scale
 from federation.privacy.marginals import gaussian_cells, laplace_cells
 from federation.privacy.marginals.neighbours import MAX_CELLS, moved_cells, premises
-from federation.privacy.mechanism import NOISE_KEY, promised
+from federation.privacy.mechanism import NOISE_KEY, promised, require_wanted
 from federation.randomness import NoiseBits
 
 MarginalKind = Literal["auto", "pure", "gaussian"]
@@ -213,18 +213,10 @@ def calibrate(
     `moved_cells`; `delta` in [0, 1), above 0 for gaussian. All arguments are public numbers. Raises `InputError` for
     arguments out of range.
     """
-    known = get_args(MarginalKind)
-    if noise not in known:
-        raise InputError(f"noise must be one of {', '.join(known)}, got {noise!r}{nearest_name(noise, known)}")
+    require_wanted(noise, epsilon, delta, known=get_args(MarginalKind), with_delta=("gaussian",), pure="pure")
     for name, value in (("features", features), ("queries", queries)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must lie in [0, 1), got {delta}")
-    if delta == 0 and noise == "gaussian":
-        raise InputError("delta must be above 0 for noise gaussian, got 0; choose pure for delta 0")
     cells = moved_cells(unit, adjacency) * features * queries
     if cells > MAX_CELLS:
         raise InputError(f"features times queries must move at most 2^20 cells, got {cells}; choose fewer")

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.errors import InputError
+from federation.guarantee import Assumption, Check, Unit
 from federation.privacy.additive import AdditiveMechanism, calibrate_laplace, summation_error
 from federation.privacy.additive import calibrate as calibrate_additive
-from federation.privacy.mechanism import promised
+from federation.privacy.mechanism import Replacement, require_wanted
 from federation.privacy.moments import shares
 from federation.randomness import NoiseBits
 
@@ -32,7 +32,7 @@ _ONLY_THE_SUM = Assumption("the summation over the parties reveals the sum of th
 
 
 @dataclass(frozen=True)
-class SumNoise:
+class SumNoise(Replacement):
     """Noise that makes one release of a sum of y x over at most `rows` rows x (epsilon, delta)-private.
 
     With `contributors` = 0 a release has the whole noise. Otherwise it has one share of it, and what is private is the
@@ -46,6 +46,8 @@ class SumNoise:
     contributors: int = 0
     l1_bound: float | None = None
     claimed: float | None = None
+
+    units: ClassVar[tuple[Unit, ...]] = (Unit.LABEL, Unit.ROW)
 
     @property
     def name(self) -> str:
@@ -68,6 +70,11 @@ class SumNoise:
         own: dict[str, float | int | str] = {"rows": self.rows, "contributors": self.contributors}
         optional = {"l1_bound": self.l1_bound, "claimed_epsilon": self.claimed}
         return {**self.additive.parameters, **own, **{k: v for k, v in optional.items() if v is not None}}
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """Sensitivity over standard deviation of Gaussian noise, else None."""
+        return self.additive.gaussian_mu
 
     def variance(self) -> float:
         """Of the whole noise in each coordinate of the sum, over all `contributors` where there are shares."""
@@ -99,24 +106,13 @@ class SumNoise:
         """Delta of one release, or of the sum of its shares, at another epsilon >= 0 (`AdditiveMechanism.delta_at`)."""
         return self.additive.delta_at(epsilon)
 
-    def guarantee(
-        self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
-    ) -> Guarantee:
-        """What one release promises, or the sum of its shares; `further` (why rows keep their bounds) comes first.
-
-        Raises `InputError` unless a label or a row is replaced: how many rows there are is public.
-        """
-        if adjacency is not Adjacency.REPLACE or unit not in (Unit.LABEL, Unit.ROW):
-            raise InputError(
-                f"unit must be {Unit.LABEL} or {Unit.ROW} and adjacency {Adjacency.REPLACE} for the noise of a sum, "
-                f"got {unit} and {adjacency}"
-            )
-        shared = (Assumption(_HONEST.format(self.contributors), Check.DECLARED), _ONLY_THE_SUM)
-        own = (
-            *self.additive.assumptions,
-            *((*shared, *shares.assumptions(self.additive)) if self.contributors else ()),
-        )
-        return promised(self, unit, adjacency, (*further, *own), self.additive.gaussian_mu)
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on, but for why rows keep their bounds."""
+        if not self.contributors:
+            return self.additive.assumptions
+        honest = Assumption(_HONEST.format(self.contributors), Check.DECLARED)
+        return *self.additive.assumptions, honest, _ONLY_THE_SUM, *shares.assumptions(self.additive)
 
 
 def calibrate(
@@ -185,15 +181,8 @@ def _check(
     rows: int,
     contributors: int,
 ) -> None:
-    known = get_args(SumNoiseKind)
-    if noise not in known:
-        raise InputError(f"noise must be one of {', '.join(known)}, got {noise!r}{nearest_name(noise, known)}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must lie in [0, 1), got {delta}")
-    if delta == 0 and noise == "gaussian":
-        raise InputError("delta must be above 0 for noise gaussian, got 0; choose auto, pure or laplace for delta 0")
+    kinds = get_args(SumNoiseKind)
+    require_wanted(noise, epsilon, delta, known=kinds, with_delta=("gaussian",), pure="auto, pure or laplace")
     if l1_bound is not None and not (math.isfinite(l1_bound) and l1_bound > 0):
         raise InputError(f"l1_bound must be a positive finite number, got {l1_bound}")
     integers = (("dimension", dimension, 1), ("rows", rows, 1), ("contributors", contributors, 0))

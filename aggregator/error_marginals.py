@@ -40,7 +40,8 @@ class ErrorMarginals:
     hidden: widths of the network's layers.
     epochs: passes over the source in which it is trained; null is 40 with soft labels, which stops before it learns the
         noise of the answers, 100 with hard ones, and more of a small source.
-    bins: of each feature, at most; null for the number at which counts stand out of their noise.
+    bins: of each feature, at most; null for as many as tell most under the noise of their counts, or with `noise:
+        published` for the published number, `four_deviations` of noise worth of rows in each, which is not smaller.
     guard: release a constant class where the noisy totals say that it errs less than what was learned.
     expected_rows: of adjacency add_remove, where numbers of rows are private: a public guess of those of all parties,
         by which bins are chosen; null takes the number of auxiliary rows.
@@ -65,7 +66,7 @@ class ErrorMarginals:
     learner: Literal["network", "linear"] = "network"
     hidden: tuple[int, ...] = (32, 32)
     epochs: int | None = None
-    bins: int | None = None
+    bins: int | Literal["four_deviations"] | None = None
     guard: bool = False
     expected_rows: int | None = None
 
@@ -105,7 +106,7 @@ class ErrorMarginals:
             learner=self.learner,
             hidden=self.hidden,
             epochs=self.epochs,
-            bins=self.bins,
+            bins="four_deviations" if self.bins is None and self.noise == PUBLISHED else self.bins,
             guard=self.guard,
             noisy_totals=self.protect == "row" and self.noise != OFF,
         )

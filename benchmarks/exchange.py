@@ -70,7 +70,7 @@ def variants(shifted: bool, hidden: tuple[int, ...]) -> dict[str, Variant]:
     soft = ExchangeSettings(importance=shifted, hidden=hidden)
     hard = replace(soft, labels="least_squares", rounding="hard")
     found = {"off, hard": Variant(None, hard), "off": Variant(None, soft)}
-    found["published"] = Variant("pure", replace(hard, noisy_totals=False), published=True)
+    found["published"] = Variant("pure", replace(hard, noisy_totals=False, bins="four_deviations"), published=True)
     kinds: tuple[MarginalKind, ...] = ("pure", "gaussian")
     for kind in kinds:
         found |= {f"{kind}, T={rounds}": Variant(kind, replace(soft, rounds=rounds)) for rounds in (1, 2, 3)}

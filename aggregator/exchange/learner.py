@@ -9,7 +9,7 @@ import numpy as np
 from aggregator.exchange.error_shares import ExpectedTotals, error_shares
 from aggregator.exchange.hypothesis_training import train_hypothesis
 from aggregator.exchange.label_estimation import estimate_labels
-from aggregator.exchange.public_rules import bins_per_feature, importance_strength, label_strength
+from aggregator.exchange.public_rules import bins_per_feature, importance_strength, label_strength, published_bins
 from aggregator.exchange.settings import ExchangeSettings
 from federation.errors import InputError
 from federation.hypotheses import Hypothesis
@@ -139,8 +139,9 @@ class ErrorMarginalsLearner:
 
     def _fitted_bins(self) -> Bins:
         most = self.settings.bins
-        if most is None:
-            most = bins_per_feature(self._target_rows(), self._source.shape[1], self._deviation)
+        if most is None or most == "four_deviations":
+            rule = bins_per_feature if most is None else published_bins
+            most = rule(self._target_rows(), self._source.shape[1], self._deviation)
         return Bins.fit(self._source, most, self._weights)
 
     def _learn_weights(self, totals: np.ndarray) -> None:

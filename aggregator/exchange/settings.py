@@ -32,7 +32,8 @@ class ExchangeSettings:
         epochs: passes over the source in which the network is trained. None for 40 with soft labels, too few to learn
             the noise of the answers, and 100 with hard ones, which minimise the cross-entropy as published; more of a
             small source.
-        bins: bins of every feature at most; None for a number that public numbers give.
+        bins: bins of every feature at most; None for as many as tell most by public numbers (`bins_per_feature`), and
+            "four_deviations" for the published number (`published_bins`).
         guard: release a constant class if noisy totals say that it errs less than every hypothesis asked about.
         noisy_totals: the numbers of rows per bin are released with the noise of the errors and corrects; False where
             they are exact because features are public.
@@ -48,7 +49,7 @@ class ExchangeSettings:
     learner: Learner = "network"
     hidden: tuple[int, ...] = (32, 32)
     epochs: int | None = None
-    bins: int | None = None
+    bins: int | Literal["four_deviations"] | None = None
     guard: bool = False
     noisy_totals: bool = True
 
@@ -69,7 +70,7 @@ class ExchangeSettings:
             require_integer("hidden, the width of a layer,", width, 1, 32)
         if self.epochs is not None:
             require_integer("epochs", self.epochs, 1, 40)
-        if self.bins is not None:
+        if self.bins not in (None, "four_deviations"):
             require_integer("bins", self.bins, 1, 20)
         if self.guard and self.rounds < 2:
             raise InputError(

@@ -113,9 +113,10 @@ def _described(
     epsilon_per_query: float | None = None,
     note: str = "",
 ) -> _Candidate:
-    from aggregator.exchange.public_rules import bins_per_feature
+    from aggregator.exchange.public_rules import bins_per_feature, published_bins
 
-    bins = None if rows is None else bins_per_feature(rows, noise.features, noise.deviation)
+    rule = published_bins if name == "published" else bins_per_feature
+    bins = None if rows is None else rule(rows, noise.features, noise.deviation)
     return _Candidate(name, float(noise.scale), noise.deviation, epsilon, delta, epsilon_per_query, bins, note)
 
 

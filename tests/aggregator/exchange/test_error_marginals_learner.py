@@ -167,12 +167,19 @@ def test_the_guard_takes_the_better_of_the_two_constants(low, high, constant):
 
 def test_bins_of_private_rows_come_from_the_source_and_then_from_answers():
     source = np.random.default_rng(0).normal(size=(400, 2))
-    learner = started(source, importance=True, deviation=10.0)
+    learner = started(source, importance=True, deviation=10.0, bins="four_deviations")
     assert learner.query().bins.sizes.tolist() == [10, 10]
     learner.take(None, np.full(20, 80.0))  # 800 rows
     assert learner.query().bins.sizes.tolist() == [20, 20]
-    public = started(source, importance=True, deviation=10.0, rows=160)
-    assert public.query().bins.sizes.tolist() == [4, 4]
+    public = started(source, importance=True, deviation=10.0, rows=120)
+    assert public.query().bins.sizes.tolist() == [3, 3]
+
+
+def test_noise_makes_bins_fewer_than_published():
+    source = np.random.default_rng(0).normal(size=(400, 2))
+    assert started(source, deviation=10.0).query().bins.sizes.tolist() == [4, 4]
+    assert started(source, deviation=0.0).query().bins.sizes.tolist() == [30, 30]
+    assert started(source, deviation=10.0, bins=7).query().bins.sizes.tolist() == [7, 7]
 
 
 @pytest.mark.parametrize(

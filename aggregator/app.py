@@ -14,12 +14,12 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from aggregator.individual import IndividualScores, best_means
-from aggregator.inquiry import Inquiry
-from aggregator.job import World
+from aggregator.ensembles.individual import IndividualScores, best_means
 from aggregator.jobs import Jobs
-from aggregator.plan import WorldPlan
-from aggregator.views import Views
+from aggregator.world.inquiry import Inquiry
+from aggregator.world.job import World
+from aggregator.world.plan import WorldPlan
+from aggregator.world.views import Views
 from federation.errors import FederationError
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.failures import Failures

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.option_rules import refuse_misplaced, require_positive
+from aggregator.world.option_rules import refuse_misplaced, require_positive
 from federation.errors import InputError
 
 if TYPE_CHECKING:
-    from aggregator.job import World
-    from aggregator.plan import VariantPlan
-    from aggregator.ratio_job import RatioJob
+    from aggregator.ratios.ratio_job import RatioJob
+    from aggregator.world.job import World
+    from aggregator.world.plan import VariantPlan
 
 _OF_MEANS = ("whitened", "class_means")
 _PURE = ("pure", "published_laplace", "laplace_prior")  # whatever delta is given
@@ -132,7 +132,7 @@ class ClassRatio:
         return epsilon, 0.0 if self.noise in _PURE else delta
 
     def job(self, world: World, variant: VariantPlan) -> RatioJob:
-        """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""
-        from aggregator.ratio_job import RatioJob
+        """What the aggregator's app asks and finishes (`aggregator.world.job.Job`)."""
+        from aggregator.ratios.ratio_job import RatioJob
 
         return RatioJob(world, variant, self)

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.option_rules import refuse_misplaced
+from aggregator.world.option_rules import refuse_misplaced
 from federation.bag_releases import OFF
 from federation.errors import InputError
 from federation.marginal_messages import PUBLISHED
 
 if TYPE_CHECKING:
+    from aggregator.exchange.exchange_job import ExchangeJob
     from aggregator.exchange.settings import ExchangeSettings
-    from aggregator.exchange_job import ExchangeJob
-    from aggregator.job import World
-    from aggregator.plan import VariantPlan
+    from aggregator.world.job import World
+    from aggregator.world.plan import VariantPlan
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class ErrorMarginals:
         return None if self.noise == OFF else (epsilon, delta if self.noise in ("auto", "gaussian") else 0.0)
 
     def job(self, world: World, variant: VariantPlan) -> ExchangeJob:
-        """What the aggregator's app asks and finishes (`aggregator.job.AdaptiveJob`)."""
-        from aggregator.exchange_job import ExchangeJob
+        """What the aggregator's app asks and finishes (`aggregator.world.job.AdaptiveJob`)."""
+        from aggregator.exchange.exchange_job import ExchangeJob
 
         return ExchangeJob(world, variant, self)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from aggregator.central_job import CentralJob
+from aggregator.central.central_job import CentralJob
 from aggregator.failed_variants import FailedVariants, blaming
-from aggregator.job import AdaptiveJob, Job, World
-from aggregator.plan import VariantPlan
+from aggregator.world.job import AdaptiveJob, Job, World
+from aggregator.world.plan import VariantPlan
 from federation.ledger import Ledger
 from federation.registry import protocol
 

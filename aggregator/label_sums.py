@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.label_protocol import LabelProtocol
+from aggregator.labels.label_protocol import LabelProtocol
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
 from federation.label_messages import LabelledRows, LabelSumsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.local_answers import LocalAnswers
-    from aggregator.released_estimators import Described
+    from aggregator.answers.local_answers import LocalAnswers
+    from aggregator.released.released_estimators import Described
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class NoisyLabelSums(LabelProtocol):
 
     def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw: least squares from the sums of all parties."""
-        from aggregator.learners import from_moments
+        from aggregator.labels.learners import from_moments
 
         present = answers.present
         gram = answers.array("gram")[present].sum(axis=0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from aggregator.ensemble import Ensemble
-from aggregator.option_rules import refuse_public_reach, require_positive
-from aggregator.output import perturb_output
-from aggregator.perturbation import Perturbable
+from aggregator.central.perturbation import Perturbable
+from aggregator.ensembles.ensemble import Ensemble
+from aggregator.ensembles.output import perturb_output
+from aggregator.ensembles.votes import VoteProtocol
 from aggregator.soft_vote import PUBLISHED_REGULARISATION
-from aggregator.votes import VoteProtocol
+from aggregator.world.option_rules import refuse_public_reach, require_positive
 
 
 @dataclass(frozen=True)

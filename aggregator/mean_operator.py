@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.option_rules import refuse_misplaced, require_positive
+from aggregator.world.option_rules import refuse_misplaced, require_positive
 from federation.bag_releases import OFF
 from federation.errors import InputError
 
 if TYPE_CHECKING:
-    from aggregator.job import World
-    from aggregator.moment_job import MomentJob
-    from aggregator.plan import VariantPlan
+    from aggregator.weak_supervision.moment_job import MomentJob
+    from aggregator.world.job import World
+    from aggregator.world.plan import VariantPlan
     from federation.numerics.linear_odd.losses import LinearOddLoss
 
 _RESPONSE = "randomised_response"
@@ -138,7 +138,7 @@ class MeanOperator:
         return epsilon, delta if self.noise in ("auto", "gaussian") else 0.0
 
     def job(self, world: World, variant: VariantPlan) -> MomentJob:
-        """What the aggregator's app asks and finishes (`aggregator.job.Job`)."""
-        from aggregator.moment_job import MomentJob
+        """What the aggregator's app asks and finishes (`aggregator.world.job.Job`)."""
+        from aggregator.weak_supervision.moment_job import MomentJob
 
         return MomentJob(world, variant, self)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.bag_options import bags_of_size, require_size
-from aggregator.label_protocol import LabelProtocol
-from aggregator.option_rules import refuse_misplaced, require_positive
+from aggregator.labels.bag_options import bags_of_size, require_size
+from aggregator.labels.label_protocol import LabelProtocol
+from aggregator.world.option_rules import refuse_misplaced, require_positive
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
 from federation.errors import InputError
@@ -15,8 +15,8 @@ from federation.label_messages import BagSums, BagSumsQuestion, LabelledRows
 from federation.numerics.bag_weights import noisy_count
 
 if TYPE_CHECKING:
-    from aggregator.local_answers import LocalAnswers
-    from aggregator.released_estimators import Described
+    from aggregator.answers.local_answers import LocalAnswers
+    from aggregator.released.released_estimators import Described
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class NoisyWeightedLLP(LabelProtocol):
 
     def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw."""
-        from aggregator.learners import formed_bags, from_bags
+        from aggregator.labels.learners import formed_bags, from_bags
 
         question, present = answers.question, answers.present
         assert isinstance(question, BagSumsQuestion)

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from aggregator.option_rules import refuse_misplaced, require_positive
-from aggregator.output import weights_decoder
-from aggregator.perturbation import PUBLIC_ROWS, Perturbable
-from aggregator.premises import ATTENDANCE, COUNTED_ONCE
-from aggregator.public import PublicRows
-from aggregator.vector_answers import VECTOR_CHECKS, VectorAnswers
+from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
+from aggregator.central.perturbation import PUBLIC_ROWS, Perturbable
+from aggregator.ensembles.output import weights_decoder
+from aggregator.world.option_rules import refuse_misplaced, require_positive
+from aggregator.world.premises import ATTENDANCE, COUNTED_ONCE
+from aggregator.world.public import PublicRows
 from federation.errors import InputError
 from federation.feature_steps import ClipNorm, UnitNorm
 from federation.features import FeatureMap

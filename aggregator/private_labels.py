@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from aggregator.label_protocol import LabelProtocol
-from aggregator.option_rules import refuse_misplaced
+from aggregator.labels.label_protocol import LabelProtocol
+from aggregator.world.option_rules import refuse_misplaced
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
 from federation.label_messages import LabelledRows, PrivateLabelsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.local_answers import LocalAnswers
-    from aggregator.released_estimators import Described
+    from aggregator.answers.local_answers import LocalAnswers
+    from aggregator.released.released_estimators import Described
 
 _BINNED = ("bins", "estimated_bins")
 
@@ -59,7 +59,7 @@ class PrivateLabels(LabelProtocol):
 
     def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw."""
-        from aggregator.learners import from_labels
+        from aggregator.labels.learners import from_labels
 
         question, present = answers.question, answers.present
         assert isinstance(question, PrivateLabelsQuestion)

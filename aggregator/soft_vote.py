@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from aggregator import decoders
-from aggregator.ensemble import Ensemble
-from aggregator.noisy_votes import perturb_votes
-from aggregator.option_rules import refuse_misplaced, refuse_public_reach, require_positive
-from aggregator.output import perturb_output
-from aggregator.perturbation import Decoder, Perturbable
-from aggregator.public import Coordinates
-from aggregator.share_answers import ShareAnswers, perturb_shares
-from aggregator.statistic import perturb_statistic
-from aggregator.votes import VoteProtocol
+from aggregator.central.perturbation import Decoder, Perturbable
+from aggregator.ensembles import decoders
+from aggregator.ensembles.ensemble import Ensemble
+from aggregator.ensembles.noisy_votes import perturb_votes
+from aggregator.ensembles.output import perturb_output
+from aggregator.ensembles.share_answers import ShareAnswers, perturb_shares
+from aggregator.ensembles.statistic import perturb_statistic
+from aggregator.ensembles.votes import VoteProtocol
+from aggregator.world.option_rules import refuse_misplaced, refuse_public_reach, require_positive
+from aggregator.world.public import Coordinates
 from federation.errors import InputError
 
 PUBLISHED_REGULARISATION = 1e-4  # of Hamm et al.'s experiments

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.bag_options import bags_of_size, require_size
-from aggregator.label_protocol import LabelProtocol
+from aggregator.labels.bag_options import bags_of_size, require_size
+from aggregator.labels.label_protocol import LabelProtocol
 from federation.bag_messages import Noising
 from federation.bag_releases import OFF
 from federation.label_messages import BagSums, LabelledRows, WeightedSumsQuestion
 from federation.label_releases import DATA_DEPENDENT
 
 if TYPE_CHECKING:
-    from aggregator.local_answers import LocalAnswers
-    from aggregator.released_estimators import Described
+    from aggregator.answers.local_answers import LocalAnswers
+    from aggregator.released.released_estimators import Described
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class WeightedLBA(LabelProtocol):
 
     def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw: least squares on the sums."""
-        from aggregator.learners import formed_bags, from_sums
+        from aggregator.labels.learners import formed_bags, from_sums
 
         present, formed = answers.present, formed_bags(answers)
         return from_sums(

@@ -37,7 +37,7 @@ from federation.numerics.bag_weights import (
 )
 from federation.numerics.sketch import label_sums, sketch
 from federation.randomness import NoiseBits, generator
-from scenarios.catalogue import load
+from scenarios.data.catalogue import load
 
 CLOSED = {
     "housing": ((64, 64), (64, 250), (256, 60), (1000, 16)),

@@ -12,8 +12,8 @@ from federation.features import fit
 from federation.privacy.counts.mechanism import CountMechanism
 from federation.privacy.counts.published_dirichlet import published_release
 from federation.randomness import NoiseBits, generator
-from scenarios.catalogue import load
-from scenarios.tables import Table
+from scenarios.data.catalogue import load
+from scenarios.data.tables import Table
 
 
 @dataclass(frozen=True, eq=False)

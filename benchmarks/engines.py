@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 from flwr.app import Message, RecordDict
 
-from aggregator.plan import WorldPlan
-from aggregator.views import Views
+from aggregator.world.plan import WorldPlan
+from aggregator.world.views import Views
 from benchmarks.plain_flower import FOLDER, ask, fit_and_vote
 from federation.grids.asking import Asking
 from federation.grids.failures import Failures
@@ -35,9 +35,9 @@ from federation.grids.stock import ROLL_CALL
 from federation.messages import Question
 from federation.reference import Reference
 from federation.registry import protocol
-from scenarios.runner import cells, world_of
-from scenarios.schema import resolve
-from scenarios.world import World
+from scenarios.runs.runner import cells, world_of
+from scenarios.runs.world import World
+from scenarios.settings.schema import resolve
 
 PARTIES, ROWS, AUXILIARY = 1000, 6, 1352
 MANY = 10_000

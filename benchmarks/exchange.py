@@ -28,7 +28,7 @@ from federation.guarantee import Adjacency, Unit
 from federation.privacy.marginals.noise import MarginalKind, MarginalNoise, calibrate
 from federation.privacy.marginals.published import PublishedRates
 from federation.randomness import NoiseBits, generator
-from scenarios.catalogue import load
+from scenarios.data.catalogue import load
 
 EPSILON, DELTA = 1.0, 1e-5
 HEART_RATE = "LB"

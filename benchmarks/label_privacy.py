@@ -31,7 +31,7 @@ from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.mechanism import LabelMechanism
 from federation.privacy.shaped_gaussian import Shape, ShapeKind, fit_shape
 from federation.randomness import NoiseBits, generator
-from scenarios.catalogue import load
+from scenarios.data.catalogue import load
 
 EPSILON, DELTA = 1.0, 1e-6
 RELEASES = 50

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 import scenarios
 from federation.errors import InputError
 from federation.randomness import generator
-from scenarios.catalogue import load
+from scenarios.data.catalogue import load
 
 EPSILONS = (0.3, 1.0, 3.0)
 HIDDEN = [32, 32]

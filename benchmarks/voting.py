@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from aggregator.tally import VoteTally
+from aggregator.ensembles.tally import VoteTally
 from federation.features import fit
 from federation.grids.codec import decode_submission, encode_submission
 from federation.grids.nodes import cohort_size, most_per_node
@@ -34,8 +34,8 @@ from parties import linear, votes
 from parties.holdings import Cohort, Holdings
 from parties.loading import load
 from parties.training import trained
-from scenarios.schema import resolve
-from scenarios.simulation import SplitSpec, split
+from scenarios.settings.schema import resolve
+from scenarios.simulated.simulation import SplitSpec, split
 
 REGULARISATION = 1e-4
 WORKERS = 2  # that the automatic cohort size is chosen for

@@ -30,7 +30,7 @@ from aggregator.weak_supervision.noisy_label_classifier import NoisyLabelClassif
 from aggregator.weak_supervision.proportion_classifier import ProportionClassifier
 from federation.features import fit
 from federation.randomness import generator
-from scenarios.catalogue import load
+from scenarios.data.catalogue import load
 
 BAGS = 12
 SHARES = np.linspace(0.1, 0.9, BAGS)

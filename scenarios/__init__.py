@@ -14,7 +14,7 @@ __all__ = ["IncompleteRunError", "run"]
 def __getattr__(name: str) -> Any:
     # Resolved on first use, so that `federation --help` starts without numpy.
     if name in __all__:
-        from scenarios import runner
+        from scenarios.runs import runner
 
         return getattr(runner, name)
     raise AttributeError(f"module 'scenarios' has no attribute '{name}'")

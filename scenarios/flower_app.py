@@ -10,7 +10,7 @@ from typing import Any
 
 from federation.grids.failures import describe
 from federation.grids.simulation import SimulationGrid
-from scenarios.progress import Silent
+from scenarios.runs.progress import Silent
 
 
 class _Lines(Silent):
@@ -41,10 +41,10 @@ def simulate(grid: SimulationGrid, config: Mapping[str, Any]) -> None:
     """
     from rich.console import Console
 
-    from scenarios.runner import run
-    from scenarios.schema import resolve
-    from scenarios.summary import summarise
-    from scenarios.terminal import tables
+    from scenarios.reports.summary import summarise
+    from scenarios.reports.terminal import tables
+    from scenarios.runs.runner import run
+    from scenarios.settings.schema import resolve
 
     settings = [text.strip() for text in str(config["set"]).split(";") if text.strip()]
     scenario = resolve(str(config["scenario"]), [*settings, "engine.kind=flower"])

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.classifier_models import ReleasedClassifiers
-from aggregator.model_files import head
-from aggregator.models import ReleasedModels
+from aggregator.released.classifier_models import ReleasedClassifiers
+from aggregator.released.model_files import head
+from aggregator.released.models import ReleasedModels
 from federation.errors import InputError, nearest_name
-from scenarios.files import read_group, read_rows
-from scenarios.metrics import CLASS_RATIO, REGRESSION
-from scenarios.protocol_options import BASELINES
-from scenarios.results import read_results
+from scenarios.data.files import read_group, read_rows
+from scenarios.scores.metrics import CLASS_RATIO, REGRESSION
+from scenarios.scores.results import read_results
+from scenarios.settings.protocol_options import BASELINES
 
 if TYPE_CHECKING:
     from aggregator.ratios.estimator import RatioEstimator
-    from aggregator.released_estimators import ReleasedEstimators
+    from aggregator.released.released_estimators import ReleasedEstimators
 
 DEFAULT = "default"
 LEVEL = 0.9  # of intervals
@@ -90,7 +90,7 @@ def predict(
     draw: int = 0,
     by: str | None = None,
 ) -> Prediction | RegressionPrediction | RatioPrediction:
-    """What one released model of a run directory says of the rows of `file` (`scenarios.files.read_rows`).
+    """What one released model of a run directory says of the rows of `file` (`scenarios.data.files.read_rows`).
 
     A model says of which class each row is, ties going to the first; a regression gives each row a number; a model of
     class ratios says what share each class has among all rows, or among those with equal values in the column `by`.
@@ -114,7 +114,7 @@ def predict(
         rows = read_rows(file, models.columns, models.text_columns)
         best = models.scores(rows, index, draw).argmax(axis=1)
         return Prediction(tuple(models.classes[label] for label in best), used)
-    from aggregator.ratio_models import ReleasedRatios
+    from aggregator.ratios.ratio_models import ReleasedRatios
 
     ratios = ReleasedRatios.load(source)
     used, index = _chosen(source, ratios, epsilon)
@@ -149,7 +149,7 @@ def _told_apart(source: Path, file: Path, epsilon: float | None, draw: int) -> P
 
 
 def _numbers(source: Path, file: Path, epsilon: float | None, draw: int) -> RegressionPrediction:
-    from aggregator.regression_models import ReleasedRegressions
+    from aggregator.released.regression_models import ReleasedRegressions
 
     models = ReleasedRegressions.load(source)
     used, index = _chosen(source, models, epsilon)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 from synthetic import Parties, public_table
 
-from aggregator.plan import VariantPlan, WorldPlan
+from aggregator.world.plan import VariantPlan, WorldPlan
 from federation.reference import Reference
 
 # How long an example takes depends on what else the machine does, and speed is for benchmarks.

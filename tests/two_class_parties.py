@@ -6,7 +6,7 @@ import numpy as np
 import worlds
 from synthetic import Table
 
-from aggregator.plan import VariantPlan
+from aggregator.world.plan import VariantPlan
 from federation.reference import Reference
 from parties.holdings import Holdings
 

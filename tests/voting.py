@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.ensemble import Ensemble
-from aggregator.public import PublicRows
-from aggregator.tally import VoteTally
+from aggregator.ensembles.ensemble import Ensemble
+from aggregator.ensembles.tally import VoteTally
+from aggregator.world.public import PublicRows
 from federation.features import fit
 from federation.messages import Submission, Training, VotesQuestion
 

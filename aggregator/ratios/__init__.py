@@ -1,1 +1,1 @@
-"""Estimators of class ratios from bags with known label proportions; usable without the rest of the framework."""
+"""Estimators of class ratios from bags with known label proportions; usable on their own; and their job."""

@@ -99,7 +99,7 @@ def advise(
 
 def _documented(source: str, task: Task) -> tuple[float, float]:
     """The range of labels of a data set, else 0 to 1. Raises `InputError` for one without real labels."""
-    from scenarios.catalogue import entry
+    from scenarios.data.catalogue import entry
 
     known = entry(source)
     if known is not None and not known.regression and task is Task.REGRESSION:
@@ -152,7 +152,7 @@ def _scenario(
     delta: float,
 ) -> dict[str, Any]:
     """A scenario that compares the leading mechanisms; a trusted aggregator is one party that holds all rows."""
-    from scenarios.catalogue import names
+    from scenarios.data.catalogue import names
 
     data: dict[str, Any] = {"source": source}
     if source not in names():
@@ -169,7 +169,7 @@ def _scenario(
 
 
 def _save(path: Path, scenario: dict[str, Any]) -> None:
-    from scenarios.yaml_rules import dump
+    from scenarios.settings.yaml_rules import dump
 
     try:
         path.write_text(dump(scenario))

@@ -33,7 +33,7 @@ def audit(
     wanted = None if target is None else _mechanism(target)
     chosen = [case for name, case in mechanisms.items() if wanted is None or wanted in (name, _family(name))]
     if not chosen and target is not None:
-        from scenarios.audit_scenario import audit_scenario
+        from scenarios.audits.audit_scenario import audit_scenario
 
         _require_scenario(target, mechanisms)
         raise typer.Exit(audit_scenario(target, as_json, runs))
@@ -58,7 +58,7 @@ def _family(name: str) -> str:
 
 def _require_scenario(target: str, mechanisms: Iterable[str]) -> None:
     """Refuse a target that is neither a mechanism nor a scenario, naming both kinds."""
-    from scenarios.loader import library
+    from scenarios.settings.loader import library
 
     if target in library() or Path(target).exists():
         return

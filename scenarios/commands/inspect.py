@@ -17,8 +17,8 @@ def show(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = Fals
 
     SCENARIO is a file, or the name of a library scenario.
     """
-    from scenarios.explained import to_yaml
-    from scenarios.schema import resolve
+    from scenarios.settings.explained import to_yaml
+    from scenarios.settings.schema import resolve
 
     resolved = resolve(scenario, settings)
     typer.echo(json.dumps(resolved.to_plain(), indent=2) + "\n" if as_json else to_yaml(resolved), nl=False)
@@ -29,8 +29,8 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
 
     SCENARIO is a file, or the name of a library scenario.
     """
-    from scenarios.schema import resolve
-    from scenarios.sweep import expand, releases, swept_columns, variants
+    from scenarios.settings.schema import resolve
+    from scenarios.settings.sweep import expand, releases, swept_columns, variants
 
     checked = resolve(scenario, settings)
     points, listed = len(expand(checked)), variants(checked)
@@ -73,10 +73,10 @@ def list_choices(as_json: AsJson = False) -> None:
 def _choices() -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
     """(title, (name, what it is in one line) of each choice)."""
     from federation.registry import protocol_names
-    from scenarios.catalogue import names
     from scenarios.commands.privacy import privacy_app
-    from scenarios.loader import library, load
-    from scenarios.protocol_options import BASELINES
+    from scenarios.data.catalogue import names
+    from scenarios.settings.loader import library, load
+    from scenarios.settings.protocol_options import BASELINES
 
     yield "scenarios", ((name, load(name).value.get("description") or "") for name in library())
     own = ("FILE.csv, FILE.npz, FILE.parquet", "your own rows, with data.label, and data.range where labels are real")
@@ -106,7 +106,7 @@ def _about_protocol(name: str) -> str:
 
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors."""
-    from scenarios.schema import Scenario
+    from scenarios.settings.schema import Scenario
 
     declared = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
     declared["required"] = [key for key in declared["required"] if key != "name"]  # the file's name is the default

@@ -68,8 +68,8 @@ def _read(file: Path, label: str | None, bounds: tuple[float, float], outside: s
     import numpy as np
 
     from federation import features
-    from scenarios.files import read_table
-    from scenarios.tables import Outside
+    from scenarios.data.files import read_table
+    from scenarios.data.tables import Outside
 
     if outside not in get_args(Outside):
         raise InputError(f"--outside must be refuse or clip, got '{outside}'")

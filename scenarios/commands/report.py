@@ -16,10 +16,10 @@ def report_command(directories: list[Path], out: Path | None, as_json: bool) -> 
     Prints the table of results and the report's path; with `as_json`, {"report", "runs": [{"directory", "variants"}]}.
     Raises `InputError`s.
     """
-    from scenarios.figures import draw
-    from scenarios.report import finished_rows, write_report
-    from scenarios.summary import summarise
-    from scenarios.terminal import tables
+    from scenarios.reports.figures import draw
+    from scenarios.reports.report import finished_rows, write_report
+    from scenarios.reports.summary import summarise
+    from scenarios.reports.terminal import tables
 
     path = out or (directories[0] / REPORT if len(directories) == 1 else Path(REPORT))
     rows = finished_rows(directories)

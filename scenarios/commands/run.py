@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from scenarios.runner import Run
+    from scenarios.runs.runner import Run
 
 
 def run_command(
@@ -28,18 +28,18 @@ def run_command(
 
     Raises `FederationError`s.
     """
-    from scenarios.schema import resolve
+    from scenarios.settings.schema import resolve
 
     resolved = resolve(scenario, overrides)
     if dry_run:
-        from scenarios.preview import preview
-        from scenarios.yaml_rules import dump
+        from scenarios.runs.preview import preview
+        from scenarios.settings.yaml_rules import dump
 
         planned = preview(resolved, data_dir)
         print(json.dumps(planned, indent=2) if as_json else dump(planned), end="\n" if as_json else "")
         return
-    from scenarios.progress import TerminalProgress
-    from scenarios.runner import IncompleteRunError, run
+    from scenarios.runs.progress import TerminalProgress
+    from scenarios.runs.runner import IncompleteRunError, run
 
     try:
         with TerminalProgress() as progress:
@@ -55,9 +55,9 @@ def run_command(
 def _tell(finished: Run, as_json: bool) -> None:
     """What was measured, what may be read from it, and where all is."""
     from federation.grids.failures import describe
-    from scenarios.hints import hints
-    from scenarios.summary import summarise
-    from scenarios.terminal import tables
+    from scenarios.reports.hints import hints
+    from scenarios.reports.summary import summarise
+    from scenarios.reports.terminal import tables
 
     if as_json:
         told = {

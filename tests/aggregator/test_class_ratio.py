@@ -13,14 +13,14 @@ from bagged import draw
 from worlds import run
 
 from aggregator.class_ratio import ClassRatio
-from aggregator.plan import VariantPlan
-from aggregator.ratio_models import ReleasedRatios
+from aggregator.ratios.ratio_models import ReleasedRatios
+from aggregator.world.plan import VariantPlan
 from federation.bag_messages import Bags, CountsQuestion, Noising
 from federation.bag_releases import counts_guarantee
 from federation.errors import InputError
 from federation.grids.launch import open_grid
 from federation.reference import Reference
-from scenarios.protocol_options import Protocol
+from scenarios.settings.protocol_options import Protocol
 
 _TYPES = get_type_hints(ClassRatio)
 ESTIMATORS, NOISES, KERNELS = (get_args(_TYPES[name]) for name in ("estimator", "noise", "kernel"))

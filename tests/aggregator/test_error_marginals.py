@@ -11,9 +11,9 @@ import pytest
 from two_class_parties import draw, plan_fixture
 from worlds import guarantees, run, run_in_cohorts
 
-from aggregator.classifier_models import ReleasedClassifiers
 from aggregator.error_marginals import ErrorMarginals
-from aggregator.plan import VariantPlan
+from aggregator.released.classifier_models import ReleasedClassifiers
+from aggregator.world.plan import VariantPlan
 from federation.errors import BudgetExceededError, InputError
 from federation.grids.launch import open_grid
 from federation.marginal_releases import exchange_noise
@@ -132,7 +132,7 @@ def test_every_answer_has_noise_of_its_own(plan, monkeypatch):
 
 
 def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those_that_answered(plan, monkeypatch):
-    from aggregator import exchange_job
+    from aggregator.exchange import exchange_job
 
     begun, counted = [], []
 

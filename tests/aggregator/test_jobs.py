@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.central_job import CentralJob
-from aggregator.plan import VariantPlan
+from aggregator.central.central_job import CentralJob
+from aggregator.world.plan import VariantPlan
 from federation.errors import FederationError
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from worlds import run, run_in_cohorts
 
-from aggregator.models import ReleasedModels
-from aggregator.plan import VariantPlan
+from aggregator.released.models import ReleasedModels
+from aggregator.world.plan import VariantPlan
 from federation.errors import InputError
 from federation.grids.launch import open_grid
 from federation.reference import Reference

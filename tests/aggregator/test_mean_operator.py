@@ -10,7 +10,7 @@ from two_class_parties import draw, plan_fixture
 from worlds import guarantees, run, run_in_cohorts
 
 from aggregator.mean_operator import MeanOperator
-from aggregator.models import ReleasedModels
+from aggregator.released.models import ReleasedModels
 from aggregator.weak_supervision.classifier import MeanOperatorClassifier
 from federation.errors import BudgetExceededError, InputError
 from federation.features import completed, fit

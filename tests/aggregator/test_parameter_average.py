@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from aggregator.parameter_average import ParameterAverage
-from aggregator.public import PublicRows
+from aggregator.world.public import PublicRows
 from federation.errors import InputError
 from federation.features import fit
 from federation.guarantee import Check

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from aggregator.majority_vote import MajorityVote
-from aggregator.public import PublicRows
 from aggregator.soft_vote import SoftVote
+from aggregator.world.public import PublicRows
 from federation.errors import InputError
 from federation.features import fit
 from federation.messages import Training

@@ -60,12 +60,12 @@ def test_nothing_crosses_the_boundary():
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("parties/votes.py", "from aggregator.tally import VoteTally"),
-        ("aggregator/tally.py", "import parties.holdings"),
+        ("parties/votes.py", "from aggregator.ensembles.tally import VoteTally"),
+        ("aggregator/ensembles/tally.py", "import parties.holdings"),
         ("federation/ledger.py", "from scenarios import schema"),
         ("federation/messages.py", "from flwr.app import Message"),
         ("parties/votes.py", "def f():\n    import ray"),
-        ("aggregator/models.py", "import yaml"),
+        ("aggregator/released/models.py", "import yaml"),
     ],
 )
 def test_a_crossing_would_be_found(path, source):

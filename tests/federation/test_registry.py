@@ -9,7 +9,7 @@ import pytest
 from federation.errors import InputError
 from federation.registry import protocol, protocol_names, questions
 from scenarios.commands.inspect import list_choices, schema
-from scenarios.schema import resolve
+from scenarios.settings.schema import resolve
 
 METADATA = "Metadata-Version: 2.1\nName: Broken-Pack\nVersion: 1\n"
 ENTRIES = """\

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from aggregator.answers.vector_answers import VectorAnswers
+from aggregator.audits.worst_answers import neighbours
 from aggregator.parameter_average import ParameterAverage
 from aggregator.soft_vote import SoftVote
-from aggregator.vector_answers import VectorAnswers
-from aggregator.worst_answers import neighbours
 from federation.registry import protocol
-from scenarios.audit_scenario import audit_variant
-from scenarios.sweep import Variant
+from scenarios.audits.audit_scenario import audit_variant
+from scenarios.settings.sweep import Variant
 
 RUNS = 60_000
 TIGHT = {

@@ -13,8 +13,8 @@ from federation import bag_releases
 from federation.guarantee import Unit
 from federation.privacy.additive import calibrate
 from federation.privacy.counts.additive import AdditiveCounts
-from scenarios.audit_bags import Setting, audit_pair, question_of, worst_pair
-from scenarios.sweep import Variant
+from scenarios.audits.audit_bags import Setting, audit_pair, question_of, worst_pair
+from scenarios.settings.sweep import Variant
 
 RUNS = 60_000
 CLASSES = 3

@@ -11,14 +11,14 @@ import pytest
 from bagged import draw
 from worlds import run
 
-from aggregator.plan import VariantPlan
-from aggregator.ratio_models import ReleasedRatios
+from aggregator.ratios.ratio_models import ReleasedRatios
+from aggregator.world.plan import VariantPlan
 from federation.bag_messages import LARGEST_FEATURE
 from federation.errors import QuorumError
 from federation.grids.launch import open_grid
 from federation.reference import Reference
-from scenarios.conduct import Conduct, Kind
-from scenarios.simulation import SplitSpec
+from scenarios.simulated.conduct import Conduct, Kind
+from scenarios.simulated.simulation import SplitSpec
 
 EMBEDDING = {"submit": "embedding", "estimator": "whitened", "dimensions": 16}
 ROWS = {"submit": "rows", "estimator": "whitened", "dimensions": 16}

@@ -11,13 +11,13 @@ import pytest
 from linear_labels import RANGE, draw
 from worlds import run
 
-from aggregator.plan import VariantPlan
-from aggregator.regression_models import ReleasedRegressions
+from aggregator.released.regression_models import ReleasedRegressions
+from aggregator.world.plan import VariantPlan
 from federation.errors import QuorumError
 from federation.grids.launch import open_grid
 from federation.reference import Reference
-from scenarios.conduct import Conduct, Kind
-from scenarios.simulation import SplitSpec
+from scenarios.simulated.conduct import Conduct, Kind
+from scenarios.simulated.simulation import SplitSpec
 
 BAGS = {"size": 4}
 VARIANTS = {  # every question, mechanism and way to learn

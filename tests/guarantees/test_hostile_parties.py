@@ -13,15 +13,15 @@ import pytest
 
 from aggregator.majority_vote import MajorityVote
 from aggregator.parameter_average import ParameterAverage
-from aggregator.public import PublicRows
 from aggregator.soft_vote import SoftVote
+from aggregator.world.public import PublicRows
 from federation.features import fit
 from federation.grids.codec import decode_submission, encode_submission
 from federation.messages import Training
 from federation.registry import questions
 from parties.holdings import Cohort
-from scenarios.conduct import Conduct, Kind
-from scenarios.simulation import SplitSpec
+from scenarios.simulated.conduct import Conduct, Kind
+from scenarios.simulated.simulation import SplitSpec
 
 PARTIES = 12
 PROTOCOLS = {  # a variant for every kind of answer and of perturbed vector

@@ -4,7 +4,7 @@ from hostile_two_classes import HONEST, KINDS
 from two_class_parties import plan_fixture
 from worlds import run
 
-from aggregator.plan import VariantPlan
+from aggregator.world.plan import VariantPlan
 from federation.grids.launch import open_grid
 from federation.reference import Reference
 

@@ -15,9 +15,9 @@ from federation.privacy.audit import audit
 from federation.randomness import NoiseBits
 from federation.registry import protocol
 from parties import bag_sums
-from scenarios.audit_bags import SEED, audit_pair
-from scenarios.audit_labels import LabelPair, LabelSetting, label_question_of
-from scenarios.sweep import Variant
+from scenarios.audits.audit_bags import SEED, audit_pair
+from scenarios.audits.audit_labels import LabelPair, LabelSetting, label_question_of
+from scenarios.settings.sweep import Variant
 
 RANGE = (-3.0, 7.0)
 SUMS, LABELS, LLP, LBA = "label_sums", "private_labels", "noisy_weighted_llp", "weighted_lba"

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from aggregator import soft_vote
-from aggregator.diagnostics import diagnose
+from aggregator.central.diagnostics import diagnose
 from aggregator.majority_vote import MajorityVote
 from aggregator.parameter_average import ParameterAverage
-from aggregator.public import PublicRows
 from aggregator.soft_vote import SoftVote
+from aggregator.world.public import PublicRows
 from federation.features import fit
 from federation.guarantee import Adjacency
 from federation.messages import Submission, Training

@@ -15,7 +15,7 @@ from scipy import stats
 from scipy.special import kve
 from two_class_questions import moment
 
-from aggregator.moment_answers import MomentAnswers
+from aggregator.answers.moment_answers import MomentAnswers
 from federation.messages import Submission
 from federation.privacy.additive import calibrate, calibrate_laplace
 from federation.privacy.gaussian import delta as gaussian_delta
@@ -25,9 +25,9 @@ from federation.reference import Reference
 from federation.registry import protocol
 from parties import moments
 from parties.holdings import Cohort
-from scenarios.audit_bags import audit_pair
-from scenarios.audit_two_classes import SumPair, TwoClassSetting, two_class_question_of
-from scenarios.sweep import Variant
+from scenarios.audits.audit_bags import audit_pair
+from scenarios.audits.audit_two_classes import SumPair, TwoClassSetting, two_class_question_of
+from scenarios.settings.sweep import Variant
 
 RUNS = 60_000
 KINDS = ("laplace", "pure", "gaussian")

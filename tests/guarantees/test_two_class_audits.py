@@ -15,11 +15,11 @@ from federation.moment_messages import MomentQuestion
 from federation.moment_releases import moment_noise
 from federation.registry import protocol
 from parties import error_marginals
-from scenarios import audit_two_classes
-from scenarios.audit_bags import audit_pair
-from scenarios.audit_labels import LabelPair
-from scenarios.audit_two_classes import ExchangePair, SumPair, TwoClassSetting, two_class_question_of
-from scenarios.sweep import Variant
+from scenarios.audits import audit_two_classes
+from scenarios.audits.audit_bags import audit_pair
+from scenarios.audits.audit_labels import LabelPair
+from scenarios.audits.audit_two_classes import ExchangePair, SumPair, TwoClassSetting, two_class_question_of
+from scenarios.settings.sweep import Variant
 
 RUNS = {SumPair: 60_000, ExchangePair: 40_000, LabelPair: 4_000}
 SECURE = {"summation": "secure"}

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from voting import ensemble
 
+from aggregator.audits.worst_case import neighbours
+from aggregator.ensembles.output import perturb_output
 from aggregator.majority_vote import MajorityVote
-from aggregator.output import perturb_output
 from aggregator.soft_vote import SoftVote
-from aggregator.worst_case import neighbours
 from federation.numerics.contrasts import contrasts
 from federation.privacy import sensitivity
 from federation.privacy.additive import calibrate
 from federation.privacy.audit import audit
 from federation.randomness import NoiseBits
-from scenarios.audit_scenario import audit_variant
-from scenarios.sweep import Variant
+from scenarios.audits.audit_scenario import audit_variant
+from scenarios.settings.sweep import Variant
 
 RUNS = 60_000
 DELTA = 0.01

@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 from synthetic import Parties
 
 from aggregator.parameter_average import ParameterAverage
-from aggregator.public import PublicRows
+from aggregator.world.public import PublicRows
 from federation.features import fit
 from federation.messages import Training, check_submission
 from federation.numerics.contrasts import contrasts

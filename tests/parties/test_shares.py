@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from aggregator.public import PublicRows
-from aggregator.share_answers import share_norm, share_question
+from aggregator.ensembles.share_answers import share_norm, share_question
+from aggregator.world.public import PublicRows
 from federation.features import fit
 from federation.messages import Training, check_submission
 from federation.numerics.contrasts import contrasts

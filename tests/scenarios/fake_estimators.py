@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from aggregator.ratio_models import ReleasedRatios
 from aggregator.ratios.estimator import RatioEstimator
+from aggregator.ratios.ratio_models import ReleasedRatios
 
 
 class FirstColumn(RatioEstimator):

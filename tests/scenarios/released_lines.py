@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.regression_models import ReleasedRegressions, linear
+from aggregator.released.regression_models import ReleasedRegressions, linear
 from federation.features import FeatureMap
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.errors import InputError
-from scenarios.composition import (
+from scenarios.simulated.composition import (
     are_shares,
     bag_counts,
     bag_shares,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggregator.classifier_models import ReleasedClassifiers, network
+from aggregator.released.classifier_models import ReleasedClassifiers, network
 from federation.errors import InputError
 from federation.feature_steps import Append
 from federation.features import FeatureMap

@@ -11,8 +11,8 @@ import pytest
 from federation.errors import BudgetExceededError, QuorumError
 from scenarios import cli
 from scenarios.commands import run as run_module
-from scenarios.loader import library
-from scenarios.schema import resolve
+from scenarios.settings.loader import library
+from scenarios.settings.schema import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("run", "show", "validate", "list", "schema", "audit", "privacy")

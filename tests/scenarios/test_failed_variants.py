@@ -5,13 +5,13 @@ import json
 import pytest
 
 import scenarios
-from aggregator.exchange_job import ExchangeJob
-from aggregator.moment_job import MomentJob
+from aggregator.exchange.exchange_job import ExchangeJob
+from aggregator.weak_supervision.moment_job import MomentJob
 from federation.errors import BudgetExceededError, FederationError, InputError, QuorumError
-from scenarios import runner
 from scenarios.cli import main
-from scenarios.results import read_results
-from scenarios.world import World
+from scenarios.runs import runner
+from scenarios.runs.world import World
+from scenarios.scores.results import read_results
 
 DOCUMENT = {
     "name": "two",

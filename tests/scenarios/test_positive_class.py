@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 import scenarios
 from federation.errors import InputError
-from scenarios.audit_bags import Setting
-from scenarios.catalogue import load
-from scenarios.explained import to_yaml
+from scenarios.audits.audit_bags import Setting
+from scenarios.data.catalogue import load
+from scenarios.data.tables import Table
 from scenarios.prediction import predict
-from scenarios.results import read_results
-from scenarios.schema import Scenario, resolve
-from scenarios.simulation import SplitSpec, split
-from scenarios.tables import Table
-from scenarios.yaml_rules import parse
+from scenarios.scores.results import read_results
+from scenarios.settings.explained import to_yaml
+from scenarios.settings.schema import Scenario, resolve
+from scenarios.settings.yaml_rules import parse
+from scenarios.simulated.simulation import SplitSpec, split
 
 ODD = ["1", "3", "5", "7", "9"]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.models import ReleasedModels
+from aggregator.released.models import ReleasedModels
 from federation.errors import InputError
 from federation.features import fit, text_code
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from fake_estimators import released
 
-from aggregator.ratio_models import ReleasedRatios
 from aggregator.ratios.class_means import ClassMeans
+from aggregator.ratios.ratio_models import ReleasedRatios
 from federation.errors import InputError
 from federation.features import FeatureMap
 from federation.guarantee import Adjacency, Guarantee, NoGuarantee, Unit

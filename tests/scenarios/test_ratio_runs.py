@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import scenarios
-from scenarios import runner
-from scenarios.results import read_results
+from scenarios.runs import runner
+from scenarios.scores.results import read_results
 
 WHITENED = {"kind": "class_ratio", "estimator": "whitened", "submit": "embedding", "dimensions": 32}
 

@@ -12,13 +12,13 @@ from federation.errors import InputError
 from federation.feature_steps import Append
 from federation.features import FeatureMap
 from federation.guarantee import Adjacency, Guarantee, Unit
-from scenarios import world
-from scenarios.classification_scoring import ClassificationScoring
-from scenarios.preview import preview
-from scenarios.regression_scoring import RegressionScoring
-from scenarios.results import read_results
-from scenarios.runner import cells, world_of
-from scenarios.schema import resolve
+from scenarios.runs import world
+from scenarios.runs.preview import preview
+from scenarios.runs.runner import cells, world_of
+from scenarios.scores.classification_scoring import ClassificationScoring
+from scenarios.scores.regression_scoring import RegressionScoring
+from scenarios.scores.results import read_results
+from scenarios.settings.schema import resolve
 
 pytestmark = pytest.mark.usefixtures("protocols")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from federation.errors import InputError
-from scenarios.runner import run
-from scenarios.schema import resolve
+from scenarios.runs.runner import run
+from scenarios.settings.schema import resolve
 
 
 @pytest.mark.parametrize("kind", ["mean_operator", "error_marginals"])

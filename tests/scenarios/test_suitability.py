@@ -5,7 +5,7 @@ import re
 import pytest
 
 from federation.errors import InputError
-from scenarios.schema import resolve
+from scenarios.settings.schema import resolve
 
 
 @pytest.mark.parametrize(

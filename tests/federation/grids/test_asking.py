@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
-from aggregator.tally import VoteTally
+from aggregator.ensembles.tally import VoteTally
 from federation.errors import QuorumError
 from federation.features import fit
 from federation.grids.asking import Asking, require_quorum

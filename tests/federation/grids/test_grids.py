@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from worlds import SYNTHETIC, run
 
-from aggregator.plan import VariantPlan
+from aggregator.world.plan import VariantPlan
 from federation.errors import QuorumError
 from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement, cohort_size, most_per_node

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from scenarios import schema
 from scenarios.cli import _exit_code
+from scenarios.settings import schema
 
 
 def advise(monkeypatch, capsys, *arguments):

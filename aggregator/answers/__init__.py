@@ -1,0 +1,1 @@
+"""Collects what parties say, and refuses what no honest party can say."""

@@ -1,0 +1,129 @@
+"""Collects what parties say about their real labels, and refuses what no honest party can say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from aggregator.answers.local_answers import LocalAnswers
+from federation.bag_releases import OFF
+from federation.guarantee import Guarantee
+from federation.label_messages import BagSumsQuestion, LabelSumsQuestion, PrivateLabelsQuestion, WeightedSumsQuestion
+from federation.label_releases import (
+    DATA_DEPENDENT,
+    LabelQuestion,
+    bag_sums_mechanism,
+    labels_mechanism,
+    sums_mechanism,
+    weighted_sums_mechanism,
+)
+from federation.privacy.bag_sums.laplace import LaplaceBagSums
+from federation.privacy.labels.binned_response import BinnedResponse
+
+_REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56
+_ROUNDING = 1e-9  # relative, of sums over the rows of a party
+_GRID = 1e-5  # of the range, times a bag's weights: noise of a bag is never finer than a small part of it
+_TRACE = 2.0  # noise in the best shape has at most this multiple of the variance of a ball, and mostly much less
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class LabelAnswers(LocalAnswers):
+    """Answers of K parties to one question about real labels.
+
+    Public are the range of labels, the rows, weights and X'X that come with an answer, and the law of the noise: what
+    is said of labels can lie 40 standard deviations beyond the largest honest value, and no further. Sums of rows under
+    secret weights have no such bound.
+    """
+
+    def __init__(self, question: LabelQuestion, parties: int, promise: Guarantee | None) -> None:
+        super().__init__(question, parties, promise)
+        low, high = question.rows.label_range
+        self._middle, self._half, self._largest = low + (high - low) / 2, (high - low) / 2, max(abs(low), abs(high))
+        self._exact = question.noising.mechanism["noise"] in (OFF, DATA_DEPENDENT)
+        self._deviation, self._values = self._noise(question)
+
+    def _well_formed(self, arrays: Arrays) -> np.ndarray:
+        """Which parties' answers can be those of honest parties, (P,)."""
+        question = self.question
+        if isinstance(question, PrivateLabelsQuestion):
+            return self._labels(arrays)
+        if isinstance(question, LabelSumsQuestion):
+            return self._moments(arrays, question)
+        if isinstance(question, WeightedSumsQuestion):
+            spread = math.hypot(question.design.size**0.5 * self._largest, self._deviation)
+            return _whole(arrays["formed"]) & (np.abs(arrays["label_sums"]) <= _REACH * spread).all(axis=(1, 2))
+        assert isinstance(question, BagSumsQuestion)
+        return self._bags(arrays, question)
+
+    def _noise(self, question: LabelQuestion) -> tuple[float, tuple[float, float]]:
+        """The largest standard deviation of noise, on a label where bags are weighted, and where labels can lie."""
+        low, high = question.rows.label_range
+        if self._exact:
+            return 0.0, (low, high)
+        if isinstance(question, PrivateLabelsQuestion):
+            mechanism = labels_mechanism(question)
+            if isinstance(mechanism, BinnedResponse):
+                return 0.0, (min(mechanism.values), max(mechanism.values))
+            reach = _REACH * float(np.max(mechanism.variance())) ** 0.5
+            return reach / _REACH, (low - reach, high + reach)
+        if isinstance(question, LabelSumsQuestion):
+            # As for rows in all directions: fewer have no more noise.
+            return sums_mechanism(question, np.eye(question.rows.feature_map.dimension)).variance() ** 0.5, (low, high)
+        if isinstance(question, WeightedSumsQuestion):
+            return weighted_sums_mechanism(question).tau, (low, high)
+        bags = bag_sums_mechanism(question)
+        return (2**0.5 * bags.scale if isinstance(bags, LaplaceBagSums) else bags.sigma), (low, high)
+
+    def _labels(self, arrays: Arrays) -> np.ndarray:
+        """Labels where the mechanism can put them, and zeros where there is no row."""
+        low, high = self._values
+        slack = _ROUNDING * self._largest
+        held = np.arange(arrays["labels"].shape[2]) < arrays["size"][:, None]
+        labels = arrays["labels"].swapaxes(0, 1)
+        inside = np.where(held, (labels >= low - slack) & (labels <= high + slack), labels == 0)
+        empty = (arrays["rows"] == 0).all(axis=2) | held
+        return np.asarray(_whole(arrays["size"]) & inside.all(axis=(0, 2)) & empty.all(axis=1))
+
+    def _bags(self, arrays: Arrays, question: BagSumsQuestion) -> np.ndarray:
+        """Sums that the published weights can give."""
+        weights = arrays["weights"]
+        total, sizes = weights.sum(axis=3), np.abs(weights).sum(axis=3)
+        if question.noising.mechanism["noise"] == "laplace":
+            deviation = np.full(total.shape, self._deviation)
+        else:
+            deviation = self._deviation * np.sqrt(np.square(weights).sum(axis=3))
+        slack = (_GRID * self._half + _ROUNDING * self._largest) * sizes
+        beyond = np.abs(arrays["sums"] - self._middle * total) - self._half * sizes - slack
+        fine = (beyond <= _REACH * deviation).all(axis=(1, 2))
+        formed = np.arange(weights.shape[2]) < arrays["formed"][:, None]
+        if question.design.weights == "signs":
+            fine &= (np.abs(weights) == formed[:, None, :, None]).all(axis=(1, 2, 3))
+        return np.asarray(fine & _whole(arrays["formed"]))
+
+    def _moments(self, arrays: Arrays, question: LabelSumsQuestion) -> np.ndarray:
+        """X'X that is one, and X'y that can come with it: |x'y| <= |x| |y| for every column x."""
+        squares = np.diagonal(arrays["gram"], axis1=1, axis2=2)
+        fine = _whole(arrays["size"]) & (squares >= 0).all(axis=1)
+        norms = np.sqrt(np.maximum(squares, 0.0))
+        scale = np.where(norms > 0, norms, 1.0)
+        scaled = arrays["gram"] / scale[:, :, None] / scale[:, None, :]
+        width = scaled.shape[1]
+        rounding = _ROUNDING * width
+        fine &= (np.abs(scaled - scaled.swapaxes(1, 2)) <= rounding).all(axis=(1, 2))
+        fine &= (np.abs(scaled) <= 1 + rounding).all(axis=(1, 2))
+        fine[fine] = np.linalg.eigvalsh(scaled[fine])[:, 0] >= -rounding
+        largest = np.sqrt(arrays["size"])[:, None] * self._largest * norms * (1 + _ROUNDING)
+        if question.shape == "isotropic":
+            longest = np.sqrt(squares.clip(0.0).sum(axis=1))[:, None]
+        else:
+            longest = np.sqrt(_TRACE * width) * norms
+        reach = largest + _REACH * self._deviation * longest
+        reach += _ROUNDING * reach.max(axis=1, keepdims=True)  # noise comes back in all columns, those of zeros too
+        return np.asarray(fine & (np.abs(arrays["moment"]) <= reach[:, None]).all(axis=(1, 2)))
+
+
+def _whole(sizes: np.ndarray) -> np.ndarray:
+    return np.asarray(sizes == np.floor(sizes))

@@ -1,0 +1,1 @@
+"""Noise that the aggregator makes: what is perturbed, calibrated, charged and drawn."""

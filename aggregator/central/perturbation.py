@@ -1,0 +1,91 @@
+"""What a protocol hands over to be perturbed: a private vector, its sensitivity, and what decodes its noisy copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggregator.world.premises import ATTENDANCE, COUNTED_ONCE
+from federation.guarantee import Assumption, Check, Unit
+from federation.privacy.additive import AdditiveMechanism
+
+Decode = Callable[[np.ndarray, AdditiveMechanism | None], np.ndarray]
+
+VOTE_ASSUMPTIONS = (
+    Assumption("every party casts one vote on every auxiliary row, for one of the declared classes or a distribution "
+               "over them; an answer that does not is replaced by the uniform vote", Check.ENFORCED),
+    COUNTED_ONCE,
+    Assumption("sensitivities use the declared number of parties; a missing party is a uniform vote, "
+               "and a party that fails costs no other party its vote", Check.ENFORCED),
+    ATTENDANCE,
+)  # fmt: skip
+PUBLIC_ROWS = Assumption(
+    "auxiliary rows are public whoever they come from, and with the feature map and all options "
+    "were chosen without private data",
+    Check.DECLARED,
+)
+VOTE_CHECKS = ("votes were checked on arrival; refused and missing ones count as uniform",)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Class scores of the auxiliary rows as a linear function of the perturbed vector, seen as blocks of r coordinates.
+
+    `of` maps one noisy vector (D,) to scores (N, C), of which the largest in a row is the predicted class. `spread`
+    maps noise variances (r,) of a block's coordinates, the same in all blocks, to (N,): the differences of row i's
+    scores then vary like those of independent noise of that standard deviation in each class. `profile` (r,) says how
+    the variance of the value itself may be expected to go over the coordinates, up to a factor.
+    """
+
+    of: Callable[[np.ndarray], np.ndarray]
+    spread: Callable[[np.ndarray], np.ndarray]
+    profile: np.ndarray
+
+    @classmethod
+    def of_features(cls, features: np.ndarray, mixing: np.ndarray, profile: np.ndarray) -> LinearScores:
+        """Scores F V' M' of values V (blocks, r) for features F (N, r) and an M (C, blocks).
+
+        Rows of M must differ from each other by the same distance; class contrasts differ by sqrt(2).
+        """
+        apart = float(np.linalg.norm(mixing[0] - mixing[1])) / np.sqrt(2)
+        squares = features**2
+
+        def of(value: np.ndarray) -> np.ndarray:
+            return features @ value.reshape(-1, features.shape[1]).T @ mixing.T
+
+        return cls(of, lambda variances: apart * np.sqrt(squares @ variances), profile)
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """What turns noisy statistics into models, and its effect on the auxiliary rows, exactly or nearly linear."""
+
+    decode: Decode
+    scores: LinearScores
+
+
+@dataclass(frozen=True)
+class Perturbable:
+    """A private vector, how far one unit can move it, and what turns its noisy copies into models.
+
+    `value` (D,) has L2 sensitivity `sensitivity` when one `unit` is replaced. `decode` maps noisy values (draws, D),
+    with the mechanism that made them (None without noise), to weights (draws, C, d); it sees public data only
+    (for a protected auxiliary row, its own arguments only). For diagnostics: `largest_norm` is the largest norm that
+    any votes can give the value, and `scores` its linear effect on the auxiliary rows where there is one.
+    """
+
+    value: np.ndarray
+    sensitivity: float
+    decode: Decode
+    assumptions: tuple[Assumption, ...]
+    checks: tuple[str, ...]
+    unit: Unit = Unit.PARTY
+    largest_norm: float | None = None
+    scores: LinearScores | None = None
+
+
+def two_rows(weights: np.ndarray) -> np.ndarray:
+    """Binary weights (..., d) as one row per class (..., 2, d), with the same decisions."""
+    return np.stack([-weights / 2, weights / 2], axis=-2)

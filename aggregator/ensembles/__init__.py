@@ -1,0 +1,1 @@
+"""Learning from the votes of classifiers that parties have trained."""

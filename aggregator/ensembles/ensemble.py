@@ -1,0 +1,71 @@
+"""What the aggregator knows after the votes are in, and the minimisers that several variants share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from aggregator.ensembles.tally import VoteTally
+from aggregator.world.public import PublicRows
+from federation.messages import Submission
+from federation.numerics.erm import gradient_floor, minimise
+
+Labels = Literal["soft", "majority"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Votes of K declared parties on public rows."""
+
+    public: PublicRows
+    tally: VoteTally
+    _minimisers: dict[tuple[Labels, float], np.ndarray] = field(default_factory=dict)
+
+    def add(self, submission: Submission) -> dict[int, str]:
+        """Count votes; returns refused parties and why (`VoteTally.add`)."""
+        return self.tally.add(submission)
+
+    @property
+    def answered(self) -> int:
+        """Number of parties counted so far."""
+        return self.tally.answered
+
+    @property
+    def parties(self) -> int:
+        """The declared, public number of parties K."""
+        return self.tally.parties
+
+    @property
+    def classes(self) -> int:
+        """Number of classes C."""
+        return self.tally.counts.shape[1]
+
+    def gradient_tolerance(self, regularisation: float) -> float:
+        """The public tolerance of a minimiser: a millionth of what one party can move the gradient.
+
+        Not below what double precision can certify for rows of norm at most 1.
+        """
+        return max(1e-6 / self.parties, 4 * gradient_floor(regularisation))
+
+    def statistic(self, labels: Labels) -> np.ndarray:
+        """mu (C, d) = (1/N) sum_i alpha_i x_i', all that a risk takes from the labels alpha."""
+        shares = self.tally.shares() if labels == "soft" else self.tally.majority()
+        return shares.T @ self.public.rows / len(self.public.rows)
+
+    def minimiser(self, labels: Labels, regularisation: float) -> np.ndarray:
+        """The certified minimiser of the regularised risk (Hamm, Eqs. 8 and 19; App. B), computed once.
+
+        Shape (d,) for two classes (binary logistic loss), (C, d) for more (softmax).
+        """
+        key = (labels, regularisation)
+        if key not in self._minimisers:
+            mu = self.statistic(labels)
+            self._minimisers[key] = minimise(
+                self.public.rows,
+                mu[1] if self.classes == 2 else mu,
+                regularisation,
+                gradient_tolerance=self.gradient_tolerance(regularisation),
+            ).weights
+        return self._minimisers[key]

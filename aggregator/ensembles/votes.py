@@ -1,0 +1,55 @@
+"""What the protocols that learn from votes ask, and where they collect the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from aggregator.ensembles.ensemble import Ensemble
+from aggregator.ensembles.output import Protect
+from aggregator.ensembles.share_answers import ShareAnswers, share_question
+from aggregator.ensembles.tally import ProbabilityTally, VoteTally
+from aggregator.world.public import PublicRows, Shape, refuse_fitted
+from federation.messages import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
+
+Submit = Literal["votes", "statistic"]
+Ballot = Literal["labels", "probabilities"]
+VoteQuestion = VotesQuestion | ProbabilitiesQuestion | StatisticQuestion
+
+
+class VoteProtocol:
+    """Base of the vote protocols: one question per world, counted in one tally; options may ask for another answer.
+
+    submit: what a party sends, its `votes` or only its share of the `statistic` in coordinates of `shape`.
+    ballot: what a vote is, one of the `labels` or the `probabilities` of all classes.
+    """
+
+    submit: Submit = "votes"
+    ballot: Ballot = "labels"
+    shape: Shape = "whitened"
+    protect: Protect = "party"
+
+    def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
+        """Refuse features and classifiers that these options cannot work with; raises `InputError`."""
+        if self.protect == "party_and_auxiliary_row":
+            refuse_fitted(features)
+
+    def question(self, public: PublicRows, training: Training) -> VoteQuestion:
+        """Ask each party about the auxiliary rows.
+
+        Raises `InputError` when one of them is to be protected and the feature map is fitted on them.
+        """
+        if self.protect == "party_and_auxiliary_row":
+            public.require_unfitted()
+        if self.submit == "statistic":
+            return share_question(training, public, public.coordinates(self.shape), self.ballot)
+        if self.ballot == "probabilities":
+            return ProbabilitiesQuestion(training, public.rows)
+        return VotesQuestion(training, public.rows)
+
+    def collector(self, public: PublicRows, question: VoteQuestion, parties: int) -> Ensemble | ShareAnswers:
+        """Where the answers go; what `prepare` is called with."""
+        if isinstance(question, StatisticQuestion):
+            return ShareAnswers(public.coordinates(self.shape), question, parties)
+        tally = ProbabilityTally if isinstance(question, ProbabilitiesQuestion) else VoteTally
+        return Ensemble(public, tally(question, parties))

@@ -1,0 +1,1 @@
+"""Regressions from labels that parties have made private themselves."""

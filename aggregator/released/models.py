@@ -1,0 +1,32 @@
+"""Released linear models: a file (`model_files`) with `weights_e` (draws, C, d) for each release e."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from aggregator.released.model_files import Arrays, ReleasedFile
+
+
+class ReleasedModels(ReleasedFile[np.ndarray]):
+    """Linear models of classes; the release of each epsilon is the weights (draws, C, d) of its draws."""
+
+    kind: ClassVar[str | None] = None
+    what: ClassVar[str] = "a released linear model"
+
+    @property
+    def weights(self) -> tuple[np.ndarray, ...]:
+        """The weights (draws, C, d) of each release."""
+        return self.releases
+
+    def scores(self, rows: np.ndarray, epsilon_index: int, draw: int) -> np.ndarray:
+        """Class scores (n, C) of raw rows (n, columns) by one release."""
+        return self.feature_maps[epsilon_index].transform(rows) @ self.weights[epsilon_index][draw].T
+
+    def _packed(self) -> tuple[Arrays, dict[str, Any]]:
+        return {f"weights_{number}": weights for number, weights in enumerate(self.weights)}, {}
+
+    @classmethod
+    def _unpacked(cls, description: dict[str, Any], stored: Any) -> tuple[np.ndarray, ...]:
+        return tuple(stored[f"weights_{number}"] for number in range(len(stored["epsilon"])))

@@ -1,0 +1,109 @@
+"""Views of the public rows: the feature maps of one world, and how parties train behind each of them.
+
+A world has one view unless its features say `{whiten: auto}`: then the noise and epsilon of a release choose how many
+dimensions it can afford, and parties train once behind every map that is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from aggregator.world.dimensions import Spectrum, affordable
+from aggregator.world.plan import PublicTable, WorldPlan
+from aggregator.world.public import PublicRows
+from federation.digest import digest
+from federation.features import FeatureMap, fit
+from federation.messages import Training
+
+AUTO = {"whiten": "auto"}
+
+Stages = Sequence[str | Mapping[str, Any]]
+
+
+def fitted(
+    features: Stages,
+    table: PublicTable,
+    *,
+    noise: str,
+    classes: int,
+    parties: int,
+    epsilon: float,
+    delta: float,
+    minimiser: bool = False,
+    spectrum: Spectrum | None = None,
+) -> FeatureMap:
+    """The feature map of a release, fitted on the public rows, its automatic dimensions chosen by public numbers.
+
+    `noise` is "pure", "gaussian" or "off"; without noise (and for baselines) it has as many dimensions as are ever
+    chosen; `minimiser` says that it is a minimiser that gets the noise. `spectrum` is what `spectrum_to_whiten` finds,
+    for callers that have it. Raises `InputError` as `federation.features.fit`.
+    """
+    if AUTO in features:
+        found = spectrum or spectrum_to_whiten(features, table)
+        size = affordable(
+            noise, found, classes=classes, parties=parties, epsilon=epsilon, delta=delta, minimiser=minimiser
+        )
+        features = [{"whiten": size} if stage == AUTO else stage for stage in features]
+    return fit(features, table.rows, table.text_columns)
+
+
+def spectrum_to_whiten(features: Stages, table: PublicTable) -> Spectrum:
+    """The spectrum of the public rows as they reach the stage {whiten: auto}, the first of them."""
+    before = fit(features[: list(features).index(AUTO)], table.rows, table.text_columns)
+    return Spectrum.of(before.transform(table.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The public rows behind one feature map, and how parties are told to train behind it."""
+
+    public: PublicRows
+    training: Training
+
+
+class Views:
+    """The views of one world, each fitted when it is first asked for; equal maps are one view."""
+
+    def __init__(self, plan: WorldPlan) -> None:
+        self._plan = plan
+        self.table: PublicTable = plan.public.call()
+        self._fitted: dict[tuple[str, float, bool], View] = {}
+        self._known: dict[str, View] = {}
+
+    def at(self, noise: str, epsilon: float, minimiser: bool = False) -> View:
+        """The view of a release with this noise and epsilon, on a minimiser or on something less sensitive."""
+        key = (noise, epsilon, minimiser) if AUTO in self._plan.features else ("any", 0.0, False)
+        if key not in self._fitted:
+            self._fitted[key] = self._fit(*key)
+        return self._fitted[key]
+
+    @cached_property
+    def _spectrum(self) -> Spectrum | None:
+        features = self._plan.features
+        return spectrum_to_whiten(features, self.table) if AUTO in features else None
+
+    def known(self) -> list[View]:
+        """The views asked for so far."""
+        return list(self._known.values())
+
+    def _fit(self, noise: str, epsilon: float, minimiser: bool) -> View:
+        plan, classes = self._plan, len(self._plan.classes)
+        feature_map = fitted(
+            plan.features,
+            self.table,
+            noise=noise,
+            classes=classes,
+            parties=plan.parties,
+            epsilon=epsilon,
+            delta=plan.delta,
+            minimiser=minimiser,
+            spectrum=self._spectrum,
+        )
+        name = digest(*feature_map.to_arrays())
+        if name not in self._known:
+            public = PublicRows(feature_map, feature_map.transform(self.table.rows), plan.features)
+            self._known[name] = View(public, Training(feature_map, classes, plan.classifier, plan.split))
+        return self._known[name]

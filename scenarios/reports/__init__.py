@@ -1,0 +1,1 @@
+"""What a run comes to, in tables, figures, sentences and one page."""

@@ -1,0 +1,243 @@
+"""What the rows of results.csv say together: per variant and epsilon a mean, its spread and its uncertainty."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from scenarios.scores.metrics import primary, shown
+from scenarios.scores.results import AIMED, COLUMNS, NOBODY, Row
+
+NON_PRIVATE = "NON-PRIVATE"
+CLAIMING = f"{NON_PRIVATE} under some ε: it is claimed, not kept"
+KEEPING = "ε under a value: kept instead of the one aimed at"
+CONFIDENCE = 0.95
+QUANTILES = (0.05, 0.95)
+_NAME_WIDTH = 22
+_LONGEST_WORD = 40
+_BREAKS = re.compile(r"(?<= )|(?<=[-_.])(?=[^\W\d])")  # before a word, so that 1e-06 stays whole
+_FIXED = frozenset(COLUMNS)
+_Group = tuple[str, tuple[tuple[str, str], ...]]  # a variant, and the swept keys with their values
+_Release = tuple[int, float]  # the split, and the epsilon that is kept
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One metric over the releases (splits x noise draws) of a variant at one epsilon.
+
+    `deviation` is the sample standard deviation over releases (None for one release), `low` and `high` are the
+    5 % and 95 % quantiles of single releases. `interval` is a 95 % confidence interval of the mean with the splits
+    as independent units, None with one split: the draws of a split share its parties and its test rows. `kept` is the
+    epsilon that the releases keep, the largest of the splits, where it is not the one that they aimed at.
+    """
+
+    mean: float
+    deviation: float | None
+    low: float
+    high: float
+    releases: int
+    splits: int
+    interval: tuple[float, float] | None
+    kept: float | None = None
+
+    @classmethod
+    def of(cls, by_split: Mapping[int, Sequence[float]]) -> Spread:
+        """From the values of each split's releases; at least one value per split."""
+        values = np.concatenate([np.asarray(part, dtype=float) for part in by_split.values()])
+        low, high = np.quantile(values, QUANTILES)
+        return cls(
+            mean=float(values.mean()),
+            deviation=float(values.std(ddof=1)) if len(values) > 1 else None,
+            low=float(low),
+            high=float(high),
+            releases=len(values),
+            splits=len(by_split),
+            interval=student_interval([float(np.mean(part)) for part in by_split.values()]),
+        )
+
+    def text(self, metric: str, *, percent: bool = False) -> str:
+        """Mean ± standard deviation of the metric over releases, or the single value."""
+        mean = shown(metric, self.mean, percent=percent)
+        if self.deviation is None:
+            return mean
+        return f"{mean} ± {shown(metric, self.deviation, self.mean, percent=percent)}"
+
+    @property
+    def note(self) -> str:
+        """The epsilon that is kept, as text; empty where it is the one that was aimed at."""
+        return "" if self.kept is None else equals(self.kept)
+
+
+@dataclass(frozen=True)
+class VariantSummary:
+    """One variant in one setting of the swept keys.
+
+    Releases stand under the epsilon that they aimed at, and those without a guarantee under the one that they claim,
+    or infinity; the unit of these is `NOBODY`. `delta` is the largest over all epsilons.
+    """
+
+    variant: str
+    protocol: str
+    default: bool
+    unit: str
+    delta: float
+    swept: Mapping[str, str]
+    metric: str
+    by_epsilon: Mapping[float, Spread]
+
+    @property
+    def non_private(self) -> bool:
+        """Whether some of these values were released without any guarantee."""
+        return self.unit == NOBODY
+
+    @property
+    def claiming(self) -> bool:
+        """Whether it is without any guarantee at an epsilon that it claims."""
+        return self.non_private and not all(map(math.isinf, self.by_epsilon))
+
+    @property
+    def setting(self) -> dict[str, str]:
+        """The swept keys of the world; those of the protocol are in the variant's name."""
+        return {key: value for key, value in self.swept.items() if not key.startswith("protocols.")}
+
+    @property
+    def place(self) -> str:
+        """The setting as text, empty without a sweep."""
+        return ", ".join(f"{key} = {value}" for key, value in self.setting.items())
+
+    @property
+    def mark(self) -> str:
+        """What a reader must know about the variant: (default), (NON-PRIVATE) or nothing."""
+        marks = [*(["default"] if self.default else []), *([NON_PRIVATE] if self.non_private else [])]
+        return f"({', '.join(marks)})" if marks else ""
+
+    @property
+    def label(self) -> str:
+        """The variant's name and mark."""
+        return f"{self.variant} {self.mark}".strip()
+
+    def at(self, epsilon: float) -> Spread | None:
+        """What it reaches where it aimed at an epsilon, or else without any guarantee."""
+        return self.by_epsilon.get(epsilon) or self.by_epsilon.get(math.inf)
+
+    def kept(self, epsilon: float) -> float:
+        """The epsilon that releases keep which aimed at this one."""
+        known = self.by_epsilon[epsilon].kept
+        return epsilon if known is None else known
+
+    def lines(self, width: int) -> list[str]:
+        """The label in lines of at most `width` letters, the name `broken` and the mark never."""
+        if len(self.label) <= width:
+            return [self.label]
+        return [*broken(self.variant, width), *([self.mark] if self.mark else [])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; epsilon is null where there is no guarantee, and else what is kept."""
+        values = []
+        for aimed, spread in self.by_epsilon.items():
+            known = asdict(spread)
+            del known["kept"]
+            missed = {} if spread.kept is None else {AIMED: aimed}
+            values.append({"epsilon": None if math.isinf(aimed) else self.kept(aimed), **missed, **known})
+        record = {name: getattr(self, name) for name in ("variant", "protocol", "default", "unit", "delta", "metric")}
+        return {**record, "swept": dict(self.swept), "non_private": self.non_private, "values": values}
+
+
+def broken(name: str, width: int) -> list[str]:
+    """A name in lines of at most `width` letters, broken before words: after hyphens, underscores, dots and spaces.
+
+    A word that is longer than `width` is cut; `name_width` gives a width at which that does not happen.
+    """
+    lines = [""]
+    for part in _BREAKS.split(name):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    stripped = [line.strip() for line in lines]  # lest a space that ends a full line takes a line of its own
+    return [line[start : start + width] for line in stripped for start in range(0, max(1, len(line)), width)]
+
+
+def name_width(names: Iterable[str]) -> int:
+    """How wide a terminal's column of names should be: 22 letters, or as many as its longest word needs, up to 40."""
+    longest = max((len(part.rstrip()) for name in names for part in _BREAKS.split(name)), default=0)
+    return min(max(_NAME_WIDTH, longest), _LONGEST_WORD)
+
+
+def student_interval(means: Sequence[float]) -> tuple[float, float] | None:
+    """mean ± t_{0.975, n-1} s / sqrt(n) of n independent means; None when n is 1."""
+    from scipy.special import stdtrit
+
+    if len(means) < 2:
+        return None
+    centre, error = float(np.mean(means)), float(np.std(means, ddof=1)) / math.sqrt(len(means))
+    reach = float(stdtrit(len(means) - 1, (1 + CONFIDENCE) / 2)) * error
+    return centre - reach, centre + reach
+
+
+def summarise(rows: Sequence[Row], metric: str | None = None) -> list[VariantSummary]:
+    """Summaries per (variant, swept values) in the order of the rows, epsilons rising; none without such rows.
+
+    `metric` None is the one by which variants are compared (`metrics.primary`).
+    """
+    wanted = primary(rows).name if metric is None else metric
+    groups: dict[_Group, list[Row]] = {}
+    aims: dict[_Group, dict[_Release, float]] = {}
+    for row in rows:
+        if row["metric"] == wanted:
+            groups.setdefault(_group(row), []).append(row)
+        elif row["metric"] == AIMED:
+            aims.setdefault(_group(row), {})[row["split"], row["epsilon"]] = row["value"]
+    return [_summary(*group, wanted, members, aims.get(group, {})) for group, members in groups.items()]
+
+
+def _group(row: Row) -> _Group:
+    """The variant of a row, and the swept keys that apply to it with their values."""
+    if len(row) == len(_FIXED):
+        return row["variant"], ()
+    return row["variant"], tuple((key, str(value)) for key, value in row.items() if key not in _FIXED and value != "")
+
+
+def _summary(
+    variant: str,
+    swept: tuple[tuple[str, str], ...],
+    metric: str,
+    members: Sequence[Row],
+    aims: Mapping[_Release, float],
+) -> VariantSummary:
+    values: dict[float, dict[int, list[float]]] = {}
+    kept: dict[float, float] = {}
+    for row in members:
+        epsilon = aims.get((row["split"], row["epsilon"]), row["epsilon"])
+        values.setdefault(epsilon, {}).setdefault(row["split"], []).append(row["value"])
+        kept[epsilon] = max(kept.get(epsilon, 0.0), row["epsilon"])
+    first = members[0]
+    return VariantSummary(
+        variant=variant,
+        protocol=first["protocol"],
+        default=bool(first["default"]),
+        unit=NOBODY if any(row["unit"] == NOBODY for row in members) else first["unit"],
+        delta=max(row["delta"] for row in members),
+        swept=dict(swept),
+        metric=metric,
+        by_epsilon={epsilon: _spread(values[epsilon], epsilon, kept[epsilon]) for epsilon in sorted(values)},
+    )
+
+
+def _spread(by_split: Mapping[int, Sequence[float]], aimed: float, kept: float) -> Spread:
+    found = Spread.of(by_split)
+    return found if equals(kept) == equals(aimed) else replace(found, kept=kept)
+
+
+def equals(epsilon: float, *others: float) -> str:
+    """An epsilon, or the first and the last of several, as a text of four digits each."""
+    return f"ε = {' to '.join(f'{value:.4g}' for value in (epsilon, *others))}"
+
+
+def epsilons(summaries: Iterable[VariantSummary]) -> list[float]:
+    """All epsilons that were aimed at or claimed, rising; infinity last if something is non-private."""
+    return sorted({epsilon for summary in summaries for epsilon in summary.by_epsilon})

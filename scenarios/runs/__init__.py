@@ -1,0 +1,1 @@
+"""Runs of scenarios: their worlds, and the directory that keeps what they leave."""

@@ -1,0 +1,92 @@
+"""The tasks that protocols are for, and the metrics that their releases are judged by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scenarios.scores.results import Row
+
+CLASSIFICATION, CLASS_RATIO, REGRESSION = "classification", "class_ratio", "regression"
+AT_SHARE = "l1_at_"  # followed by a class share: the L1 error on the target sets with that share
+AT_ROUND = "accuracy_at_round_"  # followed by a number of rounds: the accuracy of what they have learned
+_SHARES = ("accuracy", "balanced_accuracy", "auc")
+_LABELS = {"auc": "AUC", "l1": "L1 error", "mse": "mean squared error"}
+_DIGITS = 4  # of a squared error
+_LEAST_MAGNITUDE, _MOST_MAGNITUDE = -4, 6  # powers of ten that are written without an exponent
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by which variants are compared: `name` in results.csv, `several` of them in a sentence."""
+
+    name: str
+    several: str
+    higher_is_better: bool
+
+    @property
+    def mean(self) -> str:
+        """The mean over releases, in a sentence."""
+        return f"mean {label(self.name).removeprefix('mean ')}"
+
+    def better(self, value: float, other: float) -> bool:
+        """Whether a value is better than another."""
+        return value > other if self.higher_is_better else value < other
+
+
+ACCURACY = Metric("accuracy", "accuracies", True)
+L1 = Metric("l1", "L1 errors", False)
+MSE = Metric("mse", "squared errors", False)
+PRIMARY = (ACCURACY, L1, MSE)  # of classification, class ratios and regression
+
+
+def label(name: str) -> str:
+    """A metric's name in words, as on the axis of a figure."""
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+def heading(name: str) -> str:
+    """A metric's name above its values; of an error it says which of them are good."""
+    metric = next((metric for metric in PRIMARY if metric.name == name), ACCURACY)
+    return label(name) if metric.higher_is_better else f"{label(name)} (lower is better)"
+
+
+def in_percent(name: str) -> bool:
+    """Whether a metric is a share, which papers give in percent."""
+    return name in _SHARES
+
+
+def shown(name: str, value: float, beside: float | None = None, *, percent: bool = False) -> str:
+    """A value of a metric as tables and sentences show it: three decimals, of a squared error four digits.
+
+    Squared errors have the unit of the labels squared, and so any magnitude. `beside` is another value whose decimals
+    this one takes: that of a mean for its deviation. `percent`: a hundred times as much, with one decimal.
+    """
+    if percent:
+        return f"{100 * value:.1f}"
+    if name != MSE.name:
+        return f"{value:.3f}"
+    size = abs(value if beside is None else beside)
+    if size == 0 or not math.isfinite(size):
+        return f"{value:.4g}"
+    magnitude = math.floor(math.log10(size))
+    if not _LEAST_MAGNITUDE <= magnitude <= _MOST_MAGNITUDE:
+        return f"{value:.3e}"
+    return f"{value:.{max(0, _DIGITS - 1 - magnitude)}f}"
+
+
+def primary(rows: Iterable[Row]) -> Metric:
+    """The metric by which variants are compared: the first of `PRIMARY` that rows have, accuracy if they have none."""
+    present = {row["metric"] for row in rows}
+    return next((metric for metric in PRIMARY if metric.name in present), ACCURACY)
+
+
+def at_share(share: float) -> str:
+    """The name of the L1 error on target sets with one class share."""
+    return f"{AT_SHARE}{share:g}"
+
+
+def at_round(number: int) -> str:
+    """The name of the accuracy after some rounds, 1 or more."""
+    return f"{AT_ROUND}{number}"

@@ -1,0 +1,53 @@
+"""A scenario written out as a file that explains itself: every default, and a comment on every key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from scenarios.settings.protocol_options import Protocol, default_kind, is_default, why_default
+from scenarios.settings.schema import Scenario
+from scenarios.settings.unused_settings import idle
+from scenarios.settings.yaml_rules import KeyPath, dump
+
+
+def to_yaml(scenario: Scenario) -> str:
+    """The scenario as a file that `schema.resolve` reads back, with every default and a comment on every key.
+
+    Keys that make no difference beside its protocols say so.
+    """
+    head = f"# Scenario '{scenario.name}' with every default written out. Lists of scalars are swept.\n"
+    plain = scenario.to_plain() | {"protocols": scenario.protocols}
+    return head + "".join(_commented(Scenario, plain, (), dict(idle(scenario))))
+
+
+def _commented(
+    section: type[BaseModel], plain: Mapping[str, Any], path: KeyPath, without_effect: Mapping[KeyPath, str]
+) -> Iterator[str]:
+    indent = "  " * len(path)
+    for key, field in section.model_fields.items():
+        if field.description:
+            yield f"{indent}# {field.description}\n"
+        if why := without_effect.get((*path, key)):
+            yield f"{indent}# Without effect here: {why}.\n"
+        value, inner = plain[key], field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield f"{indent}{key}:\n"
+            yield from _commented(inner, value, (*path, key), without_effect)
+        elif key == "protocols":
+            yield f"{indent}{key}:\n"
+            yield from _entries(value, indent + "  ")
+        else:
+            yield f"{indent}{key}: {dump(value, flow=True)}"
+
+
+def _entries(protocols: Iterable[Protocol], indent: str) -> Iterator[str]:
+    """Protocols with the options that apply; the one with the default variant says why it is the default."""
+    listed = list(protocols)
+    kind = default_kind(listed)
+    for protocol in listed:
+        if protocol.kind == kind and any(is_default(kind, options) for options, _ in protocol.choices()):
+            yield from (f"{indent}# {line}\n" for line in why_default(kind).splitlines())
+        yield f"{indent}- {dump(protocol.shown(), flow=True)}"

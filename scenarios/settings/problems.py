@@ -1,0 +1,117 @@
+"""Validation errors in plain words: the key path, what is allowed, what came, the nearest name."""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+from federation.errors import nearest_name
+from scenarios.settings.yaml_rules import KeyPath, dump
+
+# Alternatives of a union are tagged with such names, which are no part of the key path.
+TAGS = ONE, MANY = "<one>", "<many>"
+
+MISSING = "missing; it has no default"
+_RULES = {
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_type": "must be text (quote it if it looks like a number)",
+    "string_too_short": "must not be empty",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "none_required": "must be null",
+}
+
+
+def rule(text: str) -> PydanticCustomError:
+    """An error of a validator that says what is allowed; what came is added by `problems`."""
+    return PydanticCustomError("rule", "{text}", {"text": text})
+
+
+def refusal(text: str) -> PydanticCustomError:
+    """An error of a validator whose text is complete."""
+    return PydanticCustomError("refusal", "{text}", {"text": text})
+
+
+def refuse(errors: Iterable[tuple[KeyPath, PydanticCustomError, Any]]) -> NoReturn:
+    """Raise several errors at once from inside a validator: (path, error, what came) each."""
+    details = [InitErrorDetails(type=error, loc=path, input=value) for path, error, value in errors]
+    raise ValidationError.from_exception_data("options", details)
+
+
+def unknown_key(name: str, allowed: Iterable[str]) -> str:
+    """The sentence for a key that does not exist."""
+    names = list(allowed)
+    return f"unknown key; allowed: {', '.join(names) or 'none'}{nearest_name(name, names)}"
+
+
+def problems(error: ValidationError, root: type[BaseModel] | None = None) -> list[tuple[KeyPath, str]]:
+    """(key path, sentence) of each error; `root` is the validated model, to name its allowed keys."""
+    found: dict[tuple[KeyPath, str], None] = {}
+    for detail in error.errors(include_url=False):
+        path = tuple(key for key in detail["loc"] if key not in TAGS)
+        found[path, _sentence(detail, path, root)] = None
+    return list(found)
+
+
+def _sentence(detail: ErrorDetails, path: KeyPath, root: type[BaseModel] | None) -> str:
+    kind, came, context = detail["type"], detail["input"], detail.get("ctx", {})
+    context = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context.items()}
+    if kind == "refusal":
+        return detail["msg"]
+    if kind == "missing":
+        return MISSING
+    if kind == "extra_forbidden":
+        return unknown_key(str(path[-1]), _keys(root, path[:-1]))
+    if kind == "literal_error":
+        allowed = [part.strip("'") for part in context["expected"].replace(" or ", ", ").split(", ")]
+        return f"must be {one_of(allowed)}, got {shown(came)}{nearest_name(str(came), allowed)}"
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        keys = _keys(root, path)
+        named = f" with keys from {', '.join(keys)}" if keys else ""
+        return f"must be a section{named}, got {shown(came)}"
+    if kind == "rule":
+        return f"{detail['msg']}, got {shown(came)}"
+    return f"{_RULES[kind].format(**context) if kind in _RULES else detail['msg']}, got {shown(came)}"
+
+
+def shown(value: Any) -> str:
+    """A received value, short, as one would write it in YAML; a text is called one."""
+    is_text = isinstance(value, str)
+    text = json.dumps(value, ensure_ascii=False) if is_text else dump(value, flow=True).strip()
+    text = text if len(text) <= 60 else text[:57] + "..."
+    return f"the text {text}" if is_text else text
+
+
+def one_of(allowed: Iterable[str]) -> str:
+    """`a`, or `one of a, b, c`."""
+    names = list(allowed)
+    return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
+
+
+def _keys(root: type[BaseModel] | None, path: KeyPath) -> list[str]:
+    """Names of the keys of the section at `path` of the model."""
+    section = root
+    for key in path:
+        if section is not None and not isinstance(key, int):
+            field = section.model_fields.get(key)
+            section = None if field is None else _model_in(field.annotation)
+    return [] if section is None else list(section.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for arg in typing.get_args(annotation) if (found := _model_in(arg))), None)

@@ -1,0 +1,60 @@
+"""Settings that nothing in a scenario looks at: refused where somebody asks for an effect, else told by `show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from scenarios.scores.metrics import CLASS_RATIO, CLASSIFICATION
+from scenarios.settings.label_rules import are_real
+from scenarios.settings.protocol_options import BASELINES, CONSTANT, default_kind, protects_single_rows, spending, task
+from scenarios.settings.values import all_values
+
+if TYPE_CHECKING:
+    from scenarios.settings.schema import Scenario
+    from scenarios.settings.yaml_rules import KeyPath
+
+
+def unused(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+    """(key path, why) of settings that are for class ratios, in a scenario that has none."""
+    data, parties = scenario.data, scenario.parties
+    kinds = [protocol.kind for protocol in scenario.protocols]
+    if task(kinds) == CLASS_RATIO:
+        return
+    first = default_kind(scenario.protocols) or kinds[0]
+    if data.targets is not None:
+        yield ("data", "targets"), f"are sets to estimate class ratios of, which {first} does not do; remove it"
+    if set(all_values(data.rows_per_person)) != {1}:
+        yield ("data", "rows_per_person"), f"is for bags that persons count in, and {first} has none; remove it"
+    if any(bags != 1 for bags in all_values(parties.bags)):
+        yield ("parties", "bags"), f"have label counts of their own, which {first} does not ask for; remove it"
+
+
+def idle(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+    """(key path, why) of settings that make no difference beside the protocols, whatever their values.
+
+    They stay when protocols are exchanged for others, and so they are not refused.
+    """
+    real = are_real(scenario)
+    if not any(_trains(protocol.kind, real) for protocol in scenario.protocols):
+        yield ("parties", "classifier"), "no protocol or baseline trains it"
+    epsilon, delta = scenario.privacy.epsilon[0], scenario.privacy.delta
+    spent = [
+        spending(protocol.kind, options, epsilon, delta)
+        for protocol in scenario.protocols
+        if protocol.kind not in BASELINES
+        for options, _ in protocol.choices()
+        if options.get("noise") != "off"
+    ]
+    if not spent:
+        text = "no protocol adds noise"
+        yield from ((path, text) for path in (("privacy", "epsilon"), ("privacy", "delta"), ("trials", "noise")))
+    elif all(one is not None and one[1] == 0 for one in spent):  # what promises nothing may use it all the same
+        yield ("privacy", "delta"), "no noise uses it"
+
+
+def _trains(kind: str, real: bool) -> bool:
+    """Whether a protocol or baseline trains the classifier of the parties, where labels are `real` numbers or not."""
+    if kind in BASELINES:
+        return kind != CONSTANT and not real
+    return task([kind]) == CLASSIFICATION and not protects_single_rows(kind)

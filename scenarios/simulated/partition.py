@@ -1,0 +1,312 @@
+"""Which rows are public, which are for testing, and which party holds each of the others, in which bag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from federation.errors import InputError, nearest_name
+from federation.randomness import generator
+from parties.bags import kept_rows
+from scenarios.data.tables import Table
+from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
+from scenarios.simulated.composition import PRESCRIBED, bag_counts, bag_shares, is_prescription
+from scenarios.simulated.public_rows import OFFICIAL, set_apart
+from scenarios.simulated.skew import LEAST, MOST, SKEWS, dealt, dealt_by_class, is_skew, quantities
+
+BY_CLASS = ("dirichlet", *PRESCRIBED)  # partitions that need classes
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Disjoint row indices of a table (int64): `auxiliary` (N,), `test` (T,) and the parties' own.
+
+    Party k holds order[offsets[k]:offsets[k + 1]]; `party_names` (K of them) are those of the groups, if any. Bag b of
+    all, which are numbered party after party, is order[bag_offsets[b]:bag_offsets[b + 1]]. `shifted` says that the
+    auxiliary rows have other features than the rest, which is public; otherwise they are a random sample of all.
+    """
+
+    auxiliary: np.ndarray
+    test: np.ndarray
+    order: np.ndarray
+    offsets: np.ndarray
+    bag_offsets: np.ndarray
+    party_names: tuple[str, ...] | None = None
+    shifted: bool = False
+
+    def __repr__(self) -> str:
+        bags = f" in {len(self.bag_sizes)} bags" if self.bags_per_party > 1 else ""
+        return (
+            f"Cut({len(self.auxiliary)} auxiliary, {len(self.test)} test, "
+            f"{len(self.order)} private rows of {self.parties} parties{bags})"
+        )
+
+    @property
+    def parties(self) -> int:
+        """Number of parties K."""
+        return len(self.offsets) - 1
+
+    def party(self, k: int) -> np.ndarray:
+        """The row indices of party `k`."""
+        return self.order[self.offsets[k] : self.offsets[k + 1]]
+
+    def bags(self, k: int) -> np.ndarray:
+        """The bag 0, 1, ... of each row of party `k`."""
+        first, last = self._first_bags[k : k + 2]
+        return np.repeat(np.arange(last - first), self.bag_sizes[first:last])
+
+    @property
+    def bag_sizes(self) -> np.ndarray:
+        """Rows of every bag of all parties; public, as is which row lies in which bag."""
+        return np.diff(self.bag_offsets)
+
+    @property
+    def largest_bag(self) -> int:
+        """Rows of the largest bag."""
+        return int(self.bag_sizes.max())
+
+    @cached_property
+    def bags_per_party(self) -> int:
+        """The most bags that a party has."""
+        return int(np.diff(self._first_bags).max())
+
+    @cached_property
+    def _first_bags(self) -> np.ndarray:
+        """The number of each party's first bag (K + 1,)."""
+        return np.searchsorted(self.bag_offsets, self.offsets)
+
+
+def smallest_count(pieces: Cut, table: Table, persons: np.ndarray | None = None, rows_per_person: int = 1) -> int:
+    """The rows of the rarest class in the bag that has fewest of them; private. Every row counts, honest or not.
+
+    Where `persons` (n,) says whose row of the table each is, only those count that parties count
+    (`parties.bags.kept_rows`), and bags that have none are no bags.
+    """
+    bag, held = np.repeat(np.arange(len(pieces.bag_sizes)), pieces.bag_sizes), pieces.order
+    if persons is not None:
+        counted = kept_rows(bag, persons[held], rows_per_person)
+        bag, held = bag[counted], held[counted]
+    cells = bag * len(table.classes) + table.labels[held]
+    counts = np.bincount(cells, minlength=len(pieces.bag_sizes) * len(table.classes)).reshape(len(pieces.bag_sizes), -1)
+    return int(counts[counts.any(axis=1)].min())
+
+
+def cut(
+    table: Table,
+    *,
+    auxiliary: int | float | str | Mapping[str, Any],
+    test: str | int | float,
+    parties: int | None,
+    rows: int | None,
+    partition: str | Mapping[str, Any],
+    seed: int | None,
+    split: int = 0,
+    bags: int | Mapping[str, str] = 1,
+    person: str | None = None,
+) -> Cut:
+    """Cut `table` into test, auxiliary and private rows, and deal the private ones to parties and their bags.
+
+    `test` is "official", a count or a fraction of all rows; `auxiliary` a count or a fraction of the rows
+    that are left (a count is an integer, a fraction lies between 0 and 1). Where `auxiliary` is "official" or along a
+    column (`public_rows.set_apart`), the public rows are set apart first: then `test` is a count or a fraction of the
+    others, and they all go to tests and parties. `partition` is
+    - "iid": shuffled; each of the `parties` gets `rows`, or all rows are dealt out as evenly as can be;
+    - {"dirichlet": alpha}: sizes as of "iid", classes by proportions of each party's own (`skew.dealt_by_class`);
+    - {"quantity": sigma}: shuffled; log-normal sizes from one row (`skew.quantities`), `rows` of them on average;
+    - {"majority": r} or {"proportions": shares}: bags of equal size, `rows` / `bags` or as large as can be, with the
+      class counts that `composition.bag_shares` prescribes, drawn from each class without replacement;
+    - {"by": group}: one party per group, in sorted order; `parties` of them if given, drawn at random; at most
+      `rows` each.
+
+    `bags` is the number of bags of each party, which are dealt as parties are when there is one bag each: a skew is
+    one of bags, and `rows` go to a party's bags evenly. Groups are cut in bags of nearly equal size. With {"by":
+    group} a party has a bag for every group among its rows. `person` names the group that says whose row it is: no
+    two parties may hold rows of one person.
+
+    Every draw depends on `seed` and `split` only: changing the parties moves no test or auxiliary row, and
+    with `rows` given party k's rows are the same however many parties there are (but with "quantity"). Raises
+    `InputError` when the rows do not suffice, a party or bag would be empty, or a name is unknown.
+    """
+    each, column = _bags_form(bags)
+    for name, value in (("parties.count", parties), ("parties.rows", rows), ("parties.bags", each)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
+            raise InputError(f"{name} must be a whole number from 1, got {value!r}")
+    kind, value = _form(partition)
+    if column is not None and kind in PRESCRIBED:
+        raise InputError(f"parties.bags must be a number with the {kind} partition, got {bags!r}")
+    if not table.classes and kind in BY_CLASS:
+        raise InputError(
+            f"parties.partition: {kind} deals rows by class; '{table.name}' has real labels: use iid, quantity or by"
+        )
+    reserved = table.official[1] if test == "official" and table.official is not None else np.empty(0, dtype=np.int64)
+    public, own = set_apart(table, auxiliary, reserved, seed, split)
+    train, tested = _test_rows(table, own, test, seed, split)
+    private = generator(seed, "auxiliary", trial=split).permutation(train)
+    if not isinstance(auxiliary, Mapping) and auxiliary != OFFICIAL:
+        public, private = np.split(private, [_size("data.auxiliary", auxiliary, len(train))])
+    names = None
+    if kind == "by":
+        labels = _group(table, value, "parties.partition")
+        # An official split may keep whole groups for testing: those are no parties.
+        present = np.unique(labels[train] if test == "official" else labels[own])
+        chosen = _chosen_groups(present, parties, value, seed, split)
+        order, offsets = _grouped(private, labels, chosen, rows, value)
+        names = tuple(str(name) for name in chosen)
+        bag_offsets = even_bags(offsets, each)
+    else:
+        taken = f"{len(public)} auxiliary and {len(tested)} test rows"
+        even = _even_offsets(kind, parties, rows, each, len(private), taken)
+        order, bag_offsets = _dealt(table, private, even, kind, value, seed, split, fixed=rows is not None)
+        offsets = bag_offsets[::each]
+    if column is not None:
+        order, bag_offsets = bags_by_value(order, offsets, _group(table, column, "parties.bags"))
+    if person is not None:
+        require_one_holder(order, offsets, _group(table, person, "data.person"), person)
+    shifted = isinstance(auxiliary, Mapping) or (auxiliary == OFFICIAL and table.shifted)
+    return Cut(public, tested, order, offsets, bag_offsets, names, shifted)
+
+
+def _dealt(
+    table: Table,
+    private: np.ndarray,
+    even: np.ndarray,
+    kind: str,
+    value: Any,
+    seed: int | None,
+    split: int,
+    *,
+    fixed: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of all bags, bag after bag, and the bags' offsets (B + 1,).
+
+    `private` are shuffled; `even` are the offsets of bags of equal size, whose size was given when `fixed`.
+    """
+    held, bags = table.labels[private], len(even) - 1
+    if kind == "quantity":
+        sizes = quantities(int(even[-1]), bags, value, seed, split)
+        return private[: even[-1]], np.concatenate([[0], np.cumsum(sizes)])
+    if kind == "dirichlet":
+        return private[dealt_by_class(held, np.diff(even), value, seed, split, shuffle=not fixed)], even
+    if kind in PRESCRIBED:
+        available = np.bincount(held, minlength=len(table.classes))
+        shares = bag_shares(kind, value, len(table.classes))
+        counts = bag_counts(shares, bags, int(even[1]) if fixed else None, available, table.classes)
+        return private[dealt(held, counts)], np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
+    return private[: even[-1]], even
+
+
+def _bags_form(bags: int | Mapping[str, str]) -> tuple[int, str | None]:
+    """Number of bags that a party's rows are dealt to, and the column whose values are its bags, if so."""
+    if isinstance(bags, Mapping):
+        if list(bags) != ["by"]:
+            raise InputError(f"parties.bags must be a whole number from 1 or {{by: COLUMN}}, got {bags!r}")
+        return 1, bags["by"]
+    return bags, None
+
+
+def _form(partition: str | Mapping[str, Any]) -> tuple[str, Any]:
+    """The kind of a partition, and the value that it is given."""
+    if partition == "iid":
+        return "iid", None
+    if isinstance(partition, Mapping) and len(partition) == 1:
+        ((kind, value),) = partition.items()
+        if kind == "by" or (kind in SKEWS and is_skew(value)) or (kind in PRESCRIBED and is_prescription(kind, value)):
+            return kind, value
+    skews = ", ".join(f"{{{kind}: NUMBER}}" for kind in SKEWS)
+    raise InputError(
+        f"parties.partition must be iid, {{by: COLUMN}}, {skews} with a number from {LEAST:g} to {MOST:g}, "
+        f"{{majority: SHARE}} with a share from 0 to below 0.5 or {{proportions: [SHARES, ...]}}, got {partition!r}"
+    )
+
+
+def _test_rows(
+    table: Table, own: np.ndarray, test: str | int | float, seed: int | None, split: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(training rows, test rows) among the sorted rows `own`, which hold the official test rows."""
+    if test == "official":
+        if table.official is None:
+            raise InputError(f"data.test: '{table.name}' has no official test rows; give a count or a fraction")
+        train, tested = table.official
+        return train[np.isin(train, own)], tested
+    count = _size("data.test", test, len(own))
+    shuffled = generator(seed, "test", trial=split).permutation(own)
+    return np.sort(shuffled[count:]), shuffled[:count]
+
+
+def _size(name: str, value: object, available: int) -> int:
+    """A count, or a fraction of `available` rows as a count, that leaves at least one row."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        count = int(value)
+    elif isinstance(value, float) and 0 < value < 1:
+        count = max(1, round(value * available))
+    else:
+        raise InputError(f"{name} must be a count or a fraction between 0 and 1, got {value!r}")
+    if available < 2:
+        raise InputError(f"{name} needs 2 rows at least, to take some and leave some, got {available}; add rows")
+    if not 1 <= count < available:
+        raise InputError(f"{name} must take from 1 to {available - 1} of the {available} rows, got {value!r}")
+    return count
+
+
+def _even_offsets(
+    kind: str, parties: int | None, rows: int | None, bags: int, available: int, taken: str
+) -> np.ndarray:
+    if parties is None:
+        raise InputError(f"parties.count is needed for the {kind} partition: give the number of parties")
+    if rows is not None and rows % bags:
+        raise InputError(f"parties.rows must be a multiple of parties.bags, got {rows} rows for {bags} bags")
+    needed = parties * (rows or bags)
+    if needed > available:
+        least = "one row" if bags == 1 else f"{bags} rows"
+        each = f" x parties.rows {rows}" if rows else f" with at least {least} each"
+        raise InputError(
+            f"parties.count {parties}{each} needs {needed} private rows, but {available} are left "
+            f"after {taken}; lower parties.count, parties.rows, data.auxiliary or data.test"
+        )
+    number = np.arange(parties * bags + 1, dtype=np.int64)
+    return number * (rows // bags) if rows is not None else number * available // (parties * bags)
+
+
+def _group(table: Table, name: str, key: str) -> np.ndarray:
+    if name not in table.groups:
+        known = ", ".join(table.groups) or "none"
+        raise InputError(
+            f"{key}: '{table.name}' has no group '{name}'; allowed: {known}" + nearest_name(name, table.groups)
+        )
+    return table.groups[name]
+
+
+def _chosen_groups(present: np.ndarray, parties: int | None, name: str, seed: int | None, split: int) -> np.ndarray:
+    if parties is None or parties == len(present):
+        return present
+    if parties > len(present):
+        raise InputError(
+            f"parties.count is {parties}, but '{name}' has {len(present)} groups outside the test rows; "
+            "lower or omit parties.count"
+        )
+    return np.sort(generator(seed, "groups", trial=split).permutation(present)[:parties])
+
+
+def _grouped(
+    private: np.ndarray, labels: np.ndarray, chosen: np.ndarray, rows: int | None, name: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Private rows of the chosen groups, group by group, at most `rows` of each; and the offsets."""
+    member = private[np.isin(labels[private], chosen)]
+    party = np.searchsorted(chosen, labels[member])
+    sizes = np.bincount(party, minlength=len(chosen))
+    if not sizes.all():
+        empty = chosen[np.flatnonzero(sizes == 0)[0]]
+        raise InputError(
+            f"parties.partition: all rows of the party {name}={empty} went to the auxiliary or test rows; "
+            "lower data.auxiliary or data.test"
+        )
+    by_party = np.argsort(party, kind="stable")
+    position = np.arange(len(member)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    kept = by_party if rows is None else by_party[position < rows]
+    capped = sizes if rows is None else np.minimum(sizes, rows)
+    return member[kept], np.concatenate([[0], np.cumsum(capped)]).astype(np.int64)

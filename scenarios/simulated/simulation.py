@@ -1,0 +1,187 @@
+"""What a simulated node's configuration refers to: the parties' rows and the public rows of one split.
+
+Every process cuts the data set for itself from the same seed, so private rows never travel.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from federation.messages import IndividualQuestion, Question, Submission
+from federation.reference import Reference
+from parties.holdings import DroppedOut, Holdings
+from scenarios.data.catalogue import digest, load
+from scenarios.data.tables import Outside, Table
+from scenarios.simulated.conduct import Conduct
+from scenarios.simulated.partition import Cut, cut
+
+if TYPE_CHECKING:
+    from scenarios.settings.schema import Scenario
+
+
+@dataclass(frozen=True)
+class SplitSpec:
+    """All that decides one split: the data set, how much is public and held out, how the rest is dealt, the keys.
+
+    `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
+    column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`).
+    """
+
+    source: str
+    label: str | None
+    classes: tuple[str, ...] | None
+    data_dir: str | None
+    digest: str | None
+    auxiliary: int | float | str | Mapping[str, Any]
+    test: str | int | float
+    parties: int | None
+    rows: int | None
+    partition: str | Mapping[str, Any]
+    seed: int
+    split: int
+    bags: int | Mapping[str, str] = 1
+    person: str | None = None
+    label_range: tuple[float, float] | None = None
+    outside: Outside = "refuse"
+    positive: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:
+        """The split `number` of a scenario without sweeps. Raises `InputError` when the data is missing."""
+        data, parties = scenario.data, scenario.parties
+        return cls(
+            source=data.source,
+            label=data.label,
+            classes=data.classes,
+            data_dir=data_dir,
+            digest=digest(data.source, data_dir),
+            auxiliary=data.auxiliary,
+            test=data.test,
+            parties=parties.count,
+            rows=parties.rows,
+            partition=parties.partition,
+            seed=scenario.seed,
+            split=number,
+            bags=parties.bags,
+            person=data.person,
+            label_range=data.range,
+            outside=data.outside,
+            positive=data.positive,
+        )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Columns that say where a row belongs, to a party, a bag or a person: no features."""
+        entries = (self.partition, self.bags)
+        named = [entry["by"] for entry in entries if isinstance(entry, Mapping) and "by" in entry]
+        return tuple(sorted({*named, *([] if self.person is None else [self.person])}))
+
+    def reference(self, attribute: str, **arguments: Any) -> Reference:
+        """`scenarios.simulated.simulation:attribute` for this split, with further arguments of JSON values."""
+        return Reference(f"scenarios.simulated.simulation:{attribute}", {"spec": asdict(self), **arguments})
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A table and how it is cut."""
+
+    table: Table
+    cut: Cut
+
+
+def split(spec: SplitSpec) -> Split:
+    """Load and cut; the latest split is kept, tables are kept by the catalogue. Raises `InputError`."""
+    return _split(json.dumps(asdict(spec), sort_keys=True))
+
+
+@lru_cache(maxsize=1)
+def _split(spec: str) -> Split:
+    known = SplitSpec(**json.loads(spec))
+    table = load(
+        known.source,
+        label=known.label,
+        data_dir=known.data_dir,
+        classes=known.classes,
+        positive=known.positive,
+        groups=known.groups,
+        label_range=known.label_range,
+        outside=known.outside,
+        instance=known.split,
+    )
+    pieces = cut(
+        table,
+        auxiliary=known.auxiliary,
+        test=known.test,
+        parties=known.parties,
+        rows=known.rows,
+        partition=known.partition,
+        seed=known.seed,
+        split=known.split,
+        bags=known.bags,
+        person=known.person,
+    )
+    return Split(table, pieces)
+
+
+@dataclass(frozen=True, eq=False)
+class PublicRows:
+    """The auxiliary rows of a split, unlabelled (`aggregator.world.plan.PublicTable`)."""
+
+    rows: np.ndarray
+    columns: tuple[str, ...]
+    text_columns: tuple[int, ...]
+
+
+def public_rows(spec: dict[str, Any]) -> PublicRows:
+    """The auxiliary rows of the split."""
+    world = _split(json.dumps(spec, sort_keys=True))
+    return PublicRows(world.table.rows(world.cut.auxiliary), world.table.columns, world.table.text)
+
+
+class SimulatedParties:
+    """The parties of a split and, as this is a simulation, its test rows (`parties.holdings.Provider`).
+
+    `conduct` has the fields of a `Conduct`; without it all parties answer, honestly.
+    """
+
+    def __init__(self, spec: dict[str, Any], conduct: dict[str, Any] | None = None) -> None:
+        self._world = _split(json.dumps(spec, sort_keys=True))
+        self._person = spec.get("person")
+        self._conduct = Conduct(**(conduct or {}))
+        self._attackers = self._conduct.attackers(self._world.cut.parties)
+
+    def holdings(self, party: int) -> Holdings:
+        """The raw rows of one party, with the labels that it goes by, their bags and persons. Raises `DroppedOut`."""
+        if self._conduct.drops_out(party):
+            raise DroppedOut
+        table, pieces = self._world.table, self._world.cut
+        indices = pieces.party(party)
+        labels = table.labels[indices]
+        if self._attackers[party]:
+            if table.label_range is None:
+                labels = self._conduct.labels(labels, len(table.classes), party)
+            else:
+                labels = self._conduct.real_labels(labels, *table.label_range, party)
+        bags = pieces.bags(party) if pieces.bags_per_party > 1 else None
+        persons = None if self._person is None else table.groups[self._person][indices]
+        return Holdings(party, table.rows(indices), labels, bags, persons)
+
+    def evaluation(self) -> tuple[np.ndarray, np.ndarray]:
+        """Raw test rows and labels."""
+        return self._world.table.rows(self._world.cut.test), self._world.table.labels[self._world.cut.test]
+
+    def sent(self, question: Question, submission: Submission) -> Submission:
+        """The answers with those of the attackers replaced; the scores that the simulation itself asks for are true."""
+        attackers = self._attackers[submission.parties]
+        if not attackers.any() or question.kind == IndividualQuestion.kind:
+            return submission
+        arrays = {name: array.copy() for name, array in submission.arrays.items()}
+        for name, declared in question.fields().items():
+            arrays[name][attackers] = self._conduct.answers(declared, arrays[name][attackers])
+        return replace(submission, arrays=arrays)

@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+
+from aggregator.answers.label_answers import LabelAnswers
+from federation.bag_messages import Noising
+from federation.features import FeatureMap
+from federation.label_messages import LabelledRows, LabelSumsQuestion
+from federation.label_releases import guarantee_of, sums_mechanism
+from federation.messages import Submission
+from federation.privacy.shaped_gaussian import fit_shape
+from federation.randomness import NoiseBits
+
+
+@pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
+@pytest.mark.parametrize("noise", ["gaussian", "pure"])
+def test_honest_sums_of_rows_with_empty_equal_and_rare_columns_are_taken(shape, noise):
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(400, 8))
+    rows[:, 2] = 0.0  # never seen at this party
+    rows[:, 3] = rows[:, 4]
+    rows[:, 5] = 0.0
+    rows[7, 5] = 30.0  # seen once, and then far out
+    labels = random.uniform(0, 52, 400)
+    declared = LabelledRows(FeatureMap(8, ()), 0.0, 52.0, 400)
+    question = LabelSumsQuestion(
+        declared, shape, Noising({"noise": noise, "epsilon": 0.5, "delta": 1e-6}, 50, "", True)
+    )
+    moment = sums_mechanism(question, rows).release(rows, labels, NoiseBits(1, "test"), 50)
+    assert fit_shape(rows, shape).transform.shape[1] < 8
+    arrays = {"size": np.array([400.0]), "gram": (rows.T @ rows)[None], "moment": moment[None]}
+    answers = LabelAnswers(question, 1, guarantee_of(question))
+    assert answers.add(Submission("label_sums", np.array([0]), arrays, guarantee_of(question))) == {}
+    assert answers.answered == 1

@@ -1,0 +1,113 @@
+"""The generated data sets with a public source: as documented, the same for everybody, another one in every split."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+from scipy.stats import ks_2samp, kstest
+
+from scenarios.data.catalogue import digest, entry, load, names
+from scenarios.data.data_sets import Generated
+from scenarios.data.expril_sets import _k_means, _Mixtures
+from scenarios.settings.schema import resolve
+from scenarios.simulated.simulation import SplitSpec, split
+
+SETS = {  # n_t and dimension
+    "expril_a": (2500, 2),
+    "expril_b": (2500, 4),
+    "expril_c": (5000, 10),
+    "expril_d": (5000, 15),
+    "expril_e": (5000, 25),
+}
+
+
+def spec(name, number=0, seed=1, **data):
+    document = {
+        "data": {"source": name, "auxiliary": "official", "test": "official", **data},
+        "parties": {"count": 1},
+        "privacy": {"epsilon": 1},
+        "seed": seed,
+    }
+    return SplitSpec.of(resolve(document), number, None)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_third_of_the_rows_is_public_a_third_private_a_third_for_testing(name):
+    n, dimension = SETS[name]
+    world = split(spec(name))
+    table, pieces = world.table, world.cut
+    assert repr(table) == f"Table('{name}': {3 * n} rows, {dimension} columns, 2 classes)"
+    assert f"generated anew for every split: {n} public + {n} + {n} rows, {dimension} columns" in names()[name]
+    for part, expected in zip((pieces.auxiliary, pieces.party(0), pieces.test), range(3), strict=True):
+        np.testing.assert_array_equal(np.sort(part), np.arange(expected * n, (expected + 1) * n))
+    assert pieces.shifted == (name in ("expril_c", "expril_d", "expril_e"))
+    assert np.isfinite(table.rows(np.arange(3 * n))).all()
+
+
+@pytest.mark.parametrize("name", ["expril_a", "expril_e"])
+def test_instances_are_the_same_for_everybody_and_independent_of_each_other(name):
+    assert isinstance(entry(name), Generated)
+    assert digest(name) is None
+    first, other = load(name), load(name, instance=1)
+    assert load(name) is first  # kept
+    again = entry(name).read(0)
+    np.testing.assert_array_equal(again.blocks[0], first.blocks[0])
+    np.testing.assert_array_equal(again.labels, first.labels)
+    assert not np.isin(other.blocks[0], first.blocks[0]).any()
+    assert split(spec(name, number=1, seed=7)).table is other
+    assert split(spec(name, number=0, seed=7)).table is first
+
+
+@pytest.mark.parametrize(("name", "clusters"), [("expril_a", 15), ("expril_b", 64)])
+def test_a_and_b_are_uniform_with_clusters_of_labels_flipped_in_a_band(name, clusters):
+    table = load(name, instance=3)
+    rows, (n, d) = table.blocks[0], SETS[name]
+    assert kstest(rows.ravel(), "uniform").pvalue > 1e-4
+    distances = np.abs(rows.sum(axis=1) - d / 2)
+    band = np.sort(distances[n:])[round(2 * n / 3)]
+    apart = np.abs(distances - band) > 1e-3  # whatever the quantile's convention
+    clustered = table.labels ^ (distances < band)
+    # Within clusters the labels are one, so that they change between neighbours on cluster borders only.
+    nearest = cKDTree(rows).query(rows, k=2)[1][:, 1]
+    kept = apart & apart[nearest]
+    changes = (clustered != clustered[nearest])[kept].mean()
+    raw = (table.labels != table.labels[nearest])[kept & (np.abs(distances - band) < 0.02)].mean()
+    assert changes < (0.04 if d == 2 else 0.2)
+    assert raw > changes  # the band's border is one of the labels as they are
+    share = clustered[n:].mean()
+    assert abs(share - (clusters // 2) / clusters) < 0.2
+
+
+@pytest.mark.parametrize("name", ["expril_c", "expril_d", "expril_e"])
+def test_c_to_e_have_a_shifted_source_and_classes_of_the_documented_sizes(name):
+    n, _ = SETS[name]
+    majorities = []
+    for instance in range(3):
+        table = load(name, instance=instance)
+        rows, share = table.blocks[0], table.labels[n:].mean()
+        majorities.append(max(share, 1 - share))
+        source, held, tested = np.split(rows, 3)
+        assert min(ks_2samp(*pair).pvalue for pair in zip(source.T, held.T, strict=True)) < 1e-6
+        assert min(ks_2samp(*pair).pvalue for pair in zip(held.T, tested.T, strict=True)) > 1e-5
+    assert 0.5 <= min(majorities) <= max(majorities) <= 0.6
+
+
+def test_instances_have_as_many_dimensions_as_latent_rows():
+    rows = _Mixtures("curve", 1, 3, 1.0, private=1000)(0).blocks[0]
+    nearest = cKDTree(rows).query(rows[:100], k=10)[1]
+    values = np.linalg.svd(rows[nearest] - rows[nearest].mean(axis=1, keepdims=True), compute_uv=False)
+    assert np.median(values[:, 1] / values[:, 0]) < 0.02  # one latent column: a curve, straight when seen from near
+
+
+def test_centres_are_the_means_of_their_cells(rng):
+    rows = rng.random((400, 3))
+    centres = _k_means(rows, 7, rng)
+    nearest = np.linalg.norm(rows[:, None] - centres, axis=2).argmin(axis=1)
+    np.testing.assert_allclose(centres, [rows[nearest == k].mean(axis=0) for k in range(7)], atol=1e-12)
+
+
+def test_a_cluster_without_rows_keeps_its_centre(rng):
+    rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], 5, axis=0)  # two places for four clusters
+    centres = _k_means(rows, 4, rng)
+    assert np.isin(centres, (0.0, 1.0)).all()

@@ -1,0 +1,383 @@
+"""One's own CSV and npz files: what is read, and what every mistake is answered with."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.errors import InputError
+from federation.features import text_code
+from scenarios.data.files import read_rows, read_table
+
+GOOD = "age,city,income,ill\n30, Rome ,1e3,yes\n\n41,Oslo,2500.5,no\n52,Rome,-3,yes\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to_file(text: str, name: str = "data.csv", encoding: str = "utf-8"):
+        path = tmp_path / name
+        path.write_bytes(text.encode(encoding))
+        return path
+
+    return to_file
+
+
+@pytest.fixture
+def save(tmp_path):
+    def to_file(**arrays):
+        np.savez(tmp_path / "data.npz", **arrays)
+        return tmp_path / "data.npz"
+
+    return to_file
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_csv_with_numbers_texts_and_labels(write, mark, encoding):
+    table = read_table(write(GOOD.replace(",", mark), encoding=encoding), "ill")
+    assert table.columns == ("age", "city", "income")
+    assert table.text == (1,)
+    assert table.classes == ("no", "yes")
+    np.testing.assert_array_equal(table.labels, [1, 0, 1])
+    rome, oslo = text_code("Rome"), text_code("Oslo")
+    np.testing.assert_array_equal(table.rows(np.arange(3)), [[30, rome, 1000], [41, oslo, 2500.5], [52, rome, -3]])
+    assert table.name == "data.csv"
+    assert table.official is None
+    assert not table.groups
+
+
+def test_csv_quotes_may_hold_marks_and_line_breaks(write):
+    path = write('"a,b",t,y\n1,"x\ny",p\n2,"x, z",q\nthree,x,p\n')
+    with pytest.raises(InputError, match=r"data.csv:5: column 'a,b' is 'three'"):
+        read_rows(path, ["a,b"])
+    table = read_table(write('"a,b",t,y\n1,"x\ny",p\n2,"x, z",q\n'), "y")
+    np.testing.assert_array_equal(table.rows(np.arange(2))[:, 1], [text_code("x\ny"), text_code("x, z")])
+
+
+def test_group_column_is_a_group_and_no_feature(write):
+    table = read_table(write(GOOD), "ill", groups=["city"])
+    assert table.columns == ("age", "income")
+    assert table.groups["city"].tolist() == ["Rome", "Oslo", "Rome"]
+    table = read_table(write("h,x,y\n10,1,a\n9,2,b\n"), "y", groups=["h"])
+    assert table.groups["h"].tolist() == [10, 9]  # numbers, so that 9 sorts before 10
+
+
+def test_several_groups_are_no_features(write, save):
+    text = "ward,who,x,y\n1,ann,5,a\n2,bob,6,b\n"
+    table = read_table(write(text), "y", groups=("who", "ward"))
+    assert table.columns == ("x",)
+    assert {name: group.tolist() for name, group in table.groups.items()} == {"who": ["ann", "bob"], "ward": [1, 2]}
+    arrays = {"X": np.ones((2, 1)), "y": np.arange(2), "who": np.array(["ann", "bob"]), "ward": np.arange(2)}
+    groups = read_table(save(**arrays), None, groups=("who", "ward")).groups
+    assert {name: group.tolist() for name, group in groups.items()} == {"who": ["ann", "bob"], "ward": [0, 1]}
+
+
+def test_labels_are_names_and_sorted_by_value(write):
+    table = read_table(write("x,y\n1,10\n2,9\n3,9\n"), "y")
+    assert table.classes == ("9", "10")
+    np.testing.assert_array_equal(table.labels, [1, 0, 0])
+
+
+def test_declared_classes_may_be_absent_from_the_rows(write):
+    table = read_table(write("x,y\n1,b\n2,b\n"), "y", classes=["a", "b"])
+    np.testing.assert_array_equal(table.labels, [1, 1])
+    with pytest.raises(InputError, match="has the class 'b'"):
+        read_table(write("x,y\n1,b\n2,b\n"), "y", classes=["a", "c"])
+
+
+def test_a_column_of_few_numbers_is_text_and_one_of_many_is_numbers(write):
+    body = "".join(f"{i % 30 if i % 10 else 'x'},{'a' if i % 2 else 'b'}\n" for i in range(1, 101))
+    with pytest.raises(InputError, match=r"data.csv:11: column 'v' is 'x', not a finite number"):
+        read_table(write("v,y\n" + body), "y")
+    body = body.replace("1,", "x,")
+    assert read_table(write("v,y\n" + body), "y").text == (0,)
+    assert read_table(write("v,y\n1_0,a\n2_0,b\n"), "y").text == (0,)
+
+
+@pytest.mark.parametrize("cell", ["", "NA", "nan", "?", " null "])
+def test_missing_numbers_name_file_line_and_column(write, cell):
+    with pytest.raises(InputError, match=r"data.csv:3: column 'v' is missing; correct it or remove"):
+        read_table(write(f"v,w,y\n1,2,a\n{cell},4,b\n"), "y")
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "part"),
+    [
+        (GOOD, "il", r"no column 'il'; it has age, city, income, ill; did you mean 'ill'\?"),
+        (GOOD, None, "data.label must name the label column .* it has age, city, income, ill"),
+        ("x,y\n1,a\n2,\n", "y", "data.csv:3: column 'y' is missing"),
+        ("x,y\n1,a\n2,NaN\n", "y", "data.csv:3: column 'y' is missing"),
+        ("x,y\ninf,a\n2,b\n", "y", "data.csv:2: column 'x' is 'inf', not a finite number"),
+        ("x,y\n1,a\n2,b,c\n", "y", "data.csv:3: the header names 2 columns, this row has 3"),
+        ("x,y\n1,a\n2\n", "y", "data.csv:3: the header names 2 columns, this row has 1"),
+        ("x,y\n1,a\n2,a\n", "y", r"2 to 1000 classes, got 1 \(a\)"),
+        ("x,y\n" + "".join(f"1,{i % 1001}\n" for i in range(4004)), "y", r"got 1001 \(0, 1, 2 and 998 more\)"),
+        ("x,y\n", "y", "no rows below its header"),
+        ("", "y", "data.csv:1: the first line must name the columns, got nothing"),
+        ("1,2\n3,4\n", "y", "the first line must name the columns, got 1, 2"),
+        ("x,x,y\n1,2,a\n", "y", "the name 'x' twice"),
+        (",x,y\n0,1,a\n", "y", "no name for column 1"),
+        ("y\na\nb\n", "y", "a column beside 'y'"),
+    ],
+)
+def test_mistakes_in_a_csv_are_named(write, text, label, part):
+    with pytest.raises(InputError, match=part):
+        read_table(write(text), label)
+
+
+def test_files_that_are_no_csv(write, tmp_path):
+    with pytest.raises(InputError, match=r"data.csv cannot be read as CSV: .*; check its quotation marks"):
+        read_table(write('x,y\n"' + "a" * 200_000 + '",b\n'), "y")
+    with pytest.raises(InputError, match=r"must be a file of the type .csv or .npz or .parquet"):
+        read_table(tmp_path / "data.xls", "y")
+
+
+def test_group_gaps_and_names(write):
+    with pytest.raises(InputError, match=r"data.csv:2: column 'g' is missing"):
+        read_table(write("g,x,y\n,1,a\nb,1,c\n"), "y", groups=["g"])
+    with pytest.raises(InputError, match=r"no column 'site'"):
+        read_table(write(GOOD), "ill", groups=["site"])
+
+
+def test_npz(save):
+    X = np.arange(6, dtype=np.float32).reshape(3, 2)
+    table = read_table(save(X=X, y=np.array([5, 3, 5])), None)
+    assert table.columns == ("x0", "x1")
+    assert table.classes == ("3", "5")
+    assert table.blocks[0].dtype == np.float32
+    np.testing.assert_array_equal(table.labels, [1, 0, 1])
+    names = np.array(["a", "b"])
+    path = save(X=X, target=np.array(["q", "p", "p"]), site=np.array([1, 1, 2]), feature_names=names)
+    table = read_table(path, "target", groups=["site"])
+    assert table.columns == ("a", "b")
+    assert table.classes == ("p", "q")
+    assert table.groups["site"].tolist() == [1, 1, 2]
+
+
+def test_npz_with_an_official_split(save):
+    X, y = np.arange(10.0).reshape(5, 2), np.array([0, 1, 0, 1, 2])
+    parts = {"X_train": X[:3], "X_test": X[3:], "y_train": y[:3], "y_test": y[3:]}
+    table = read_table(save(**parts, s_train=y[:3], s_test=y[3:]), None, groups=["s"])
+    np.testing.assert_array_equal(table.rows(np.arange(5)), X)
+    np.testing.assert_array_equal(table.labels, y)
+    np.testing.assert_array_equal(table.groups["s"], y)
+    assert [part.tolist() for part in table.official] == [[0, 1, 2], [3, 4]]
+    with pytest.raises(InputError, match="X_train and X_test must have equal columns"):
+        read_table(save(**{**parts, "X_test": X[3:, :1]}), None)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "part"),
+    [
+        ({"Z": np.ones((2, 2))}, "must hold the arrays X and y, or .* it has Z"),
+        ({"X": np.ones((2, 2)), "Y": np.ones(2)}, "no array 'y'; it has X, Y"),
+        (
+            {"X": np.ones(2), "y": np.ones(2)},
+            r"'X' must hold numbers in rows and columns, got float64 .* \(2,\)",
+        ),
+        ({"X": np.array([["a"], ["b"]]), "y": np.ones(2)}, "'X' must hold numbers in rows"),
+        ({"X": np.array([[1.0], [np.nan]]), "y": np.ones(2)}, "'X', row 1, column 0 .* is nan"),
+        (
+            {"X": np.ones((2, 2)), "y": np.ones(3)},
+            r"'y' must hold 2 numbers or texts, got float64 of shape \(3,\)",
+        ),
+        ({"X": np.ones((2, 2)), "y": np.array([1.0, np.nan])}, "'y', row 1 .* is missing"),
+        ({"X": np.ones((2, 2)), "y": np.array(["a", ""])}, "'y', row 1 .* is missing"),
+        ({"X": np.ones((2, 2)), "y": np.ones(2)}, r"2 to 1000 classes, got 1 \(1\)"),
+        (
+            {"X": np.array([[{}], [{}]]), "y": np.ones(2)},
+            "array X holds Python objects; save it as numbers or as text, X.astype",
+        ),
+        (
+            {"X": np.ones((2, 2)), "y": np.arange(2), "feature_names": np.array(["a"])},
+            "'feature_names' must hold 2",
+        ),
+    ],
+)
+def test_mistakes_in_an_npz_are_named(save, arrays, part):
+    with pytest.raises(InputError, match=part):
+        read_table(save(**arrays), None)
+
+
+def test_files_that_are_no_npz(save, tmp_path):
+    good = save(X=np.random.default_rng(0).normal(size=(50, 20)), y=np.arange(50) % 2)
+    content = good.read_bytes()
+    np.save(tmp_path / "one.npy", np.ones(2))
+    flipped = bytearray(content)
+    flipped[300:340] = bytes(40)
+    for damaged in (b"", b"text", content[:500], bytes(flipped), (tmp_path / "one.npy").read_bytes()):
+        path = tmp_path / "damaged.npz"
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"damaged.npz"):
+            read_table(path, None)
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (lambda content: b"text", "own.npz is damaged or not an npz file; save it again"),
+        (lambda content: content[:500], "own.npz is damaged or not an npz file; save it again"),
+        (lambda content: content[:300] + bytes(40) + content[340:], "own.npz is damaged: array 'X' cannot be read"),
+    ],
+)
+def test_damage_is_told_from_python_objects(save, tmp_path, content, part):
+    good = save(X=np.random.default_rng(0).normal(size=(50, 20)), y=np.arange(50) % 2)
+    (tmp_path / "own.npz").write_bytes(content(good.read_bytes()))
+    with pytest.raises(InputError, match=part):
+        read_table(tmp_path / "own.npz", None)
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "absent.npz"])
+def test_absent_files_and_folders_are_named(tmp_path, name):
+    with pytest.raises(InputError, match=f"there is no such file: {name} in {tmp_path}; correct the name or folder"):
+        read_table(tmp_path / name, "y")
+    with pytest.raises(InputError, match="there is no such file"):
+        read_rows(tmp_path / name, ["x"])
+    (tmp_path / name).mkdir()
+    with pytest.raises(InputError, match=f"{name} is a folder; name a file in it"):
+        read_table(tmp_path / name, "y")
+
+
+def test_rows_to_predict(write, save):
+    path = write("note,income,city,age\nx,5,Oslo,1\ny,6,Bonn,2\n")
+    rows = read_rows(path, ("age", "city", "income"), text=(1,))
+    np.testing.assert_array_equal(rows, [[1, text_code("Oslo"), 5], [2, text_code("Bonn"), 6]])
+    with pytest.raises(InputError, match=r"no column 'ages'; .* did you mean 'age'"):
+        read_rows(path, ("ages",))
+    with pytest.raises(InputError, match=r"data.csv:2: column 'city' is 'Oslo', not a finite number"):
+        read_rows(path, ("city",))
+    assert read_rows(path, ("age",), text=(0,))[0, 0] == text_code("1")
+    X = np.arange(6, dtype=np.float32).reshape(3, 2)
+    rows = read_rows(save(X=X), ("a", "b"))
+    np.testing.assert_array_equal(rows, X)
+    assert rows.dtype == np.float64
+    with pytest.raises(InputError, match="the 3 columns of the model, got 2"):
+        read_rows(save(X=X), ("a", "b", "c"))
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(
+    values=st.lists(
+        st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(10**15), 10**15), st.booleans()),
+        min_size=2,
+        max_size=20,
+    ).filter(lambda rows: len({row[2] for row in rows}) == 2)
+)
+def test_written_numbers_are_read_back_exactly(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("a", "b", "y"), *values])
+    table = read_table(path, "y")
+    np.testing.assert_array_equal(table.rows(np.arange(len(values))), [row[:2] for row in values])
+    assert [table.classes[code] for code in table.labels] == [str(row[2]) for row in values]
+
+
+def test_a_measurement_is_no_label(write):
+    text = "x,y\n" + "".join(f"{i % 7},{i / 7:.4f}\n" for i in range(600))
+    with pytest.raises(InputError, match=r"'y' of .* looks like a measurement .* 600 values in 600 rows; name another"):
+        read_table(write(text), "y")
+
+
+def test_declared_and_few_classes_are_no_measurement(write, save):
+    text = "x,y\n" + "".join(f"{i % 7},{i}\n" for i in range(60))
+    assert len(read_table(write(text), "y", classes=[str(i) for i in range(60)]).classes) == 60
+    assert len(read_table(write("x,y\n" + "".join(f"1,{i}\n" for i in range(20))), "y").classes) == 20
+    assert len(read_table(write("x,y\n" + "".join(f"1,{i % 100}\n" for i in range(300))), "y").classes) == 100
+    with pytest.raises(InputError, match=r"'y' of .* 60 values in 60 rows; .* declare data.classes"):
+        read_table(save(X=np.ones((60, 1)), y=np.arange(60) / 7), None)
+
+
+@pytest.mark.parametrize("cell", ["NA", "n/a", "null", "None", "?", ""])
+def test_a_missing_label_is_no_class(write, cell):
+    with pytest.raises(InputError, match=r"data.csv:3: column 'y' is missing"):
+        read_table(write(f"x,y\n1,a\n2,{cell}\n3,b\n"), "y")
+
+
+def test_a_missing_label_in_an_npz_is_no_class(save):
+    for name, arrays in (("y", {}), ("s", {"y": np.arange(3)})):
+        path = save(X=np.ones((3, 1)), **{name: np.array(["a", "N/A", "b"])}, **arrays)
+        with pytest.raises(InputError, match=rf"array '{name}', row 1 \(counted from 0\) is missing"):
+            read_table(path, None, groups=["s"])
+
+
+def test_one_and_one_point_zero_are_one_class(write):
+    table = read_table(write("x,y\n1,1\n2,1.0\n3,2\n4,2.0\n"), "y")
+    assert table.classes == ("1", "2")
+    assert table.labels.tolist() == [0, 0, 1, 1]
+
+
+def test_cells_in_messages_are_short(write):
+    text = "x,y\n" + "1,a\n" * 30 + "z" * 500 + ",b\n"
+    with pytest.raises(InputError, match=r"data.csv:32: column 'x' is 'z{39}…', not a finite number"):
+        read_table(write(text), "y")
+
+
+def test_the_example_of_a_misread_column_is_a_cell_of_it(write):
+    text = "v;y\n" + "".join(f"{'NA' if i < 3 else f'{i},5'};{'ab'[i % 2]}\n" for i in range(200))
+    with pytest.raises(InputError, match=r"column 'v' holds 197 different texts .* such as '3,5'; write numbers with"):
+        read_table(write(text), "y")
+    few = "v,y\n" + "".join(f"site {i % 50},{'ab'[i % 2]}\n" for i in range(60))
+    assert read_table(write(few), "y").text == (0,)
+
+
+@pytest.mark.parametrize("spell", ["${:.2f}", "{:.2f} kg", "id{}"])
+def test_numbers_with_signs_are_no_categories(write, spell):
+    text = "v,y\n" + "".join(f"{spell.format(i)},{'ab'[i % 2]}\n" for i in range(200))
+    with pytest.raises(InputError, match="column 'v' holds 200 different texts in 200 rows"):
+        read_table(write(text), "y")
+
+
+def test_another_encoding_is_named(tmp_path):
+    path = tmp_path / "old.csv"
+    path.write_bytes("größe,y\n1,a\n2,b\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"not UTF-8 text \(line 1\); save it as UTF-8"):
+        read_table(path, "y")
+    # Far enough in that the reader has decoded some of the file before.
+    path.write_bytes(b"x,y\n" + b"1,a\n" * 20_000 + "café,b\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"not UTF-8 text \(line 20002\)"):
+        read_table(path, "y")
+
+
+def test_real_labels_of_a_csv_file_are_numbers(write):
+    table = read_table(write(GOOD), "income", real=True)
+    assert table.columns == ("age", "city", "ill")
+    assert table.text == (1, 2)
+    assert (table.classes, table.label_range) == ((), None)
+    assert table.labels.tolist() == [1000.0, 2500.5, -3.0]
+    many = "x,y\n" + "".join(f"{i},{i / 7}\n" for i in range(90))  # no class has so many values
+    np.testing.assert_array_equal(read_table(write(many), "y", real=True).labels, np.arange(90) / 7)
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"), [("", "is missing"), ("nan", "is missing"), ("inf", "not a finite number"), ("many", "'many'")]
+)
+def test_labels_that_are_no_numbers_are_refused_with_their_line(write, cell, words):
+    with pytest.raises(InputError, match=rf"data.csv:3: column 'y' .*{words}"):
+        read_table(write(f"x,y\n1,1\n2,{cell}\n3,3\n4,4\n"), "y", real=True)
+
+
+def test_real_labels_of_an_npz_file(save):
+    table = read_table(save(X=np.ones((3, 2)), y=np.array([1, 2, 9], dtype=np.uint8)), None, real=True)
+    assert table.labels.dtype == np.float64
+    assert table.labels.tolist() == [1.0, 2.0, 9.0]
+    parts = {"X_train": np.ones((2, 2)), "X_test": np.zeros((1, 2)), "t_train": [0.5, 1.5], "t_test": [2.5]}
+    split = read_table(save(**parts), "t", real=True)
+    assert split.labels.tolist() == [0.5, 1.5, 2.5]
+    assert [part.tolist() for part in split.official] == [[0, 1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (np.array(["1", "2", "x"]), "array 'y' holds texts, and real labels are numbers"),
+        (np.array([1.0, np.nan, 2.0]), r"array 'y', row 1 \(counted from 0\) is missing"),
+        (np.array([1.0, 2.0, -np.inf]), "row 2 .* is -inf, not a finite number"),
+    ],
+)
+def test_arrays_that_are_no_real_labels_are_refused(save, labels, words):
+    with pytest.raises(InputError, match=words):
+        read_table(save(X=np.ones((3, 2)), y=labels), None, real=True)

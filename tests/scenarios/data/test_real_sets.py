@@ -1,0 +1,87 @@
+"""Data sets with real labels: files of the documented shape, their ranges, and what is refused."""
+
+import numpy as np
+import pytest
+
+from federation.errors import InputError
+from scenarios.data.catalogue import entry, load
+from scenarios.data.tables import describe
+
+
+@pytest.fixture(autouse=True)
+def _no_data_directory(monkeypatch):
+    monkeypatch.delenv("FEDERATION_DATA", raising=False)
+
+
+def housing(**changes):
+    rows = np.arange(12, dtype=np.float32).reshape(4, 3)
+    rows[2, 1] = np.nan
+    arrays = {
+        "X": rows,
+        "y": np.array([14999, 250000, 300000, 500001], dtype=np.float32),
+        "feature_names": np.array(["age", "bedrooms", "income"]),
+    }
+    return {**arrays, **changes}
+
+
+def numbers(**changes):
+    return {"X": np.arange(6, dtype=np.float32).reshape(3, 2), "y": np.array([0, 20.5, 21], np.float32), **changes}
+
+
+def test_diabetes_is_whole_and_needs_no_file():
+    table = load("diabetes")
+    from sklearn.datasets import load_diabetes
+
+    bundle = load_diabetes(scaled=False)
+    np.testing.assert_array_equal(table.rows(np.arange(442)), bundle.data)
+    np.testing.assert_array_equal(table.labels, bundle.target)
+    assert (table.label_range, table.columns[2], table.classes) == ((25.0, 346.0), "bmi", ())
+    assert describe(table) == "diabetes: 442 rows, 10 columns, labels from 25 to 346"
+
+
+def test_housing_leaves_out_rows_that_are_not_whole_and_decodes_the_ends(tmp_path):
+    np.savez(tmp_path / "california_housing.npz", **housing())
+    table = load("housing", data_dir=tmp_path)
+    assert table.columns == ("age", "bedrooms", "income")
+    np.testing.assert_array_equal(table.rows(np.arange(3)), [[0, 1, 2], [3, 4, 5], [9, 10, 11]])
+    np.testing.assert_allclose(table.labels, [0.15, 2.5, 5.0], rtol=0, atol=0)
+    assert table.label_range == (0.15, 5.0)
+    assert "207 rows" in entry("housing").description
+
+
+def test_protein_and_census_weeks(tmp_path):
+    np.savez(tmp_path / "protein.npz", **numbers(feature_names=np.array(["F1", "F2"])))
+    np.savez(tmp_path / "census_weeks.npz", **numbers(y=np.array([0, 52, 26], np.uint8), lo=[0.0], hi=[52.0]))
+    protein, weeks = load("protein", data_dir=tmp_path), load("census_weeks", data_dir=tmp_path)
+    assert (protein.columns, protein.label_range) == (("F1", "F2"), (0.0, 21.0))
+    assert (weeks.columns, weeks.label_range) == (("x0", "x1"), (0.0, 52.0))
+    assert weeks.labels.dtype == np.float64
+    assert weeks.labels.tolist() == [0.0, 52.0, 26.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "words"),
+    [
+        ("housing", housing(y=np.array([1, 2, 3, 4.0])), "must hold X .* got a value outside"),
+        ("housing", housing(y=np.array([2e4, np.nan, 3e4, 4e4])), "row 1 .* is missing"),
+        ("housing", housing(X=np.full((4, 3), np.inf, np.float32)), r"must hold X \(20640, 8\)"),
+        ("housing", housing(X=np.ones((4, 3), int)), r"must hold X \(20640, 8\)"),
+        ("housing", housing(y=np.ones(3)), "array 'y' must hold 4 numbers"),
+        ("protein", numbers(y=np.array([0, 1, 22.0])), "must hold X .* got another label"),
+        ("protein", numbers(y=np.array(["a", "b", "c"])), "must hold X .* got another label"),
+        ("protein", numbers(X=np.full((3, 2), np.nan)), "array 'X', row 0, column 0"),
+        ("census_weeks", numbers(y=np.array([0, 1, 53.0])), "must hold X .* got another label"),
+        ("census_weeks", {"y": np.zeros(3)}, "no array 'X'"),
+    ],
+)
+def test_files_of_another_content_are_refused(tmp_path, name, arrays, words):
+    np.savez(tmp_path / entry(name).file, **arrays)
+    with pytest.raises(InputError, match=words):
+        load(name, data_dir=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["housing", "protein", "census_weeks", "census_1940", "criteo_sscl"])
+def test_a_missing_file_says_what_it_holds_and_where_it_can_be_had(name, tmp_path):
+    with pytest.raises(InputError, match=f"there is no {entry(name).file} in {tmp_path}") as refused:
+        load(name, data_dir=tmp_path, label_range=(0, 1))
+    assert entry(name).origin in str(refused.value)

@@ -1,0 +1,185 @@
+"""Tables: compact blocks, label codes, declared classes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.errors import InputError
+from scenarios.data.tables import Table, describe, encode_labels
+
+PIXELS = np.arange(8, dtype=np.uint8).reshape(4, 2)
+SHARES = np.array([[0.1], [0.2], [0.3], [0.4]], dtype=np.float32)
+LABELS = np.array([0, 1, 1, 2])
+
+
+def table(**changes) -> Table:
+    parts = {
+        "name": "toy",
+        "columns": ("a", "b", "c"),
+        "classes": ("low", "mid", "high"),
+        "labels": LABELS,
+        "blocks": (PIXELS, SHARES),
+    }
+    return Table(**{**parts, **changes})
+
+
+def test_rows_are_the_blocks_side_by_side_as_float64():
+    rows = table().rows(np.array([3, 0, 3]))
+    assert rows.dtype == np.float64
+    np.testing.assert_array_equal(rows, np.hstack([PIXELS, SHARES.astype(float)])[[3, 0, 3]])
+    assert table().rows(np.array([], dtype=int)).shape == (0, 3)
+    assert table().blocks[0].dtype == np.uint8
+
+
+@pytest.mark.parametrize(("name", "values"), [("a", [0, 2, 4, 6]), ("b", [1, 3, 5, 7]), ("c", [0.1, 0.2, 0.3, 0.4])])
+def test_one_column_of_any_block(name, values, monkeypatch):
+    monkeypatch.setattr("scenarios.data.tables._ROWS_READ", 2)  # read in pieces
+    found = table().column(name, "data.auxiliary")
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, values, rtol=1e-6)
+
+
+def test_columns_of_texts_and_unknown_ones_are_refused():
+    with pytest.raises(InputError, match=r"^key: the column 'b' of 'toy' holds texts; name one of numbers"):
+        table(text=(1,)).column("b", "key")
+    with pytest.raises(InputError, match=r"^key: 'toy' has no column 'd'; it has a, b, c"):
+        table().column("d", "key")
+
+
+def test_description_shows_shapes_only():
+    assert repr(table()) == "Table('toy': 4 rows, 3 columns, 3 classes)"
+    assert len(table()) == 4
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"columns": ("a", "b")},
+        {"labels": LABELS[:3]},
+        {"groups": {"g": np.arange(5)}},
+        {"blocks": (PIXELS, SHARES[:3])},
+        {"columns": (), "blocks": ()},
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(changes):
+    with pytest.raises(InputError, match="'toy' do not belong together"):
+        table(**changes)
+
+
+def test_declared_classes_recode_the_labels():
+    declared = table().with_classes(["high", "none", "low", "mid"])
+    assert declared.classes == ("high", "none", "low", "mid")
+    np.testing.assert_array_equal(declared.labels, [2, 3, 3, 0])
+    np.testing.assert_array_equal(declared.with_classes(["low", "mid", "high"]).labels, LABELS)
+
+
+def test_declared_classes_are_checked():
+    with pytest.raises(InputError, match=r"has the class 'high', .* did you mean 'hihg'\?"):
+        table().with_classes(["low", "mid", "hihg"])
+    for classes in (["low"], ["low", "low", "mid", "high"]):
+        with pytest.raises(InputError, match="two or more different classes"):
+            table().with_classes(classes)
+
+
+def test_classes_are_sorted_by_value_and_then_by_alphabet():
+    classes, codes = encode_labels(np.array(["10", "b", "9", "a", "10", "-1"]))
+    assert classes == ("-1", "9", "10", "a", "b")
+    np.testing.assert_array_equal(codes, [2, 4, 1, 3, 2, 0])
+    assert encode_labels(np.array([2.0, 10.0, 0.5]))[0] == ("0.5", "2", "10")
+    assert encode_labels(np.array([True, False]))[0] == ("False", "True")
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(st.lists(st.text(max_size=3) | st.integers(-20, 20).map(str), min_size=1))
+def test_codes_point_at_their_own_class(labels):
+    labels = [label.rstrip("\0") for label in labels]  # numpy texts end at trailing zero characters
+    classes, codes = encode_labels(np.array(labels))
+    spelled = [classes[code] for code in codes]
+    assert all(a == b or Decimal(a) == Decimal(b) for a, b in zip(spelled, labels, strict=True))
+    assert len(set(classes)) == len(classes)
+
+
+def test_equal_numbers_are_one_class_and_nearly_equal_ones_are_not():
+    classes, codes = encode_labels(np.array(["1.0", "+2", "1", "02", "2e0"]))
+    assert classes == ("1", "+2")  # the first of the shortest spellings
+    np.testing.assert_array_equal(codes, [0, 1, 0, 1, 1])
+    identifiers = ("9007199254740992", "9007199254740993")  # the same as floats
+    assert encode_labels(np.array(identifiers))[0] == identifiers
+    assert encode_labels(np.array(["1_0", "10"]))[0] == ("10", "1_0")
+    assert encode_labels(np.array(["nan", "inf", "1", "NaN", "1e99999999999999999999"]))[0][0] == "1"
+
+
+def test_declared_numbers_stand_for_every_spelling():
+    spelled = table(classes=("1.0", "2.0", "x"))
+    np.testing.assert_array_equal(spelled.with_classes(["x", "2", "1"]).labels, [2, 1, 1, 0])
+    with pytest.raises(InputError, match="two or more different classes"):
+        spelled.with_classes(["1", "1.0", "2", "x"])
+
+
+def real(**changes) -> Table:
+    return table(**{"classes": (), "labels": np.array([0.5, 2.0, -1.0, 3.0]), **changes})
+
+
+def test_real_labels_are_shown_by_their_range_only():
+    assert repr(real()) == "Table('toy': 4 rows, 3 columns, real labels)"
+    assert describe(real(label_range=(-1.0, 40.0))) == "toy: 4 rows, 3 columns, labels from -1 to 40"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"labels": np.array([0, 1, 2, 3])}, "must be float64, got int64"),
+        ({"labels": np.array([0.0, np.nan, 2, 3])}, r"row 1 \(counted from 0\) is nan, not a finite number"),
+        ({"labels": np.array([0.0, 1, np.inf, 3])}, r"row 2 \(counted from 0\) is inf"),
+        ({"label_range": (0.0, 3.0)}, r"labels outside its range \[0, 3\]"),
+        ({"classes": ("a", "b"), "labels": np.zeros(4, int), "label_range": (0.0, 1.0)}, "so its labels have no range"),
+    ],
+)
+def test_what_is_no_real_label_is_refused(changes, words):
+    with pytest.raises(InputError, match=words):
+        real(**changes)
+
+
+def test_a_declared_range_refuses_or_clips():
+    assert real().with_range((-1, 3)).label_range == (-1.0, 3.0)
+    with pytest.raises(InputError, match=r"2 of the 4 labels .* outside \[0, 2.5\], such as -1 in row 2 \(counted"):
+        real().with_range((0, 2.5))
+    clipped = real().with_range((0, 2.5), "clip")
+    assert clipped.labels.tolist() == [0.5, 2.0, 0.0, 2.5]
+    assert real().labels.tolist() == [0.5, 2.0, -1.0, 3.0]
+    for ends in ((1, 1), (2, 1), (0, np.inf), (np.nan, 1)):
+        with pytest.raises(InputError, match="two finite numbers"):
+            real().with_range(ends)
+    with pytest.raises(InputError, match=r"remove data\.range"):
+        table().with_range((0, 2))
+    with pytest.raises(InputError, match=r"remove data\.classes"):
+        real().with_classes(["a", "b"])
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4),
+    st.floats(-1e5, 1e5),
+    st.floats(1e-3, 1e5),
+)
+def test_clipped_labels_lie_in_the_range_and_others_stay(labels, lo, width):
+    given_labels, hi = np.array(labels), lo + width
+    clipped = real(labels=given_labels).with_range((lo, hi), "clip").labels
+    inside = (given_labels >= lo) & (given_labels <= hi)
+    assert ((clipped >= lo) & (clipped <= hi)).all()
+    np.testing.assert_array_equal(clipped[inside], given_labels[inside])
+
+
+def test_a_description_says_how_the_data_was_read():
+    table = Table("t.csv", ("a", "b"), ("no", "yes"), np.array([0, 1, 1]), (np.zeros((3, 2)),), (1,))
+    assert describe(table) == "t.csv: 3 rows, 2 columns (text: b), classes no 1, yes 2"
+    many = Table("m", ("a",), tuple(map(str, range(10))), np.arange(10), (np.zeros((10, 1)),))
+    assert describe(many) == ("m: 10 rows, 1 columns, classes 0 1, 1 1, 2 1, 3 1, 4 1, 5 1, 6 1, 7 1 and 2 more")
+    wide = Table("w", tuple("abcdefgh"), ("l" * 90, "a\nb"), np.array([0, 0]), (np.zeros((2, 8)),), tuple(range(8)))
+    expected = f"w: 2 rows, 8 columns (text: a, b, c, d, e, f and 2 more), classes {'l' * 39}… 2, a b 0"
+    assert describe(wide) == expected

@@ -1,0 +1,595 @@
+"""The page: complete, self-contained, escaped, the same for equal artefacts; and damaged artefacts are refused."""
+
+import base64
+import html
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from federation.errors import InputError
+from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.ledger import Budget, Ledger
+from scenarios.commands.report import report_command
+from scenarios.reports.figures import draw
+from scenarios.reports.report import write_report
+from scenarios.scores.results import COLUMNS, read_results, write_results
+
+HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}<img src=x onerror=alert(1)>"
+EPSILONS = (0.1, 1.0, 10.0)
+VALUES = {"soft_vote": (0.4, 0.7, 0.8), "soft_vote-gaussian": (0.6, 0.7, 0.8)}
+
+
+def rows(scenario, values, swept):
+    for variant, means in values.items():
+        delta = 1e-6 if "gaussian" in variant else 0.0
+        for epsilon, mean in zip(EPSILONS, means, strict=True):
+            base = {
+                "scenario": scenario, "protocol": variant.split("-")[0], "variant": variant,
+                "default": int(variant == "soft_vote"), "epsilon": epsilon, "delta": delta, "unit": "party", **swept,
+            }  # fmt: skip
+            for split in range(3):
+                for noise in range(2):
+                    value = mean + (split - 1) / 100 + (noise - 0.5) / 50
+                    yield base | {"split": split, "noise": noise, "metric": "accuracy", "value": value}
+                yield base | {"split": split, "noise": 0, "metric": "bytes_per_party", "value": 1352.0}
+    for name, value in (("pooled", 0.9), ("individual", 0.5)):
+        for split in range(3):
+            yield {
+                "scenario": scenario, "protocol": name, "variant": name, "default": 0, "epsilon": float("inf"),
+                "delta": 0.0, "unit": "none", "split": split, "noise": 0, "metric": "accuracy", "value": value, **swept,
+            }  # fmt: skip
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    def make(name="run", scenario="digits-vote", values=VALUES, settings=({},), text="a premise", **changes):
+        directory = tmp_path / name
+        directory.mkdir()
+        worlds = []
+        for swept in settings:
+            ledger = Ledger(Budget(10.0, 1e-5))
+            for variant in values:
+                for epsilon in EPSILONS:
+                    if variant.endswith("off"):
+                        ledger.charge(variant, NoGuarantee("noise is off"))
+                        continue
+                    premises = (
+                        Assumption(text, Check.ENFORCED),
+                        Assumption(f"rounded for {epsilon:g}", Check.DECLARED),
+                    )
+                    parameters = {"scale": 1.25 / epsilon, "dimension": 12}
+                    ledger.charge(
+                        variant,
+                        Guarantee(epsilon, 0.0, Unit.PARTY, Adjacency.REPLACE, "l2_gamma", parameters, premises),
+                        ("votes are one-hot",),
+                    )
+            worlds.append({"swept": swept, "split": 0, **ledger.to_dict(1e-6)})
+        made = [row for swept in settings for row in rows(scenario, values, swept)]
+        write_results(directory / "results.csv", made, [key for key in made[0] if key not in COLUMNS])
+        run = {
+            "status": "done", "started": "2026-01-01T00:00:00+00:00", "worlds": {"finished": 3, "all": 3}, "seed": 7,
+            "engine": "inline", "non_private": False, "versions": {"python": "3.11.7", "numpy": "2.4.6"},
+            "seconds": {"parties and aggregator": 1.25}, "peak_memory_mebibytes": {"parties and aggregator": 207.5},
+            "failures": {},
+        }  # fmt: skip
+        draw(made, directory / "figures", scenario)
+        (directory / "run.json").write_text(json.dumps(run | changes))
+        (directory / "ledger.json").write_text(json.dumps({"worlds": worlds}))
+        (directory / "scenario.yaml").write_text(f"name: {scenario}\n# {text}\n")
+        return directory
+
+    return make
+
+
+class Page(HTMLParser):
+    """The tags and the visible text of a page."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.tags, self.texts, self.links, self._hidden = [], [], [], False
+        self.feed(source)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self._hidden = tag == "style"
+        self.links += [value for name, value in attributes if name in ("src", "href", "action", "data")]
+        assert not any(name.startswith("on") for name, _ in attributes)
+
+    def handle_endtag(self, tag):
+        self._hidden = False
+
+    def handle_data(self, data):
+        if not self._hidden:
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return re.sub(r"\s+", " ", "".join(self.texts))
+
+
+def page(*directories, to=None):
+    path = to or directories[0] / "report.html"
+    assert write_report(directories, path) == path
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def rewrite(directory, kept):
+    """Keep only some lines of the results."""
+    head, *lines = (directory / "results.csv").read_text().splitlines(keepends=True)
+    (directory / "results.csv").write_text("".join([head, *filter(kept, lines)]))
+
+
+def test_it_says_what_was_reached_who_is_protected_and_what_it_cost(make_run):
+    text = page(make_run()).text
+    for part in (
+        "The default variant, soft_vote, reaches a mean accuracy of 0.400 at ε = 0.1, 0.700 at ε = 1 and 0.800 at "
+        "ε = 10, over 6 releases at each ε (3 splits of the data).",
+        "(pooled, NON-PRIVATE) reaches 0.900",
+        "(individual, NON-PRIVATE) reaches 0.500; soft_vote is better from ε = 1 on.",
+        "Ahead of it is soft_vote-gaussian, which has δ = 1e-06, with 0.600 at ε = 0.1.",
+        "Protected is one party, with everything it holds: when it is replaced by anything else",
+        "2.72 at ε = 1",
+        "0.700 ± 0.014",  # the squares of 6 values sum to .001
+        "0.675 to 0.725",  # t(2) = 4.3027 times .01 / sqrt(3)
+        "Unit: party. Adjacency: replace. Mechanism: l2_gamma.",
+        "a premise (enforced)",
+        "(ε = 0.1) rounded for 0.1 (declared)",
+        "Verified at run time: votes are one-hot.",
+        "ε = 22.2, δ = 0 for one party (replace), 6 releases; the budget of a single release is ε = 10, δ = 1e-05",
+        "parties and aggregator1.25208",
+        "1,352",
+        "Every party answered.",
+        "python 3.11.7",
+        "name: digits-vote",
+    ):
+        assert part in text
+    assert "NON-PRIVATE. Noise is off" not in text
+    assert "Incomplete" not in text
+
+
+def test_squared_errors_of_any_magnitude_can_be_read(make_run):
+    values = {"soft_vote": (2913.0, 130.5, 127.8), "soft_vote-gaussian": (125.0, 130.0, 130.0)}
+    text = page(renamed(make_run(values=values), "mse", lambda line: "individual" not in line)).text
+    for part in (
+        "reaches a mean squared error of 2913 at ε = 0.1, 130.5 at ε = 1 and 127.8 at ε = 10",
+        "Least squares on all private rows with their true labels (pooled, NON-PRIVATE) reaches 0.9000.",
+        "Ahead of it is soft_vote-gaussian, which has δ = 1e-06, with 125.0 at ε = 0.1",
+        "Mean squared error (lower is better) Mean ± standard deviation",
+        "2913 ± 02913 to 2913",
+    ):
+        assert part in text
+    assert "accurac" not in text
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [
+        ((0.4, 0.45, 0.49), "soft_vote is not better."),
+        ((0.6, 0.4, 0.9), "soft_vote is better from ε = 10 on."),
+        ((0.6, 0.7, 0.9), "soft_vote is better from ε = 0.1 on."),
+    ],
+)
+def test_the_reading_compares_with_a_party_alone(make_run, means, said):
+    assert said in page(make_run(values={"soft_vote": means})).text
+
+
+def test_nothing_is_fetched_and_figures_are_inside(make_run):
+    found = page(make_run())
+    assert all(link.startswith("data:image/svg+xml;base64,") for link in found.links)
+    assert found.tags.count("img") == 1
+    assert not {"script", "link", "iframe", "object"} & set(found.tags)
+
+
+def test_hostile_names_are_text(make_run):
+    directory = make_run(
+        scenario=HOSTILE,
+        values={"soft_vote": VALUES["soft_vote"], HOSTILE: VALUES["soft_vote"]},
+        settings=({HOSTILE: HOSTILE},),
+        text=HOSTILE,
+        failures={HOSTILE: 3},
+        versions={HOSTILE: HOSTILE},
+        engine=HOSTILE,
+    )
+    found = page(directory)
+    assert not {"script"} & set(found.tags)
+    assert all(link.startswith("data:image/svg+xml") for link in found.links)
+    assert found.text.count("<script>alert(1)</script>") > 10
+    source = (directory / "report.html").read_text()
+    assert "<script" not in source
+    assert html.escape("{{7*7}}") in source
+
+
+def test_noise_off_has_a_banner(make_run):
+    text = page(make_run(values=VALUES | {"soft_vote-off": (0.9, 0.9, 0.9)}, non_private=True)).text
+    assert "NON-PRIVATE. Noise is off" in text
+    assert "NON-PRIVATE: noise is off." in text
+
+
+def test_a_run_without_any_guarantee(make_run):
+    directory = make_run()
+    rewrite(directory, lambda line: ",inf," in line)
+    (directory / "ledger.json").write_text('{"worlds": []}')
+    text = page(directory).text
+    assert "No variant of this run has a guarantee." in text
+    assert "Nobody is protected" in text
+
+
+def test_an_interrupted_run_says_so(make_run):
+    directory = make_run(status="interrupted", worlds={"finished": 1, "all": 3}, failures={"ValueError": 4})
+    text = page(directory).text
+    assert "this run is interrupted; 1 of 3 worlds are finished" in text
+    assert "ValueError4" in text
+    assert "Every party answered" not in text
+
+
+def test_a_run_with_a_failed_variant_says_so(make_run):
+    failed = {"variant": "soft_vote-gaussian", "world": "split 1", "cause": "no <room>"}
+    text = page(make_run(status="failed", failed_variants=[failed])).text
+    assert "variant soft_vote-gaussian failed at split 1, which is left out of its results: no <room>" in text
+    assert "worlds are finished" not in text
+
+
+def test_settings_of_a_sweep_are_read_one_by_one(make_run):
+    found = page(make_run(settings=({"parties.count": "10"}, {"parties.count": "100"})))
+    assert "parties.count = 10. The default variant" in found.text
+    assert "parties.count = 100. The default variant" in found.text
+    assert "parties.count = 100, ε = 10" in found.text
+    assert "parties.count = 10: ε = 22.2" in found.text
+    assert found.tags.count("img") == 2
+
+
+def test_the_figures_of_the_directory_are_embedded_and_nothing_is_drawn(make_run, monkeypatch):
+    directory = make_run()
+    (directory / "figures/accuracy.svg").write_text("<svg/>")
+    (directory / "figures/accuracy-parties.count.svg").write_text("<svg></svg>")
+    (directory / "figures/balanced_accuracy.svg").write_text("<svg>no such rows</svg>")
+    monkeypatch.setattr("scenarios.reports.report.draw", None)
+    links = page(directory).links
+    assert [base64.b64decode(link.partition(",")[2]) for link in links] == [b"<svg/>", b"<svg></svg>"]
+
+
+def test_the_command_reads_the_results_once(make_run, monkeypatch, capsys):
+    directories, asked = [make_run(), make_run("again")], []
+    for module in ("scenarios.scores.results", "scenarios.reports.report"):
+        monkeypatch.setattr(f"{module}.read_results", lambda path: asked.append(path) or read_results(path))
+    report_command(directories, directories[0] / "both.html", True)
+    assert asked == [directory / "results.csv" for directory in directories]
+
+
+def test_the_command_draws_again(make_run, capsys):
+    directory = make_run()
+    wanted = (directory / "figures/accuracy.svg").read_bytes()
+    for path in (directory / "figures").iterdir():
+        path.unlink()
+    report_command([directory], None, True)
+    assert (directory / "figures/accuracy.svg").read_bytes() == wanted
+    assert base64.b64encode(wanted).decode() in (directory / "report.html").read_text()
+
+
+def test_a_run_without_guarantees_or_accuracies_is_named_in_a_comparison(make_run, tmp_path):
+    private, off, other = make_run(), make_run("off", scenario="off-only"), make_run("mse", scenario="regression")
+    rewrite(off, lambda line: ",inf," in line)
+    rewrite(other, lambda line: ",accuracy," not in line)
+    found = page(private, off, other, to=tmp_path / "all.html")
+    assert "off-only has no variant with a guarantee; what stands here is NON-PRIVATE." in found.text
+    assert "off-only: pooled (NON-PRIVATE)" in found.text
+    assert "regression has no accuracies, so nothing of it stands here." in found.text
+    assert "digits-vote has" not in found.text
+    assert "regression has no accuracies" in page(other, make_run("no", scenario="x"), to=tmp_path / "b.html").text
+
+
+def test_runs_without_any_accuracy_can_be_compared(make_run, tmp_path):
+    runs = [make_run(name, scenario=name) for name in ("one", "two")]
+    for run in runs:
+        rewrite(run, lambda line: ",accuracy," not in line)
+    assert "two has no accuracies" in page(*runs, to=tmp_path / "all.html").text
+
+
+@pytest.mark.parametrize(
+    "command", [lambda runs: write_report(runs, runs[0] / "page.html"), lambda runs: report_command(runs, None, False)]
+)
+def test_a_directory_named_twice_and_one_without_a_run_are_refused(make_run, tmp_path, command, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    directory = make_run()
+    with pytest.raises(InputError, match="name each directory once"):
+        command([directory, tmp_path / "absent" / ".." / directory.name])
+    empty = make_run("empty")
+    rewrite(empty, lambda line: False)
+    for absent in (tmp_path / "absent", empty):
+        with pytest.raises(
+            InputError, match=rf"no finished run in {re.escape(str(absent))}; `federation run --resume`"
+        ):
+            command([directory, absent])
+        assert not (tmp_path / "absent").exists()
+
+
+def test_one_release_is_singular_and_nothing_costs_nothing(make_run):
+    single = make_run()
+    ledger = json.loads((single / "ledger.json").read_text())
+    ledger["worlds"][0]["published_together"][0]["releases"] = 1
+    (single / "ledger.json").write_text(json.dumps(ledger))
+    rewrite(single, lambda line: ",0,0,accuracy," in line and "soft_vote," in line)
+    text = page(single).text
+    assert "1 release;" in text
+    assert "over 1 release at each ε (1 split of the data)" in text
+    assert "would cost:" in text
+    assert "would cost" not in page(make_run("off", values={"soft_vote-off": (0.9, 0.9, 0.9)})).text
+
+
+def test_a_total_says_which_releases_do_not_protect_its_unit(make_run):
+    directory = make_run()
+    ledger = json.loads((directory / "ledger.json").read_text())
+    total = ledger["worlds"][0]["published_together"][0]
+    total["others"] = 0
+    (directory / "ledger.json").write_text(json.dumps(ledger))
+    assert "no guarantee for this unit" not in page(directory).text
+    total["others"] = 3
+    (directory / "ledger.json").write_text(json.dumps(ledger))
+    assert "(without the 3 that give no guarantee for this unit)" in page(directory).text
+
+
+def test_auc_is_spelled_in_capitals(make_run):
+    directory = make_run()
+    results = directory / "results.csv"
+    results.write_text(results.read_text().replace(",accuracy,", ",auc,"))
+    text = page(directory).text
+    assert "AUC" in text
+    assert "Auc" not in text
+
+
+def test_several_runs_are_compared(make_run, tmp_path):
+    first, second = make_run(), make_run("again", values={"soft_vote": (0.1, 0.2, 0.3)})
+    third = make_run("third", scenario="other")
+    found = page(first, second, third, to=tmp_path / "all.html")
+    for name in (f"digits-vote in {first}", f"digits-vote in {second}", "other"):
+        assert f"{name}: soft_vote" in found.text
+    assert "Comparison of 3 runs" in found.text
+    assert found.tags.count("img") == 4
+    assert {link for link in found.links if not link.startswith("data:")} == {"#run-1", "#run-2", "#run-3"}
+
+
+def test_equal_artefacts_give_equal_pages(make_run, tmp_path):
+    directory = make_run()
+    pages = [write_report([directory], tmp_path / name).read_bytes() for name in ("a.html", "b.html")]
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("name", ["ledger.json", "run.json", "scenario.yaml"])
+def test_missing_artefacts_are_named(make_run, name):
+    directory = make_run()
+    (directory / name).unlink()
+    with pytest.raises(InputError, match=re.escape(str(directory / name))):
+        write_report([directory], directory / "report.html")
+    assert not (directory / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("results.csv", "scenario,variant\n"),
+        ("results.csv", "variant,value,metric\na,1,accuracy\n"),
+        ("results.csv", "value\nnot a number\n"),
+        ("ledger.json", "{"),
+        ("ledger.json", "[]"),
+        ("ledger.json", '{"worlds": 3}'),
+        ("ledger.json", '{"worlds": [{"swept": {}}]}'),
+        ("run.json", "{}"),
+        ("run.json", '"text"'),
+        ("scenario.yaml", b"\xff\xfe\xfa"),
+    ],
+)
+def test_damaged_artefacts_are_refused(make_run, name, content):
+    directory = make_run()
+    (directory / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=re.escape(str(directory))):
+        write_report([directory], directory / "report.html")
+
+
+def test_command_prints_the_table_and_the_path(make_run, capsys):
+    directory = make_run()
+    report_command([directory], None, False)
+    out = capsys.readouterr().out
+    assert "soft_vote (default)" in out
+    assert out.endswith(f"wrote {directory / 'report.html'}\n")
+    assert (directory / "report.html").exists()
+
+
+def test_command_compares_several_here_or_elsewhere(make_run, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    directories = [make_run(), make_run("again")]
+    report_command(directories, None, True)
+    record = json.loads(capsys.readouterr().out)
+    assert record["report"] == "report.html"
+    assert [run["directory"] for run in record["runs"]] == [str(directory) for directory in directories]
+    first = record["runs"][0]["variants"][0]
+    assert (first["variant"], first["default"]) == ("soft_vote", True)
+    assert first["values"][1]["mean"] == pytest.approx(0.7)
+    assert (tmp_path / "report.html").exists()
+    with pytest.raises(InputError, match="name another --out"):
+        report_command(directories, tmp_path / "no" / "report.html", False)
+
+
+def renamed(directory, metric, kept=lambda line: True):
+    """The results under another metric, some of their lines."""
+    rewrite(directory, kept)
+    results = directory / "results.csv"
+    results.write_text(results.read_text().replace(",accuracy,", f",{metric},"))
+    return directory
+
+
+def test_errors_are_read_with_less_being_better(make_run):
+    values = {"soft_vote": (0.3, 0.2, 0.1), "soft_vote-gaussian": (0.2, 0.2, 0.2)}
+    text = page(renamed(make_run(values=values), "l1", lambda line: "individual" not in line)).text
+    for part in (
+        "The default variant, soft_vote, reaches a mean L1 error of 0.300 at ε = 0.1, 0.200 at ε = 1 and 0.100 at",
+        "Adjusted classify-and-count with the label of every private row (pooled, NON-PRIVATE) reaches 0.900.",
+        "Ahead of it is soft_vote-gaussian, which has δ = 1e-06, with 0.200 at ε = 0.1.",
+        "L1 error (lower is better) Mean ± standard deviation",
+    ):
+        assert part in text
+    assert "accurac" not in text
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [((0.9, 0.6, 0.51), "is not better."), ((0.9, 0.4, 0.1), "from ε = 1 on."), ((0.4, 0.6, 0.1), "from ε = 10 on.")],
+)
+def test_a_party_alone_is_passed_from_above_by_errors(make_run, means, said):
+    text = page(renamed(make_run(values={"soft_vote": means}), "mse")).text
+    assert "a mean squared error of" in text
+    assert re.search(rf"soft_vote [a-z ]*{re.escape(said)}", text)
+
+
+def claiming(directory, variant, reasons):
+    """The releases of a variant without the guarantees that they claim."""
+    path = directory / "ledger.json"
+    ledger = json.loads(path.read_text())
+    for world in ledger["worlds"]:
+        told = iter(reasons)
+        for release in world["releases"]:
+            if release["variant"] == variant:
+                claimed = (release["guarantee"]["epsilon"], 0.05)
+                release["guarantee"] = NoGuarantee(next(told), claimed).to_dict()
+    path.write_text(json.dumps(ledger))
+    rewritten = (directory / "results.csv").read_text().splitlines(keepends=True)
+    lines = [line.replace(",party,", ",none,") if f",{variant}," in line else line for line in rewritten]
+    (directory / "results.csv").write_text("".join(lines))
+
+
+def test_claims_that_are_not_kept_are_told_as_such(make_run):
+    directory = make_run(values=VALUES | {"soft_vote-published": (0.9, 0.9, 0.9)}, non_private=True)
+    claiming(directory, "soft_vote-published", ["delta is .08"] * 3)
+    text = page(directory).text
+    for part in (
+        "NON-PRIVATE. At least one variant claims a guarantee that it does not keep: what it released",
+        "NON-PRIVATE: delta is .08.",
+        "Claimed and not kept: ε = 0.1, δ = 0.05; ε = 1, δ = 0.05; ε = 10, δ = 0.05.",
+        "soft_vote-published (NON-PRIVATE)",
+        "NON-PRIVATE under some ε: it is claimed, not kept.",
+        "Ahead of it is soft_vote-gaussian",  # and not what is only claimed
+    ):
+        assert part in text
+    assert "oise is off" not in text
+
+
+def test_reasons_that_differ_say_where_they_hold(make_run):
+    directory = make_run(values=VALUES | {"soft_vote-published": (0.9, 0.9, 0.9), "x-off": (1.0, 1.0, 1.0)})
+    claiming(directory, "soft_vote-published", ["delta is .08", "delta is .2", "delta is .2"])
+    text = page(directory).text
+    assert "NON-PRIVATE: ε = 0.1: delta is .08; ε = 1, ε = 10: delta is .2." in text
+    assert "NON-PRIVATE: noise is off." in text
+
+
+def test_a_banner_names_both_ways_of_protecting_nobody(make_run):
+    directory = make_run(values=VALUES | {"p": (0.9, 0.9, 0.9), "x-off": (1.0, 1.0, 1.0)}, non_private=True)
+    claiming(directory, "p", ["no"] * 3)
+    said = "Noise is off for at least one variant and at least one variant claims a guarantee that it does not keep:"
+    assert said in page(directory).text
+
+
+def test_a_claim_that_some_epsilons_keep_is_no_guarantee(make_run):
+    directory = make_run()
+    path = directory / "ledger.json"
+    ledger = json.loads(path.read_text())
+    for release in ledger["worlds"][0]["releases"]:
+        if release["variant"] == "soft_vote-gaussian" and release["guarantee"]["epsilon"] > 1:
+            release["guarantee"] = NoGuarantee("holds up to 1", (10.0, 1e-6)).to_dict()
+    path.write_text(json.dumps(ledger))
+    assert "NON-PRIVATE: ε = 10: holds up to 1." in page(directory).text
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"), [("label", "the label of one row"), ("person", "the set of labels of one person")]
+)
+def test_it_says_whose_labels_are_protected(make_run, unit, said):
+    directory = make_run()
+    path = directory / "ledger.json"
+    path.write_text(path.read_text().replace('"unit": "party"', f'"unit": "{unit}"'))
+    assert f"Protected is {said}: when it is replaced" in page(directory).text
+
+
+def test_runs_of_different_tasks_are_compared_apart(make_run, tmp_path):
+    votes, more, ratios = make_run(), make_run("more", scenario="more"), make_run("ratios", scenario="ratios")
+    found = page(votes, more, renamed(ratios, "l1"), to=tmp_path / "all.html")
+    before_runs = found.text[: found.text.index("The default variant")]
+    assert before_runs.index("Accuracy") < before_runs.index("more: soft_vote") < before_runs.index("L1 error")
+    assert before_runs.index("L1 error") < before_runs.index("ratios: soft_vote")
+    assert found.tags.count("img") == 2 + 2  # both comparisons, and the runs of votes, whose figures are drawn
+
+
+def test_the_command_prints_errors_as_such(make_run, capsys):
+    directory = renamed(make_run(), "l1")
+    report_command([directory], None, False)
+    assert "L1 error" in capsys.readouterr().out
+    report_command([directory], None, True)
+    variant = json.loads(capsys.readouterr().out)["runs"][0]["variants"][0]
+    assert (variant["metric"], variant["values"][1]["mean"]) == ("l1", pytest.approx(0.7))
+
+
+def missing(directory, variant, times):
+    """Let a variant keep a multiple of the epsilon that it aims at."""
+    results = directory / "results.csv"
+    made = []
+    for row in read_results(results):
+        made.append(row)
+        if row["variant"] == variant:
+            aim = row["epsilon"]
+            row["epsilon"] = times * aim
+            made.append({**row, "metric": "aimed_epsilon", "value": aim, "noise": 0})
+    write_results(results, made, [key for key in made[0] if key not in COLUMNS])
+    return directory
+
+
+def test_what_keeps_another_epsilon_says_so_and_is_no_rival(make_run):
+    text = page(missing(make_run(), "soft_vote-gaussian", 4.6)).text
+    assert "variantε = 0.1ε = 1ε = 10NON-PRIVATE" in text
+    assert "0.600 ± 0.0140.575 to 0.625ε = 0.46" in text
+    assert "ε under a value: kept instead of the one aimed at." in text
+    assert "Ahead of it is" not in text
+    assert "kept instead" not in page(make_run("met")).text
+
+
+def test_a_leading_variant_is_read_at_the_epsilon_that_it_keeps(make_run):
+    directory = missing(make_run(values={"soft_vote": VALUES["soft_vote"]}), "soft_vote", 2)
+    text = page(directory).text
+    assert "0.400 at ε = 0.2, 0.700 at ε = 2 and 0.800 at ε = 20" in text
+    assert "better from ε = 2 on" in text
+    assert "7.39 at ε = 2" in text  # e^2
+
+
+def test_a_comparison_keeps_the_columns_of_what_was_aimed_at(make_run, tmp_path):
+    runs = [missing(make_run("a", scenario="a"), "soft_vote", 3), make_run("b", scenario="b")]
+    text = page(*runs, to=tmp_path / "both.html").text
+    assert "variantε = 0.1ε = 1ε = 10 a: soft_vote" in text
+
+
+def test_variants_are_tabulated_over_a_swept_text_in_percent(make_run):
+    text = page(make_run(settings=({"data.source": "A"}, {"data.source": "B"}))).text
+    names = ["soft_vote (default)", "soft_vote-gaussian", "pooled (NON-PRIVATE)", "individual (NON-PRIVATE)"]
+    assert "".join(["data.source", *names, "ratio"]) in text
+    row = "70.0 ± 1.467.5 to 72.5 70.0 ± 1.467.5 to 72.5 90.0 ± 0.090.0 to 90.0 50.0 ± 0.050.0 to 50.0 0.222"
+    assert f"ratio A{row} B{row} " in text  # (.9 - .7) / .9
+    assert "ε = 1: accuracy in percent, mean ± standard deviation over single releases. Ratio: by how much" in text
+
+
+def test_learning_curves_are_on_the_page(make_run):
+    directory = make_run()
+    made = read_results(directory / "results.csv")
+    made += [
+        {**row, "metric": f"accuracy_at_round_{t}"} for t in (1, 2) for row in made if row["variant"] == "soft_vote"
+    ]
+    draw(made, directory / "figures", "digits-vote")
+    assert 'alt="accuracy-round: ' in write_report([directory], directory / "report.html").read_text()
+
+
+def test_the_reading_compares_with_the_constant_answer(make_run):
+    directory = make_run()
+    results = directory / "results.csv"
+    results.write_text(results.read_text().replace(",individual,individual,", ",constant,constant,"))
+    text = page(directory).text
+    assert (
+        "the most frequent class of every row (constant, NON-PRIVATE) reaches 0.500; soft_vote is better from ε = 1"
+        in (text.replace("\u00a0", " "))
+    )

@@ -1,0 +1,194 @@
+"""Means, quantiles and intervals against closed forms and scipy, and where releases stand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from scenarios.reports.summary import Spread, broken, epsilons, name_width, student_interval, summarise
+
+
+def row(variant="soft_vote", epsilon=1.0, split=0, noise=0, value=0.5, metric="accuracy", **more):
+    base = {
+        "scenario": "s", "protocol": variant.split("-")[0], "variant": variant, "default": 0, "epsilon": epsilon,
+        "delta": 0.0, "unit": "none" if math.isinf(epsilon) else "party", "split": split, "noise": noise,
+        "metric": metric, "value": value,
+    }  # fmt: skip
+    return base | more
+
+
+def test_closed_form_of_two_splits_with_two_draws():
+    spread = Spread.of({0: [0.1, 0.3], 1: [0.5, 0.7]})
+    assert spread.mean == pytest.approx(0.4)
+    assert spread.deviation == pytest.approx(math.sqrt((0.09 + 0.01 + 0.01 + 0.09) / 3))
+    assert (spread.low, spread.high) == pytest.approx((0.13, 0.67))  # linear between .1 .3 .5 .7 at 0.15 and 2.85
+    assert (spread.releases, spread.splits) == (4, 2)
+    # Means of the splits .2 and .6: standard error .2, and Student's t with one degree of freedom is tan(.475 pi).
+    reach = math.tan(0.475 * math.pi) * 0.2
+    assert spread.interval == pytest.approx((0.4 - reach, 0.4 + reach))
+
+
+def test_one_split_has_no_interval_and_one_release_no_deviation():
+    assert Spread.of({3: [0.2, 0.4]}).interval is None
+    single = Spread.of({3: [0.25]})
+    assert single.deviation is None
+    assert single.text("accuracy") == "0.250"
+
+
+def test_text_is_mean_and_deviation():
+    assert Spread.of({0: [0.825, 0.843]}).text("accuracy") == "0.834 ± 0.013"
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
+def test_interval_is_student_s(means):
+    low, high = student_interval(means)
+    error = np.std(means, ddof=1) / math.sqrt(len(means))
+    if error < 1e-9:
+        assert high - low < 1e-6
+    else:
+        wanted = stats.t.interval(0.95, len(means) - 1, loc=np.mean(means), scale=error)
+        assert (low, high) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=5), min_size=2, max_size=5), st.integers(2, 4))
+def test_more_draws_of_the_same_splits_do_not_narrow_the_interval(parts, times):
+    once = Spread.of(dict(enumerate(parts)))
+    often = Spread.of({i: part * times for i, part in enumerate(parts)})
+    assert often.interval == pytest.approx(once.interval, abs=1e-12)
+    assert min(map(min, parts)) <= once.low <= once.high <= max(map(max, parts))
+
+
+def test_interval_covers_the_truth_nineteen_times_in_twenty(rng):
+    splits = rng.normal(0.7, 0.05, size=(4000, 6, 1)) + rng.normal(0, 0.02, size=(4000, 6, 3))
+    covered = 0
+    for world in splits:
+        low, high = Spread.of(dict(enumerate(world))).interval
+        covered += low <= 0.7 <= high
+    # A right interval leaves these limits once in 1e5 runs; one that counts draws as units covers about .77.
+    assert abs(covered / 4000 - 0.95) < 4.4 * math.sqrt(0.95 * 0.05 / 4000)
+
+
+def test_groups_by_variant_and_swept_values():
+    rows = [
+        row("b", 10.0, value=0.9, **{"parties.count": "10", "protocols.regularisation": ""}),
+        row("b", 1.0, value=0.4, **{"parties.count": "10", "protocols.regularisation": ""}),
+        row("b", 1.0, value=0.6, **{"parties.count": "20", "protocols.regularisation": ""}),
+        row("a", 1.0, value=0.1, default=1, **{"parties.count": "10", "protocols.regularisation": "0.1"}),
+        row("a", 1.0, value=0.2, metric="auc", **{"parties.count": "10", "protocols.regularisation": "0.1"}),
+        row("pooled", math.inf, value=0.95, **{"parties.count": "10", "protocols.regularisation": ""}),
+    ]
+    first, second, third, pooled = summarise(rows)
+    assert [s.variant for s in (first, second, third, pooled)] == ["b", "b", "a", "pooled"]
+    assert [s.place for s in (first, second)] == ["parties.count = 10", "parties.count = 20"]
+    assert list(first.by_epsilon) == [1.0, 10.0]
+    assert third.swept == {"parties.count": "10", "protocols.regularisation": "0.1"}
+    assert third.setting == {"parties.count": "10"}
+    assert third.by_epsilon[1.0].mean == 0.1
+    assert third.label == "a (default)"
+    assert pooled.label == "pooled (NON-PRIVATE)"
+    assert pooled.non_private
+    assert not first.non_private
+    assert epsilons([first, pooled]) == [1.0, 10.0, math.inf]
+    assert [s.by_epsilon[1.0].mean for s in summarise(rows, "auc")] == [0.2]
+    assert summarise(rows, "mse") == []
+
+
+def test_plain_values_have_no_infinity():
+    record = summarise([row("pooled", math.inf)])[0].to_dict()
+    assert record["values"][0]["epsilon"] is None
+    assert record["non_private"] is True
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.lists(st.text("abc1=", min_size=1, max_size=12), min_size=1, max_size=8), st.sampled_from("-_"))
+def test_names_break_only_before_words(parts, joint):
+    name = joint.join(parts)
+    width = name_width([name])
+    lines = broken(name, width)
+    assert "".join(lines) == name
+    assert max(map(len, lines)) <= width
+    assert all(line.endswith(joint) for line in lines[:-1]) or width == 40
+    assert all(line[0].isalpha() for line in lines[1:]) or width == 40
+
+
+def test_a_space_after_a_full_line_takes_no_line_of_its_own():
+    assert broken("parties.hostile.kind = flip", 20) == ["parties.hostile.kind", "= flip"]
+
+
+def test_a_word_too_long_for_any_column_is_cut():
+    assert name_width(["a-" + "b" * 90]) == 40
+    assert broken("a-" + "b" * 90, 40) == ["a-", "b" * 40, "b" * 40, "b" * 10]
+    assert name_width(["a-" + "b" * 30, "c"]) == 30
+
+
+def test_rows_with_and_without_swept_keys_are_told_apart():
+    rows = [row(value=0.1), row(value=0.2, **{"parties.count": 10}), row(value=0.3, **{"parties.count": ""})]
+    assert [(s.swept, s.by_epsilon[1.0].mean) for s in summarise(rows)] == [
+        ({}, pytest.approx(0.2)), ({"parties.count": "10"}, 0.2),
+    ]  # fmt: skip
+
+
+def test_an_epsilon_without_a_guarantee_is_claimed():
+    rows = [row("x-published", epsilon, unit="none", metric="l1", value=0.3) for epsilon in (0.5, 1.0)]
+    rows += [row("x-off", math.inf, metric="l1", value=0.1), row("x", metric="l1", value=0.2)]
+    claimed, off, kept = summarise(rows)
+    assert [(s.non_private, s.claiming) for s in (claimed, off, kept)] == [(True, True), (True, False), (False, False)]
+    assert claimed.label == "x-published (NON-PRIVATE)"
+    assert claimed.to_dict()["non_private"]
+    assert [value["epsilon"] for value in claimed.to_dict()["values"]] == [0.5, 1.0]
+
+
+def test_one_release_without_a_guarantee_makes_its_variant_non_private():
+    [both] = summarise([row(epsilon=0.5), row(epsilon=2.0, unit="none")])
+    assert both.non_private
+    assert both.claiming
+
+
+def test_what_is_compared_is_the_metric_that_is_there():
+    rows = [row(metric="l1_at_0.1", value=0.3), row(metric="l1", value=0.2), row(metric="bytes_per_party", value=9.0)]
+    assert [(s.metric, s.by_epsilon[1.0].mean) for s in summarise(rows)] == [("l1", 0.2)]
+    assert summarise(rows[2:]) == []
+
+
+def test_delta_is_that_of_the_weakest_promise():
+    [only] = summarise([row(epsilon=0.5), row(epsilon=2.0, delta=1e-6), row(epsilon=1.0, delta=1e-9)])
+    assert only.delta == 1e-6
+
+
+def missing(aim, kept, split, value):
+    """A release that aimed at one epsilon and keeps another, and what it reached."""
+    return [
+        row("x-published", kept, split, value=aim, metric="aimed_epsilon"),
+        row("x-published", kept, split, value=value),
+    ]
+
+
+def test_releases_stand_under_the_epsilon_that_they_aimed_at_and_say_what_they_keep():
+    rows = [row("x", epsilon, value=0.5) for epsilon in (1.0, 5.0)]
+    rows += [*missing(1.0, 4.25, 0, 0.7), *missing(1.0, 5.0, 1, 0.9), *missing(5.0, 5.0 + 1e-9, 0, 0.8)]
+    met, missed = summarise(rows)
+    assert epsilons([met, missed]) == [1.0, 5.0]
+    assert [met.by_epsilon[e].kept for e in (1.0, 5.0)] == [None, None]
+    assert (missed.by_epsilon[1.0].mean, missed.by_epsilon[1.0].splits) == (pytest.approx(0.8), 2)
+    assert [(missed.kept(e), missed.by_epsilon[e].note) for e in (1.0, 5.0)] == [(5.0, "ε = 5"), (5.0, "")]
+    values = missed.to_dict()["values"]
+    assert [(value["epsilon"], value.get("aimed_epsilon")) for value in values] == [(5.0, 1.0), (5.0, None)]
+    assert met.to_dict()["values"][0].keys() == values[1].keys()
+
+
+def test_aims_are_those_of_one_variant_in_one_setting():
+    aim = row("x", 4.0, metric="aimed_epsilon", value=1.0, **{"data.source": "a"})
+    rows = [aim, *(row(v, 4.0, **{"data.source": s}) for v, s in (("x", "a"), ("x", "b"), ("y", "a")))]
+    assert [list(summary.by_epsilon) for summary in summarise(rows)] == [[1.0], [4.0], [4.0]]
+
+
+def test_what_is_not_private_is_there_at_every_epsilon():
+    private, pooled = summarise([row(value=0.5), row("pooled", math.inf, value=0.9)])
+    assert private.at(1.0).mean == 0.5
+    assert private.at(2.0) is None
+    assert pooled.at(2.0).mean == 0.9

@@ -1,0 +1,370 @@
+import json
+
+import numpy as np
+import pytest
+
+import scenarios
+from federation.errors import BudgetExceededError, FederationError, InputError, QuorumError
+from scenarios.runs import runner
+from scenarios.runs.preview import preview
+from scenarios.scores.results import read_results
+from scenarios.runs.runner import cells
+from scenarios.settings.schema import resolve
+from scenarios.runs.world import World
+
+ARTEFACTS = {"results.csv", "ledger.json", "run.json", "scenario.yaml", "models", "figures", "report.html", ".cells"}
+
+
+def document(**changes):
+    return {
+        "name": "small",
+        "data": {"source": "digits", "auxiliary": 200, "features": [{"whiten": 8}, "unit_norm"]},
+        "parties": {"count": 60, "rows": 5},
+        "protocols": [
+            {"kind": "soft_vote"},
+            {"kind": "soft_vote", "perturb": "output", "sensitivity": "published", "regularisation": [0.01, 1]},
+            {"kind": "majority_vote"},
+            {"kind": "pooled"},
+            {"kind": "individual"},
+        ],
+        "privacy": {"epsilon": [1, 30]},
+        "trials": {"splits": 2, "noise": 3},
+        **changes,
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return scenarios.run(document(), out=tmp_path_factory.mktemp("run") / "out")
+
+
+def test_a_run_leaves_its_artefacts(finished):
+    assert {path.name for path in finished.directory.iterdir()} == ARTEFACTS
+    assert json.loads((finished.directory / "run.json").read_text())["status"] == "done"
+    assert len(list((finished.directory / "figures").glob("*.svg"))) >= 1
+
+
+def test_results_are_tidy_and_complete(finished):
+    rows = read_results(finished.directory / "results.csv")
+    accuracies = [row for row in rows if row["metric"] == "accuracy"]
+    assert len(accuracies) == 2 * (4 * 2 * 3 + 2)  # splits x (variants x epsilons x draws + baselines)
+    assert {row["variant"] for row in rows if row["default"]} == {"soft_vote"}
+    assert {row["unit"] for row in rows if row["protocol"] == "pooled"} == {"none"}
+    assert {row["delta"] for row in rows} == {0.0}
+    assert all(row["value"] == 8 + 100 for row in rows if row["metric"] == "bytes_per_party")
+    assert {row["protocols.regularisation"] for row in rows} == {"", "0.01", "1.0"}
+
+
+def test_equal_runs_give_equal_files_on_either_engine(finished, tmp_path):
+    again = scenarios.run(document(engine={"kind": "ray", "parties_per_node": 7}), out=tmp_path / "out")
+    for name in ("results.csv", "ledger.json"):
+        assert (again.directory / name).read_bytes() == (finished.directory / name).read_bytes()
+    models = [path.relative_to(finished.directory) for path in finished.directory.rglob("*.npz")]
+    assert models
+    for name in models:
+        assert (again.directory / name).read_bytes() == (finished.directory / name).read_bytes()
+
+
+def test_models_of_the_default_variant_are_kept_and_all_on_request(finished, tmp_path):
+    kept = {path.relative_to(finished.directory / "models").as_posix() for path in finished.directory.rglob("*.npz")}
+    assert kept == {"soft_vote/split-0.npz", "soft_vote/split-1.npz"}
+    everything = scenarios.run(document(), out=tmp_path / "out", keep_models=True, overrides=["trials.splits=1"])
+    assert len(list(everything.directory.rglob("*.npz"))) == 4
+
+
+def test_the_ledger_states_each_guarantee_and_what_all_would_cost(finished):
+    [world] = json.loads((finished.directory / "ledger.json").read_text())["worlds"]
+    assert len(world["releases"]) == 8
+    assert {release["guarantee"]["unit"] for release in world["releases"]} == {"party"}
+    assert all(release["checks"] for release in world["releases"])
+    [total] = world["published_together"]
+    assert total["epsilon"] == pytest.approx(4 * 31)
+
+
+def test_more_privacy_costs_accuracy(finished):
+    means = {
+        epsilon: np.mean([
+            row["value"]
+            for row in finished.rows
+            if (row["variant"], row["metric"], row["epsilon"]) == ("soft_vote", "accuracy", epsilon)
+        ])
+        for epsilon in (1.0, 30.0)
+    }  # fmt: skip
+    assert means[1.0] + 0.2 < means[30.0]
+
+
+def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch):
+    original, calls = World.run, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(self, *arguments)
+
+    monkeypatch.setattr(World, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        scenarios.run(document(), out=tmp_path / "out")
+    partial = read_results(tmp_path / "out" / "results.csv")
+    assert {row["split"] for row in partial} == {0}
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
+    resumed = scenarios.run(document(), out=tmp_path / "out", resume=True)
+    assert len(calls) == 3  # the finished world was not run again
+    assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+
+
+def test_a_run_that_fails_at_once_leaves_nothing_in_the_way(tmp_path, monkeypatch):
+    def failing(self, *arguments):
+        raise QuorumError("too few")
+
+    monkeypatch.setattr(World, "run", failing)
+    with pytest.raises(QuorumError):
+        scenarios.run(document(), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_models_asked_for_later_are_made_later(tmp_path):
+    one = {"trials": {"splits": 1, "noise": 1}, "protocols": document()["protocols"][:2]}
+    first = scenarios.run(document(**one), out=tmp_path / "out")
+    assert len(list(first.directory.rglob("*.npz"))) == 1
+    before = (first.directory / "results.csv").read_bytes()
+    scenarios.run(document(**one), out=tmp_path / "out", resume=True, keep_models=True)
+    assert len(list(first.directory.rglob("*.npz"))) == 3
+    assert (first.directory / "results.csv").read_bytes() == before
+
+
+def test_a_sweep_enlarged_on_resuming_names_its_old_worlds(tmp_path):
+    small = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
+    scenarios.run(document(**small), out=tmp_path / "out")
+    swept = document(**small, parties={"count": [60, 40], "rows": 5})
+    resumed = scenarios.run(swept, out=tmp_path / "out", resume=True)
+    assert {row["parties.count"] for row in resumed.rows} == {"60", "40"}
+
+
+def test_neither_a_budget_nor_other_protocols_change_a_variants_results(finished, tmp_path):
+    alone = document(
+        protocols=[{"kind": "soft_vote"}],
+        privacy={"epsilon": 30, "budget": {"epsilon": 30, "delta": 0}},
+    )
+    run = scenarios.run(alone, out=tmp_path / "out")
+
+    def accuracies(rows):
+        wanted = ("soft_vote", "accuracy", 30.0)
+        return [row["value"] for row in rows if (row["variant"], row["metric"], row["epsilon"]) == wanted]
+
+    assert accuracies(run.rows) == accuracies(finished.rows)
+
+
+def test_a_failing_world_keeps_the_finished_ones(tmp_path, monkeypatch):
+    original = World.run
+
+    def failing(self, *arguments):
+        if self.spec.split == 1:
+            raise QuorumError("too few")
+        return original(self, *arguments)
+
+    monkeypatch.setattr(World, "run", failing)
+    with pytest.raises(QuorumError):
+        scenarios.run(document(), out=tmp_path / "out")
+    assert read_results(tmp_path / "out" / "results.csv")
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "failed"
+
+
+def test_a_sweep_is_one_world_per_value(tmp_path):
+    swept = document(parties={"count": [20, 40], "rows": 5}, protocols=[{"kind": "soft_vote"}])
+    run = scenarios.run(swept, out=tmp_path / "out", overrides=["trials.splits=1"])
+    assert {row["parties.count"] for row in run.rows} == {"20", "40"}
+    worlds = json.loads((tmp_path / "out" / "ledger.json").read_text())["worlds"]
+    assert [world["swept"] for world in worlds] == [{"parties.count": 20}, {"parties.count": 40}]
+    assert (tmp_path / "out" / "models" / "soft_vote" / "parties.count=20" / "split-0.npz").exists()
+
+
+def test_noise_off_is_watermarked_everywhere(tmp_path):
+    off = document(protocols=[{"kind": "soft_vote", "noise": "off"}], trials={"splits": 1, "noise": 1})
+    run = scenarios.run(off, out=tmp_path / "out")
+    assert {row["unit"] for row in run.rows} == {"none"}
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["non_private"]
+    assert json.loads((tmp_path / "out" / "ledger.json").read_text())["worlds"][0]["non_private"]
+    assert "NON-PRIVATE" in (tmp_path / "out" / "report.html").read_text()
+    for figure in (tmp_path / "out" / "figures").glob("*.svg"):
+        assert "NON-PRIVATE" in figure.read_text()
+    with np.load(next((tmp_path / "out").rglob("*.npz"))) as stored:
+        assert json.loads(str(stored["description"]))["guarantees"][0]["non_private"]
+
+
+def test_the_budget_is_checked_before_anything_runs(tmp_path):
+    over = document(privacy={"epsilon": [1, 30], "budget": {"epsilon": 10, "delta": 1e-6}})
+    with pytest.raises(BudgetExceededError, match="epsilon=30"):
+        scenarios.run(over, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (dict(parties={"count": 5000}), "parties"),
+        (dict(parties={"count": 60, "rows": 500}), "rows"),
+        (dict(data={"source": "har"}), "har.npz"),
+        (dict(data={"source": "digitz"}), "digits"),
+    ],
+)
+def test_unusable_data_stops_a_run_before_it_writes(tmp_path, monkeypatch, changes, words):
+    monkeypatch.delenv("FEDERATION_DATA", raising=False)
+    with pytest.raises(InputError, match=words):
+        scenarios.run(document(**changes), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_output_perturbation_on_long_rows_names_the_remedy(tmp_path):
+    long = document(data={"source": "digits", "auxiliary": 200, "features": [{"whiten": 8}]})
+    with pytest.raises(FederationError, match="unit_norm"):
+        scenarios.run(long, out=tmp_path / "out")
+
+
+def test_any_scikit_learn_classifier_will_do(tmp_path):
+    trees = document(
+        parties={"count": 40, "rows": 8, "classifier": {"DecisionTreeClassifier": {"max_depth": 3}}},
+        protocols=[{"kind": "soft_vote"}],
+        trials={"splits": 1, "noise": 2},
+    )
+    assert scenarios.run(trees, out=tmp_path / "out").rows
+
+
+def test_a_preview_counts_what_a_run_would_do():
+    plan = preview(resolve(document()), None)
+    assert plan["worlds"] == 2
+    assert plan["releases"] == 2 * 4 * 2 * 3
+    assert plan["points"][0]["parties"] == 60
+    assert plan["points"][0]["auxiliary_rows"] == 200
+
+
+@pytest.fixture
+def own_file(tmp_path):
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(300, 3))
+    lines = [f"{a:.3f},{b:.3f},{c:.3f},{'yes' if a + b > 0 else 'no'}" for a, b, c in rows]
+    path = tmp_path / "own.csv"
+    path.write_text("\n".join(["a,b,c,label", *lines]) + "\n")
+    return path
+
+
+def own(path, **changes):
+    return {
+        "name": "own",
+        "data": {"source": str(path), "label": "label"},
+        "parties": {"count": 20},
+        "privacy": {"epsilon": 0.01, **changes},
+        "trials": {"splits": 1, "noise": 20},
+    }
+
+
+def weights(run):
+    with np.load(run.directory / "models" / "soft_vote" / "split-0.npz") as stored:
+        return stored["weights_0"]
+
+
+def test_changed_data_gets_fresh_noise(own_file, tmp_path):
+    # Equal noise on two versions of the data would cancel by subtraction and leave the difference bare.
+    first = weights(scenarios.run(own(own_file), out=tmp_path / "1"))
+    text = own_file.read_text()
+    (tmp_path / "moved.csv").write_text(text)
+    again = weights(scenarios.run(own(tmp_path / "moved.csv"), out=tmp_path / "2"))
+    own_file.write_text(text.replace("yes", "maybe", 1).replace("maybe", "no", 1))
+    changed = weights(scenarios.run(own(own_file), out=tmp_path / "3"))
+    np.testing.assert_array_equal(first, again)
+    assert np.linalg.norm(first - changed) > 0.5 * np.linalg.norm(first)
+
+
+def test_noise_from_the_system_does_not_repeat_and_says_so(own_file, tmp_path):
+    runs = [scenarios.run(own(own_file, entropy="system"), out=tmp_path / str(n)) for n in range(2)]
+    assert not (weights(runs[0]) == weights(runs[1])).any()
+    ledger = (runs[0].directory / "ledger.json").read_text()
+    assert '"entropy": "system"' in ledger
+    assert "keyed by a seed" not in ledger
+
+
+def test_the_ledger_admits_where_class_names_come_from(own_file, finished, tmp_path):
+    read = scenarios.run(own(own_file), out=tmp_path / "1").directory / "ledger.json"
+    assert "were read from all rows" in read.read_text()
+    document = own(own_file)
+    document["data"]["classes"] = ["no", "yes"]
+    declared = scenarios.run(document, out=tmp_path / "2").directory / "ledger.json"
+    assert "were read from all rows" not in declared.read_text()
+    assert "were read from all rows" not in (finished.directory / "ledger.json").read_text()
+
+
+def test_baselines_are_listed_as_non_private(finished):
+    record = json.loads((finished.directory / "run.json").read_text())
+    assert record["non_private_variants"] == ["pooled", "individual"]
+
+
+def test_worlds_have_distinct_names():
+    names = [cell.name for cell in cells(resolve(document(parties={"count": [20, 40], "rows": 5})), None)]
+    assert len(set(names)) == len(names) == 4
+
+
+def test_results_are_a_data_frame_where_pandas_is_installed(finished):
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(finished.results, pandas.DataFrame)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Runs leave out their figures and report, which take longer than all else."""
+    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+
+
+def test_saying_that_nobody_drops_out_or_attacks_changes_nothing(finished, tmp_path, undrawn):
+    parties = {"count": 60, "rows": 5, "dropout": 0, "hostile": {"fraction": 0}, "partition": "iid"}
+    run = scenarios.run(document(parties=parties), out=tmp_path / "out")
+    assert (run.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+
+
+def test_dropout_and_attacks_are_swept_like_other_keys_whatever_the_cohorts(tmp_path, monkeypatch):
+    parties = {"count": 60, "rows": 5, "dropout": [0, 0.3], "hostile": {"fraction": [0, 0.5], "kind": "malformed"}}
+    swept = document(parties=parties, trials={"splits": 1, "noise": 1}, protocols=document()["protocols"][::3])
+    swept["privacy"] = {"epsilon": 30}
+    settings = ["parties.quorum=0.2"]
+    run = scenarios.run(swept, out=tmp_path / "1", overrides=settings)
+    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+    assert run.rows == scenarios.run(swept, out=tmp_path / "2", overrides=[*settings, "engine.parties_per_node=7"]).rows
+    columns = ("parties.dropout", "parties.hostile.fraction")
+    assert {tuple(row[column] for column in columns) for row in run.rows} == {
+        ("0.0", "0.0"), ("0.0", "0.5"), ("0.3", "0.0"), ("0.3", "0.5"),
+    }  # fmt: skip
+    pooled = {row["value"] for row in run.rows if (row["protocol"], row["metric"]) == ("pooled", "accuracy")}
+    assert len(pooled) == 1  # the same rows, true labels
+    failures = json.loads((run.directory / "run.json").read_text())["failures"]
+    assert 10 < failures.pop("dropped out") < 60
+    assert sum(failures.values()) > 30  # half of those who answered, in two of four worlds
+    assert (run.directory / "figures" / "accuracy-parties.hostile.fraction.svg").exists()
+
+
+def test_too_many_dropouts_end_a_run_without_a_release(tmp_path):
+    parties = {"count": 10, "rows": 5, "dropout": 0.5}
+    with pytest.raises(QuorumError, match=r"parties.quorum needs 0.5 of them \(\d+ x dropped out\)"):
+        scenarios.run(document(parties=parties, trials={"splits": 30, "noise": 1}), out=tmp_path / "out")
+
+
+def test_skewed_partitions_run_and_are_swept_by_their_number(tmp_path, undrawn):
+    parties = {"count": 60, "rows": 5, "partition": {"dirichlet": [1e-3, 1e3]}}
+    skewed = document(parties=parties, trials={"splits": 2, "noise": 4}, protocols=[{"kind": "individual"}])
+    rows = scenarios.run(skewed, out=tmp_path / "out").rows
+    means = {
+        alpha: np.mean([row["value"] for row in rows if row["parties.partition.dirichlet"] == alpha])
+        for alpha in ("0.001", "1000.0")
+    }
+    assert means["0.001"] < 0.15 < means["1000.0"]  # a party that knows one digit recognises one in ten
+
+
+def test_a_mixture_is_compared_with_its_leading_member_on_all_rows(finished, tmp_path, undrawn):
+    tree = {"DecisionTreeClassifier": {"max_depth": 3}, "weight": 0.5}
+    parties = {"count": 60, "rows": 5, "classifier": {"mixture": [tree, "logistic"]}}
+    mixed = document(parties=parties, protocols=document()["protocols"][::3])
+
+    def accuracies(rows, protocol):
+        return [row["value"] for row in rows if (row["protocol"], row["metric"]) == (protocol, "accuracy")]
+
+    rows = scenarios.run(mixed, out=tmp_path / "out").rows
+    assert accuracies(rows, "pooled") == accuracies(finished.rows, "pooled")
+    assert accuracies(rows, "soft_vote") != accuracies(finished.rows, "soft_vote")

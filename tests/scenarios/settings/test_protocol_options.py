@@ -1,0 +1,255 @@
+# ruff: noqa: E501
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import pytest
+from fake_protocols import KINDS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import Field, TypeAdapter, ValidationError
+
+from federation import registry
+from federation.errors import InputError
+from scenarios.settings.problems import problems
+from scenarios.settings.protocol_options import (
+    Protocol,
+    default_kind,
+    is_default,
+    kinds,
+    misplaced,
+    spending,
+    task,
+    variant_name,
+    why_default,
+)
+
+pytestmark = pytest.mark.usefixtures("protocols")
+
+
+def _problems(entry: Any) -> dict[str, str]:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(Protocol).validate_python(entry)
+    return {".".join(map(str, path)): text for path, text in problems(caught.value)}
+
+
+def test_defaults_are_filled_in_and_baselines_take_no_options() -> None:
+    protocol = Protocol.parse({"kind": "soft_vote", "rounds": 5})
+    assert protocol.options == {
+        "perturb": "statistic", "sensitivity": None, "noise": "pure", "relabel": "on", "regularisation": None,
+        "rounds": 5, "fast": False, "bins": [1, 2], "note": "",
+    }  # fmt: skip
+    assert Protocol.parse({"kind": "pooled"}).options == {}
+    assert kinds() == ["count", "ratio", "slope", "soft_vote", "pooled", "individual", "constant"]
+    assert _problems({"kind": "pooled", "noise": "off"}) == {"noise": "unknown key; allowed: kind"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"kind": "soft_voet"}, {"kind": "did you mean 'soft_vote'?"}),
+        ({"noise": "off"}, {"kind": "missing"}),
+        ("pooled", {"": "must be a section such as {kind: soft_vote}, got the text"}),
+        ({"kind": "count"}, {"size": "missing"}),
+        ({"kind": "soft_vote", "noise": "pur"}, {"noise": "must be one of pure, off, got the text \"pur\"; did you mean 'pure'?"}),
+        ({"kind": "soft_vote", "rounds": "5"}, {"rounds": 'must be a whole number, got the text "5"'}),
+        ({"kind": "soft_vote", "rounds": True}, {"rounds": "must be a whole number, got true"}),
+        ({"kind": "soft_vote", "rounds": 2.0}, {"rounds": "must be a whole number, got 2.0"}),
+        ({"kind": "soft_vote", "fast": 1}, {"fast": "must be true or false, got 1"}),
+        ({"kind": "soft_vote", "bins": [1, "x"]}, {"bins.1": "must be a whole number"}),
+        ({"kind": "soft_vote", "regularisation": [1, "x", "y"]}, {"regularisation.1": "number", "regularisation.2": "number"}),
+        ({"kind": "soft_vote", "rounds": []}, {"rounds": "must not be empty"}),
+        ({"kind": "soft_vote", "regularisation": [1, -1.0]}, {"": "regularisation must be a positive number, got -1.0"}),
+        ({"kind": "soft_vote", "unrelated": 4, "nois": "off"}, {"unrelated": "unknown key", "nois": "did you mean 'noise'?"}),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_named(entry: Any, expected: dict[str, str]) -> None:
+    found = _problems(entry)
+    assert found.keys() == expected.keys()
+    for path, text in expected.items():
+        assert text in found[path]
+
+
+def test_lists_sweep_scalars_but_not_options_that_are_lists() -> None:
+    protocol = Protocol.parse({"kind": "soft_vote", "bins": [3, 4], "rounds": [1, 2], "noise": ["off", "pure"]})
+    assert protocol.options["bins"] == [3, 4]
+    assert protocol.sweeps == {"noise": ("off", "pure"), "rounds": (1, 2)}
+    assert [swept for _, swept in protocol.choices()] == [
+        {"noise": noise, "rounds": rounds} for noise in ("off", "pure") for rounds in (1, 2)
+    ]
+    assert Protocol.parse(protocol.to_plain()) == protocol
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "soft_vote"),
+        ({"perturb": "output", "sensitivity": "published"}, "soft_vote-output-published"),
+        ({"regularisation": 1e-4, "perturb": "output"}, "soft_vote-output-regularisation=0.0001"),
+        ({"regularisation": 10}, "soft_vote-regularisation=10"),
+        ({"regularisation": 1e20}, "soft_vote-regularisation=1e20"),
+        ({"noise": "off"}, "soft_vote-noise=off"),  # `relabel` has that value too
+        ({"fast": True, "bins": [3, 4], "note": "a/b c"}, "soft_vote-fast=true-bins=3_4-note=a_b_c"),
+        ({"rounds": 3, "noise": "pure"}, "soft_vote"),
+    ],
+)
+def test_names_say_what_differs_from_the_defaults(options: dict[str, Any], name: str) -> None:
+    protocol = Protocol.parse({"kind": "soft_vote", **options})
+    assert variant_name("soft_vote", protocol.options) == name
+    assert is_default("soft_vote", protocol.options) == (name == "soft_vote")
+
+
+def test_an_option_without_a_default_is_always_named() -> None:
+    assert variant_name("count", Protocol.parse({"kind": "count", "size": 2}).options) == "count-size=2"
+
+
+_OPTIONS = st.fixed_dictionaries(
+    {
+        "perturb": st.sampled_from(["statistic", "output"]),
+        "sensitivity": st.sampled_from(["published", "tight", None]),
+        "noise": st.sampled_from(["pure", "off"]),
+        "relabel": st.sampled_from(["on", "off"]),
+        "regularisation": st.none() | st.floats(1e-300, 1e300),
+        "rounds": st.integers(),
+        "fast": st.booleans(),
+    }
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(_OPTIONS, _OPTIONS)
+def test_names_are_folder_names_and_tell_variants_apart(a: dict[str, Any], b: dict[str, Any]) -> None:
+    full = [{**a, "bins": [1, 2], "note": ""}, {**b, "bins": [1, 2], "note": ""}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "protocol", KINDS.__getitem__)
+        names = [variant_name("soft_vote", options) for options in full]
+    assert (names[0] == names[1]) == (full[0] == full[1])
+    assert all(re.fullmatch(r"[A-Za-z0-9._=-]+", name) for name in names)
+
+
+def test_a_protocol_that_is_no_dataclass_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "soft_vote", object)
+    with pytest.raises(ValidationError, match="not a dataclass"):
+        Protocol.parse({"kind": "soft_vote"})
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"regularisation": float("nan")}, {"regularisation": "must be a finite number, got .nan"}),
+        ({"regularisation": [1.0, float("inf")]}, {"regularisation.1": "must be a finite number, got .inf"}),
+        ({"noise": {"of": "pure"}}, {"noise": "must be one of pure, off, got {of: pure}"}),
+    ],
+)
+def test_no_option_is_infinite_and_classes_are_asked_about_words_only(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], problem: dict[str, str]
+) -> None:
+    monkeypatch.setattr(KINDS["soft_vote"], "why_refused", lambda name, word: {word: None}[word], raising=False)
+    assert _problems({"kind": "soft_vote", **options}) == problem
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """Options of which some belong to choices of others."""
+
+    why_default: ClassVar[str] = "because\nof that"
+
+    how: Literal["a", "b"] = "a"
+    only: Literal["one"] = "one"
+    strength: float | None = None
+    deep: bool = False
+    many: Annotated[int, Field(ge=1)] = 3
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.how == "a" and (self.strength is not None or self.many != 3):
+            raise InputError("strength and many belong to how: b")
+        if self.how == "b" and self.deep:
+            raise InputError("deep belongs to how: a")
+
+
+@pytest.mark.parametrize(
+    ("entry", "hidden"),
+    [
+        ({"kind": "ruled"}, {"only", "strength", "many"}),
+        ({"kind": "ruled", "how": "b"}, {"only", "deep"}),
+        ({"kind": "ruled", "how": "b", "strength": 0.5}, {"only", "deep"}),
+        ({"kind": "ruled", "how": ["a", "b"]}, {"only"}),
+        ({"kind": "ruled", "how": "b", "only": ["one"], "many": [3, 4]}, {"deep"}),
+        ({"kind": "pooled"}, set()),
+    ],
+)
+def test_what_does_not_apply_is_not_shown(monkeypatch: pytest.MonkeyPatch, entry: Any, hidden: set[str]) -> None:
+    monkeypatch.setitem(KINDS, "ruled", Ruled)
+    protocol = Protocol.parse(entry)
+    assert protocol.to_plain().keys() - protocol.shown().keys() == hidden
+    assert Protocol.parse(protocol.shown()) == protocol
+
+
+def test_the_default_kind_is_the_first_that_is_no_baseline_and_may_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "ruled", Ruled)
+    listed = [Protocol.parse({"kind": kind}) for kind in ("pooled", "ruled", "soft_vote")]
+    assert default_kind(listed) == "ruled"
+    assert default_kind(listed[:1]) is None
+    assert [why_default(kind) for kind in ("ruled", "soft_vote", "pooled")] == ["because\nof that", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("listed", "known"),
+    [
+        (["soft_vote", "pooled"], "classification"),
+        (["pooled", "individual"], "classification"),
+        (["pooled", "ratio"], "class_ratio"),
+    ],
+)
+def test_the_task_is_that_of_the_first_protocol_that_is_no_baseline(listed: list[str], known: str) -> None:
+    assert task(listed) == known
+
+
+@pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        (["soft_vote", "count", "pooled", "individual", "constant"], {}),
+        (["ratio", "constant"], {1: "the baseline constant predicts a class, which ratio cannot be compared with"}),
+        (["pooled", "ratio"], {}),
+        (["pooled", "soft_vote", "ratio"], {2: "ratio has the task class_ratio, soft_vote the task classification"}),
+        (
+            ["ratio", "individual", "soft_vote"],
+            {1: "the baseline individual trains classifiers", 2: "soft_vote has the task"},
+        ),
+    ],
+)
+def test_protocols_of_another_task_are_misplaced(listed: list[str], found: dict[int, str]) -> None:
+    entries = [Protocol.parse({"kind": kind, **({"size": 1} if kind == "count" else {})}) for kind in listed]
+    texts = dict(misplaced(entries))
+    assert texts.keys() == found.keys()
+    assert all(words in texts[position] for position, words in found.items())
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "spent"),
+    [
+        ("soft_vote", {}, (0.5, 0.0)),
+        ("soft_vote", {"noise": "off"}, None),
+        ("count", {"size": 1}, None),
+        ("ratio", {}, (0.5, 1e-6)),
+        ("ratio", {"noise": "pure"}, (0.5, 0.0)),
+        ("ratio", {"noise": "published"}, None),  # it knows that this is no guarantee
+        ("ratio", {"noise": "off"}, None),
+        ("pooled", {}, None),
+    ],
+)
+def test_what_a_release_will_be_charged_for(kind: str, options: dict[str, Any], spent: Any) -> None:
+    assert spending(kind, Protocol.parse({"kind": kind, **options}).options, 0.5, 1e-6) == spent
+
+
+def test_noise_that_is_not_pure_spends_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True)
+    class Noisy:
+        noise: Literal["pure", "gaussian"] = "pure"
+
+    monkeypatch.setitem(KINDS, "noisy", Noisy)
+    assert spending("noisy", {"noise": "gaussian"}, 2.0, 1e-5) == (2.0, 1e-5)
+    assert spending("noisy", {"noise": "pure"}, 2.0, 1e-5) == (2.0, 0.0)

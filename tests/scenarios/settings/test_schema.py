@@ -1,0 +1,247 @@
+# ruff: noqa: E501
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from federation.errors import InputError
+from scenarios.settings.explained import to_yaml
+from scenarios.settings.schema import Scenario, resolve
+from scenarios.settings.yaml_rules import parse
+
+pytestmark = pytest.mark.usefixtures("protocols")
+
+MINIMAL: dict[str, Any] = {"data": {"source": "digits"}, "parties": {"count": 50}, "privacy": {"epsilon": 1}}
+
+
+def _lines(*overrides: str, source: Any = MINIMAL) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        resolve(source, overrides)
+    assert caught.value.exit_code == 2
+    return str(caught.value).splitlines()
+
+
+def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "my.csv").write_text("x,target\n1,a\n")
+    path = tmp_path / "first try.yaml"
+    path.write_text("data: {source: my.csv, label: target}\nparties: {count: 50}\nprivacy: {epsilon: 1}\n")
+    scenario = resolve(path)
+    assert scenario.name == "first-try"
+    assert scenario.data.source == str(tmp_path / "my.csv")
+    assert (scenario.data.label, scenario.data.auxiliary, scenario.data.test) == ("target", 0.25, 0.2)
+    assert scenario.data.features == ("scale", {"whiten": "auto"}, "constant", "unit_norm")
+    assert (scenario.parties.rows, scenario.parties.partition, scenario.parties.quorum) == (None, "iid", 0.5)
+    assert scenario.parties.classifier == {"name": "logistic", "parameters": {"regularisation": 1e-4}}
+    assert [protocol.kind for protocol in scenario.protocols] == ["soft_vote"]
+    assert (scenario.privacy.epsilon, scenario.privacy.delta, scenario.privacy.budget) == ((1.0,), 1e-6, None)
+    assert (scenario.trials.splits, scenario.trials.noise, scenario.seed) == (5, 5, 1)
+    assert scenario.engine.kind == "inline"
+    assert scenario.engine.workers is scenario.engine.parties_per_node is scenario.engine.timeout is None
+
+
+def test_sources_are_found_beside_the_file_or_where_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    for folder in (there, here):
+        folder.mkdir()
+        (folder / "rows.csv").write_text("")
+    monkeypatch.chdir(here)
+    path = there / "s.yaml"
+    path.write_text(
+        "data: {source: [rows.csv, absent.csv, digits], label: y}\nparties: {count: 5}\nprivacy: {epsilon: 1}\n"
+    )
+    assert resolve(path).data.source == (str(there / "rows.csv"), "absent.csv", "digits")
+    assert resolve(path, ["data.source=rows.csv"]).data.source == str(here / "rows.csv")
+
+
+@pytest.mark.parametrize(
+    ("override", "line"),
+    [
+        ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, bags, classifier, quorum, dropout, hostile; did you mean 'count'?"),
+        ("trails.splits=3", "trails: unknown key; allowed: name, description, data, parties, protocols, privacy, trials, engine, seed; did you mean 'trials'?"),
+        ("privacy.budget={epsilon: 1, delta: 0, epsilom: 3}", "privacy.budget.epsilom: unknown key; allowed: epsilon, delta; did you mean 'epsilon'?"),
+        ('parties.count="5"', 'parties.count: must be a whole number, got the text "5"'),
+        ("parties.count=1_000", 'parties.count: must be a whole number, got the text "1_000"'),
+        ("parties.count=5.0", "parties.count: must be a whole number, got 5.0"),
+        ("parties.count=true", "parties.count: must be a whole number, got true"),
+        ("parties.count=0", "parties.count: must be at least 1, got 0"),
+        ("parties.rows=[1, 0]", "parties.rows.1: must be at least 1, got 0"),
+        ("parties.rows=[]", "parties.rows: must not be empty, got []"),
+        ("parties.rows=[2, 2]", "parties.rows: must not list a value twice, got [2, 2]"),
+        ("parties.quorum=1.5", "parties.quorum: must be at most 1, got 1.5"),
+        ("parties.quorum=true", "parties.quorum: must be a number, got true"),
+        ("parties.partition=idd", 'parties.partition: must be iid, {dirichlet: ALPHA}, {quantity: SIGMA}, {majority: SHARE}, {proportions: [SHARES, ...]} or {by: COLUMN}, got the text "idd"'),
+        ("parties.partition={dirichlet: 0}", "parties.partition.dirichlet: must be a number from 1e-06 to 1e+06, got 0"),
+        ("parties.partition=[iid, {quantity: [1, 2]}]", "parties.partition: in a list of partitions each must have one number"),
+        ("parties.partition={majority: 0.6}", "parties.partition.majority: must be a number from 0 to below 0.5, the share of each class but one, got 0.6"),
+        ("parties.partition={proportions: [[0.5, 0.4]]}", "parties.partition.proportions.0: must be the shares of all classes, numbers from 0 that sum to 1, got [0.5, 0.4]"),
+        ("parties.bags=0", "parties.bags: must be a whole number from 1, or {by: COLUMN}, got 0"),
+        ("parties.bags=[1, {of: x}]", "parties.bags.1: must be a whole number from 1, or {by: COLUMN}, got {of: x}"),
+        ("parties={count: 2, rows: [12, 10], bags: [2, 3]}", "parties.bags: must divide parties.rows, got 3 bags for 10 rows; change one of them"),
+        ("parties={count: 2, bags: {by: x}, partition: {majority: 0.1}}", "parties.bags: must be a number: the majority partition says what is in each bag"),
+        ("data.rows_per_person=2", "data.rows_per_person: needs data.person, the column that says whose row each is"),
+        ("data.rows_per_person=0", "data.rows_per_person: must be at least 1, got 0"),
+        ("data.range=5", "data.range: must be a list, got 5"),
+        ("data.range=[1, x]", 'data.range.1: must be a number, got the text "x"'),
+        ("data.range=[0, .inf]", "data.range.1: must be a finite number, got .inf"),
+        ("data.range=[2, 2]", "data.range: must be two numbers [lo, hi] with lo < hi, got [2, 2]"),
+        ("data.outside=clipp", "data.outside: must be one of refuse, clip, got the text \"clipp\"; did you mean 'clip'?"),
+        ("data.targets=500", "data.targets: must be a section with keys from rows, shares, vary, got 500"),
+        ("data.targets={share: [0.1]}", "data.targets.share: unknown key; allowed: rows, shares, vary; did you mean 'shares'?"),
+        ("data.targets={shares: [0.5, 1.5]}", "data.targets.shares.1: must be at most 1, got 1.5"),
+        ("data.targets={shares: [0.5, 0.5]}", "data.targets.shares: must be one or more different shares, got [0.5, 0.5]"),
+        ("data.targets={rows: 0}", "data.targets.rows: must be at least 1, got 0"),
+        ("parties.dropout=1", "parties.dropout: must be less than 1, got 1"),
+        ("parties.dropout=[0.2, 0.6]", "parties.dropout: 0.6 leaves 0.4 of the parties to answer on average, but parties.quorum is 0.5; lower one of them"),
+        ("parties.hostile=0.1", "parties.hostile: must be a section with keys from fraction, kind, got 0.1"),
+        ("parties.hostile={kind: flip}", "parties.hostile.fraction: missing; it has no default"),
+        ("parties.hostile={fraction: 1.1}", "parties.hostile.fraction: must be at most 1, got 1.1"),
+        ("parties.hostile={fraction: [0.1, 0.1]}", "parties.hostile.fraction: must not list a value twice, got [0.1, 0.1]"),
+        ("parties.hostile={fraction: 0.1, kind: flop}", "parties.hostile.kind: must be one of flip, random, target, malformed, oversized, got the text \"flop\"; did you mean 'flip'?"),
+        ("parties.classifier={mixture: [logistic]}", "parties.classifier.mixture: must be a list of two or more classifiers, got [logistic]"),
+        ("parties.count=null", "parties.count: missing; the iid partition needs the number of parties"),
+        ("parties={partition: {dirichlet: 1}}", "parties.count: missing; the dirichlet partition needs the number of parties"),
+        ("parties.classifier.logistic.regularisation=0", "parties.classifier.logistic.regularisation: must be a finite number greater than 0, got 0"),
+        ("parties.classifier.logistic.c=1", "parties.classifier.logistic.c: unknown key; allowed: regularisation"),
+        ("parties.classifier=3", "parties.classifier: must be a name or a section such as {logistic: {regularisation: 1.0e-4}}, got 3"),
+        ("data.source=digitz", "data.source: must be digits, "),
+        ("data.source=x.csv", "data.label: missing; a csv or Parquet file needs the name of the column of the labels"),
+        ("data.source=x.parquet", "data.label: missing; a csv or Parquet file needs the name"),
+        ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 and 1, got 1.0"),
+        ("data.test=offical", "data.test: must be official, a count of rows"),
+        ("data.features=[whiten]", "data.features.0: must be one of scale, "),
+        ("data.features=[{pca: 0}]", "data.features.0: must be one of scale, "),
+        ("data.classes=[a]", "data.classes: must be two or more distinct class names, got [a]"),
+        ("privacy.epsilon=0", "privacy.epsilon: must be greater than 0, got 0"),
+        ("privacy.epsilon=[1, -1]", "privacy.epsilon.1: must be greater than 0, got -1"),
+        ("privacy.epsilon=.inf", "privacy.epsilon: must be a finite number, got .inf"),
+        ("privacy.epsilon=.nan", "privacy.epsilon: must be a finite number, got .nan"),
+        ("privacy.epsilon=inf", 'privacy.epsilon: must be a number, got the text "inf"'),
+        ("privacy.epsilon=[]", "privacy.epsilon: must not be empty, got []"),
+        ("privacy.delta=0", "privacy.delta: must be greater than 0, got 0"),
+        ("privacy.budget=3", "privacy.budget: must be a section with keys from epsilon, delta, got 3"),
+        ("trials.noise=0", "trials.noise: must be at least 1, got 0"),
+        ("trials=[1]", "trials: must be a section with keys from splits, noise, got [1]"),
+        ("engine.kind=rya", "engine.kind: must be one of inline, ray, flower, got the text \"rya\"; did you mean 'ray'?"),
+        ("engine.workers=0", "engine.workers: must be auto or a whole number from 1, got 0"),
+        ("engine.ray.address=auto", "engine.ray.address: is for kind: ray; remove it or change kind"),
+        ("seed=-1", "seed: must be at least 0, got -1"),
+        ("seed=9223372036854775808", "seed: must be less than 9223372036854775808, got 9223372036854775808"),
+        ("name=a/b", "name: must consist of letters"),
+        ("name=..", "name: must consist of letters"),
+        ("protocols=[]", "protocols: must not be empty, got []"),
+        ("protocols=[{kind: pooled}, {kind: pooled}]", "protocols: entries 0 and 1 (from 0) both ask for 'pooled'; remove one"),
+        ("protocols=[{kind: soft_vote, rounds: [2, 2]}]", "protocols: entry 0 (from 0) asks twice for 'soft_vote-rounds=2'; remove one"),
+        (f"protocols=[{{kind: soft_vote, bins: {[16] * 70}}}]", "protocols: entry 0 (from 0) has a variant whose options make a name of 224 letters, allowed are 200, as files are called by it; shorten the lists among its options"),
+        ("protocols=[{kind: soft_vote, perturb: outptu}]", "protocols.0.perturb: must be one of statistic, output"),
+        ("protocols=[{kind: soft_vote, regularisation: 0.0}]", "protocols.0: regularisation must be a positive number, got 0.0"),
+    ],
+)  # fmt: skip
+def test_one_line_says_what_is_wrong(override: str, line: str) -> None:
+    lines = _lines(override)
+    assert len(lines) == 1
+    assert lines[0].removeprefix("scenario: ").removeprefix(f"--set {override}: ").startswith(line)
+
+
+def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(
+        "seed: x\n"
+        "data:\n"
+        "  sourc: digits\n"
+        "parties: {count: no}\n"
+        "protocols:\n"
+        "  - {kind: soft_vote, rounds: x,\n"
+        "     fast: 3}\n"
+        "  - {kind: pooled}\n"
+        "  - 3\n"
+        "privacy: {}\n"
+    )
+    lines = _lines("trials.splits=0", source=path)
+    assert [line.removeprefix(f"{path}").split(" must")[0].split(" missing")[0] for line in lines] == [
+        ":1: seed:",
+        ":2: data.source:",
+        ":3: data.sourc: unknown key; allowed: source, label, classes, positive, range, outside, auxiliary, test, features, "
+        "person, rows_per_person, targets; "
+        "did you mean 'source'?",
+        ":4: parties.count:",
+        ":6: protocols.0.rounds:",
+        ":7: protocols.0.fast:",
+        ":9: protocols.2:",
+        ":10: privacy.epsilon:",
+        "--set trials.splits=0: trials.splits:",
+    ]
+    assert _lines(source={})[0] == "scenario: data: missing; it has no default"
+
+
+def test_groups_make_the_count_optional() -> None:
+    scenario = resolve(MINIMAL, ["parties.count=null", "parties.partition={by: subject}"])
+    assert (scenario.parties.count, scenario.parties.partition) == (None, {"by": "subject"})
+
+
+def test_groups_take_bags_that_do_not_divide_their_rows() -> None:
+    given = ["parties={partition: {by: subject}, rows: 10, bags: 3}", "protocols=[{kind: ratio}]"]
+    scenario = resolve(MINIMAL, given)
+    assert (scenario.parties.rows, scenario.parties.bags) == (10, 3)
+
+
+def test_persons_bags_and_targets() -> None:
+    scenario = resolve(
+        MINIMAL,
+        [
+            "data.person=who",
+            "data.rows_per_person=2",
+            "data.targets={rows: 500, vary: 3}",
+            "parties.bags={by: ward}",
+            "protocols=[{kind: ratio}]",
+        ],
+    )
+    assert (scenario.data.person, scenario.data.rows_per_person) == ("who", 2)
+    assert scenario.parties.bags == {"by": "ward"}
+    assert resolve(parse(to_yaml(scenario), "x")[0]) == scenario
+    assert scenario.data.targets is not None
+    assert (scenario.data.targets.rows, scenario.data.targets.vary) == (500, "3")
+    assert scenario.data.targets.shares == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    plain = resolve(MINIMAL)
+    assert (plain.data.person, plain.data.rows_per_person, plain.data.targets, plain.parties.bags) == (None, 1, None, 1)
+
+
+def test_scikit_learn_classifiers_are_checked_by_name_and_parameter() -> None:
+    scenario = resolve(MINIMAL, ["parties.classifier.KNeighborsClassifier.n_neighbors=1"])
+    assert scenario.parties.classifier == {"name": "KNeighborsClassifier", "parameters": {"n_neighbors": 1}}
+    assert "did you mean 'KNeighborsClassifier'?" in _lines("parties.classifier=KNeighborClassifier")[0]
+    assert "n_neighbors" in _lines("parties.classifier={KNeighborsClassifier: {n_neighbours: 1}}")[0]
+
+
+def test_a_list_of_classifiers_holds_one_regularisation_each() -> None:
+    assert "must be one number" in _lines("parties.classifier=[{logistic: {regularisation: [1, 2]}}, GaussianNB]")[0]
+
+
+def test_a_scenario_cannot_be_changed() -> None:
+    scenario = resolve(MINIMAL)
+    with pytest.raises(ValidationError):
+        scenario.seed = 2  # type: ignore[misc]
+
+
+def test_the_json_schema_accepts_what_files_may_say() -> None:
+    validate = pytest.importorskip("jsonschema").validate
+    schema = json.loads(json.dumps(Scenario.model_json_schema()))
+    good = [
+        "parties.count=[1, 2]",
+        "data.auxiliary=[1, 0.5]",
+        "protocols=[{kind: soft_vote, rounds: [1, 2]}]",
+    ]
+    validate({**resolve(MINIMAL, good).to_plain()}, schema)
+    error = pytest.importorskip("jsonschema").ValidationError
+    for path, value in [
+        ("parties", {"coutn": 1}),
+        ("protocols", [{"kind": "soft_vote", "noise": "x"}]),
+        ("seed", "1"),
+    ]:
+        with pytest.raises(error):
+            validate({**resolve(MINIMAL).to_plain(), path: value}, schema)

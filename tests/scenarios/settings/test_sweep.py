@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scenarios.settings.schema import resolve
+from scenarios.settings.sweep import cell_id, expand, swept_columns, variants, world_key
+
+pytestmark = pytest.mark.usefixtures("protocols")
+
+MINIMAL: dict[str, Any] = {
+    "data": {"source": "digits"},
+    "parties": {"count": 50},
+    "privacy": {"epsilon": [1, 2]},
+}
+
+
+def test_without_lists_there_is_one_setting_and_epsilon_stays_inside_it() -> None:
+    scenario = resolve(MINIMAL)
+    (setting,) = expand(scenario)
+    assert setting.swept == {}
+    assert setting.scenario == scenario
+    assert swept_columns(scenario) == []
+
+
+def test_worlds_are_the_product_in_schema_order_last_key_fastest() -> None:
+    scenario = resolve(
+        MINIMAL,
+        [
+            "parties.classifier.logistic.regularisation=[1e-4, 1]",
+            "parties.rows=[3, null]",
+            "data.auxiliary=[0.5, 100]",
+            "protocols=[{kind: soft_vote, rounds: [1, 3]}, {kind: count, size: [1, 2]}, {kind: soft_vote, noise: off}]",
+        ],
+    )
+    points = expand(scenario)
+    assert [tuple(point.swept.values()) for point in points] == [
+        (auxiliary, rows, regularisation)
+        for auxiliary in (0.5, 100)
+        for rows in (3, None)
+        for regularisation in (1e-4, 1.0)
+    ]
+    for point in points:
+        assert point.scenario.data.auxiliary == point.swept["data.auxiliary"]
+        assert point.scenario.parties.rows == point.swept["parties.rows"]
+        parameters = point.scenario.parties.classifier["parameters"]
+        assert parameters["regularisation"] == point.swept["parties.classifier.logistic.regularisation"]
+        assert (point.scenario.parties.count, point.scenario.privacy.epsilon) == (50, (1.0, 2.0))
+        assert len(expand(point.scenario)) == 1
+        assert resolve(point.scenario.to_plain()) == point.scenario
+    assert swept_columns(scenario) == [
+        "data.auxiliary",
+        "parties.rows",
+        "parties.classifier.logistic.regularisation",
+        "protocols.rounds",
+        "protocols.size",
+    ]
+
+
+def test_sections_are_swept_as_readable_texts() -> None:
+    scenario = resolve(
+        MINIMAL,
+        [
+            "parties.partition=[iid, {by: subject}, {dirichlet: 1}, {proportions: [[1, 0], [0.25, 0.75]]}]",
+            "parties.classifier=[logistic, {GaussianNB: {var_smoothing: 1e-9}}]",
+        ],
+    )
+    assert [tuple(point.swept.values()) for point in expand(scenario)] == [
+        (partition, classifier)
+        for partition in ("iid", "by=subject", "dirichlet=1.0", "proportions=1_0-0.25_0.75")
+        for classifier in ("logistic(regularisation=0.0001)", "GaussianNB(var_smoothing=1e-09)")
+    ]
+
+
+def test_numbers_inside_sections_are_swept_as_numbers() -> None:
+    scenario = resolve(
+        MINIMAL,
+        [
+            "parties.partition={dirichlet: [0.1, 1]}",
+            "parties.dropout=[0, 0.2]",
+            "parties.hostile={fraction: [0, 0.1], kind: [flip, random]}",
+        ],
+    )
+    points = expand(scenario)
+    assert swept_columns(scenario) == [
+        "parties.dropout", "parties.partition.dirichlet", "parties.hostile.fraction", "parties.hostile.kind",
+    ]  # fmt: skip
+    assert [tuple(point.swept.values()) for point in points] == [
+        (dropout, alpha, fraction, kind)
+        for dropout in (0.0, 0.2)
+        for alpha in (0.1, 1.0)
+        for fraction in (0.0, 0.1)
+        for kind in ("flip", "random")
+    ]
+    for point in points:
+        parties = point.scenario.parties
+        assert parties.partition == {"dirichlet": point.swept["parties.partition.dirichlet"]}
+        assert parties.dropout == point.swept["parties.dropout"]
+        assert parties.hostile is not None
+        assert parties.hostile.fraction == point.swept["parties.hostile.fraction"]
+        assert parties.hostile.kind == point.swept["parties.hostile.kind"]
+        assert resolve(point.scenario.to_plain()) == point.scenario
+    assert len({cell_id(point, 0) for point in points}) == len(points)
+
+
+def test_bags_persons_and_targets_are_swept() -> None:
+    scenario = resolve(
+        MINIMAL,
+        [
+            "parties={count: 6, bags: [2, {by: ward}]}",
+            "data.person=who",
+            "data.rows_per_person=[1, 2]",
+            "data.targets={rows: [50, 100], vary: [a, b]}",
+            "protocols=[{kind: ratio}]",
+        ],
+    )
+    assert swept_columns(scenario) == [
+        "data.rows_per_person", "data.targets.rows", "data.targets.vary", "parties.bags",
+    ]  # fmt: skip
+    points = expand(scenario)
+    assert [tuple(point.swept.values()) for point in points] == [
+        (most, rows, vary, bags)
+        for most in (1, 2)
+        for rows in (50, 100)
+        for vary in ("a", "b")
+        for bags in (2, "by=ward")
+    ]
+    for point in points:
+        assert point.scenario.data.targets is not None
+        assert point.scenario.data.targets.vary == point.swept["data.targets.vary"]
+        assert resolve(point.scenario.to_plain()) == point.scenario
+    assert len({cell_id(point, 0) for point in points}) == len(points)
+    assert len({world_key(point, 0) for point in points}) == 4  # target sets leave the releases as they are
+
+
+def test_majorities_are_swept_as_numbers() -> None:
+    points = expand(resolve(MINIMAL, ["parties.partition={majority: [0, 0.1]}"]))
+    assert [dict(point.swept) for point in points] == [{"parties.partition.majority": share} for share in (0.0, 0.1)]
+    assert points[1].scenario.parties.partition == {"majority": 0.1}
+
+
+def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always_had() -> None:
+    features = "data.features=[scale, {whiten: 10}, constant, unit_norm]"
+
+    def key(*overrides: str) -> str:
+        return world_key(expand(resolve(MINIMAL, [features, *overrides]))[0], 0)
+
+    assert key() == "767493f2f7ad2080"  # a change would change the noise of every known result
+    assert key("parties.dropout=0.0") == key("parties.hostile={fraction: 0, kind: random}") == key()
+    ratios = "protocols=[{kind: ratio}]"
+    assert key("parties.bags=1") == key("data.rows_per_person=1") == key("data.targets={rows: 9}", ratios) == key()
+    assert len({key(), key("parties.bags=2", ratios), key("data.person=who"), key("data.positive=[a]")}) == 4
+    others = [key("parties.dropout=0.1"), key("parties.hostile={fraction: 0.1}"), key("parties.dropout=0.2"),
+              key("parties.hostile={fraction: 0.1, kind: random}"), key("parties.partition={quantity: 1}")]  # fmt: skip
+    assert len({key(), *others}) == 6
+
+
+def test_variants_carry_names_options_and_swept_columns() -> None:
+    entries = (
+        "protocols=[{kind: pooled}, {kind: soft_vote, perturb: output, sensitivity: published, "
+        "regularisation: [1e-4, 1]}, {kind: soft_vote, rounds: 3}, {kind: count, size: 1}]"
+    )
+    found = variants(resolve(MINIMAL, [entries]))
+    assert [(variant.name, variant.default) for variant in found] == [
+        ("pooled", False),
+        ("soft_vote-output-published-regularisation=0.0001", False),
+        ("soft_vote-output-published-regularisation=1", False),
+        ("soft_vote", True),
+        ("count-size=1", False),
+    ]
+    assert found[1].swept == {"protocols.regularisation": 1e-4}
+    assert found[1].options["regularisation"] == 1e-4
+    assert found[0].options == found[0].swept == found[3].swept == {}
+
+
+@pytest.mark.parametrize(
+    ("entries", "default"),
+    [
+        ("[{kind: count, size: 1}, {kind: soft_vote}]", None),
+        ("[{kind: individual}, {kind: soft_vote}]", "soft_vote"),
+        ("[{kind: soft_vote, noise: off}]", None),
+        ("[{kind: soft_vote, noise: [off, pure]}]", "soft_vote"),
+        ("[{kind: pooled}]", None),
+    ],
+)
+def test_at_most_one_variant_is_the_default(entries: str, default: str | None) -> None:
+    found = [variant.name for variant in variants(resolve(MINIMAL, [f"protocols={entries}"])) if variant.default]
+    assert found == ([] if default is None else [default])
+
+
+def test_a_cell_is_named_by_what_its_results_depend_on() -> None:
+    def cell(*overrides: str, split: int = 0) -> str:
+        return cell_id(expand(resolve(MINIMAL, overrides))[0], split)
+
+    base = cell()
+    assert len(base) == 16
+    assert int(base, 16) >= 0
+    same = ["name=other", "description=x", "trials.splits=9", "engine.kind=ray", "engine.workers=3"]
+    assert {cell(override) for override in same} == {base}
+    ratios = "protocols=[{kind: ratio}]"
+    assert cell("data.targets={}", ratios) == cell(ratios)  # the defaults, said or not
+    assert cell("data.targets={rows: 9}", ratios) != cell(ratios)
+    # A point of a sweep is the same world as the scenario that holds its value alone.
+    assert cell("parties.count=[50, 60]") == base
+    different = [
+        "seed=2", "trials.noise=9", "parties.count=51", "data.test=0.3", "privacy.epsilon=1",
+        "privacy.delta=1e-5",
+        "protocols=[{kind: pooled}]", "parties.classifier.logistic.regularisation=1", "data.features=[]",
+    ]  # fmt: skip
+    cells = [base, cell(split=1), *(cell(override) for override in different)]
+    assert len(set(cells)) == len(cells)
+
+
+def test_real_labels_have_a_noise_of_their_own_for_every_range() -> None:
+    def key(*overrides: str) -> str:
+        given = ["data.source=diabetes", "protocols=[{kind: slope}]", *overrides]
+        return world_key(expand(resolve(MINIMAL, given))[0], 0)
+
+    assert key("data.outside=refuse") == key()
+    different = [key(), key("data.range=[0, 400]"), key("data.range=[0, 500]"),
+                 key("data.range=[0, 400]", "data.outside=clip")]  # fmt: skip
+    assert len(set(different)) == 4

@@ -1,0 +1,97 @@
+"""Settings without effect are refused where they stand; where they have one, they are not."""
+
+import pytest
+
+from federation.errors import InputError
+from scenarios.settings.explained import to_yaml
+from scenarios.settings.schema import resolve
+from scenarios.settings.unused_settings import idle
+
+SETTINGS = {
+    "data.targets": ["data.targets={}"],
+    "data.rows_per_person": ["data.person=who", "data.rows_per_person=[1, 2]"],
+    "parties.bags": ["parties.bags=[1, 2]"],
+}
+
+
+def document(source, *protocols):
+    return {
+        "data": {"source": source},
+        "parties": {"count": 2},
+        "protocols": [{"kind": entry} if isinstance(entry, str) else entry for entry in protocols],
+        "privacy": {"epsilon": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "protocols", "ratios"),
+    [
+        ("digits", ["class_ratio"], True),
+        ("digits", ["pooled", "class_ratio"], True),
+        ("digits", ["soft_vote"], False),
+        ("digits", ["pooled"], False),
+        ("breast_cancer", ["mean_operator", "constant"], False),
+        ("breast_cancer", ["error_marginals", "mean_operator", "soft_vote"], False),
+        ("diabetes", ["label_sums", "pooled"], False),
+        ("diabetes", [{"kind": "weighted_lba", "size": 3, "bags": 7}], False),
+    ],
+)
+def test_what_is_for_class_ratios_is_refused_elsewhere(source, protocols, ratios):
+    found = set()
+    for key, settings in SETTINGS.items():
+        try:
+            resolve(document(source, *protocols), settings)
+        except InputError as error:
+            found |= {key for line in str(error).splitlines() if f" {key}: " in line}
+    assert found == (set() if ratios else SETTINGS.keys())
+
+
+def test_it_is_refused_at_its_line(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "data:\n  source: breast_cancer\n  targets: {rows: 10}\nparties:\n  count: 4\n  bags: {by: ward}\n"
+        "protocols: [{kind: error_marginals}, {kind: mean_operator}]\nprivacy: {epsilon: 1}\n"
+    )
+    with pytest.raises(InputError) as refused:
+        resolve(path)
+    assert str(refused.value).splitlines() == [
+        f"{path}:3: data.targets: are sets to estimate class ratios of, which error_marginals does not do; remove it",
+        f"{path}:6: parties.bags: have label counts of their own, which error_marginals does not ask for; remove it",
+    ]
+
+
+def test_the_defaults_may_be_written_out():
+    given = document("breast_cancer", "mean_operator")
+    assert resolve(given, ["data.targets=null", "data.rows_per_person=1", "parties.bags=1"]) == resolve(given)
+
+
+CLASSIFIER, DELTA = "parties.classifier", "privacy.delta"
+
+
+@pytest.mark.parametrize(
+    ("source", "protocols", "without_effect"),
+    [
+        ("digits", [{"kind": "soft_vote", "noise": ["pure", "gaussian"]}], set()),
+        ("digits", ["soft_vote", {"kind": "majority_vote", "noise": "off"}], {DELTA}),
+        ("digits", ["class_ratio", "pooled"], set()),
+        ("digits", ["class_ratio"], {CLASSIFIER}),
+        ("digits", [{"kind": "class_ratio", "estimator": "mmd", "noise": "published_dirichlet"}], {CLASSIFIER}),
+        ("breast_cancer", ["mean_operator", "constant"], {CLASSIFIER}),
+        ("breast_cancer", [{"kind": "mean_operator", "noise": ["pure", "off"]}, "individual"], {DELTA}),
+        ("breast_cancer", [{"kind": "error_marginals", "noise": "pure"}, "mean_operator"], {CLASSIFIER}),
+        ("diabetes", ["label_sums", "pooled"], {CLASSIFIER}),
+        ("diabetes", ["pooled"], {CLASSIFIER, DELTA, "privacy.epsilon", "trials.noise"}),
+        ("digits", [{"kind": "soft_vote", "noise": "off"}], {DELTA, "privacy.epsilon", "trials.noise"}),
+    ],
+)
+def test_what_makes_no_difference_beside_the_protocols_is_told(source, protocols, without_effect):
+    scenario = resolve(document(source, *protocols), ["parties.classifier=logistic"])
+    assert {".".join(path) for path, _ in idle(scenario)} == without_effect
+    assert to_yaml(scenario).count("# Without effect here: no ") == len(without_effect)
+
+
+def test_it_is_told_at_its_key():
+    lines = to_yaml(resolve(document("breast_cancer", "mean_operator"))).splitlines()
+    [told] = [number for number, line in enumerate(lines) if "Without effect" in line]
+    assert lines[told] == "  # Without effect here: no protocol or baseline trains it."
+    assert lines[told + 1].startswith("  classifier: ")

@@ -1,0 +1,356 @@
+"""Cuts of a table: disjoint, complete, repeatable, and errors that say what to change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from federation.errors import InputError
+from scenarios.data.tables import Table
+from scenarios.simulated.partition import Cut, cut, smallest_count
+
+
+def table(n: int = 100, groups: np.ndarray | None = None, train: int | None = None) -> Table:
+    return Table(
+        "toy",
+        ("row",),
+        ("0", "1"),
+        np.arange(n) % 2,
+        (np.arange(n)[:, None],),
+        groups={} if groups is None else {"site": groups},
+        official=None if train is None else (np.arange(train), np.arange(train, n)),
+    )
+
+
+def cut_of(data: Table, **changes) -> Cut:
+    options = {"auxiliary": 0.25, "test": 0.2, "parties": 4, "rows": None, "partition": "iid", "seed": 1}
+    return cut(data, **{**options, **changes})
+
+
+def assert_disjoint(pieces: Cut, n: int) -> None:
+    rows = np.concatenate([pieces.auxiliary, pieces.test, pieces.order])
+    assert len(np.unique(rows)) == len(rows)
+    assert rows.min() >= 0
+    assert rows.max() < n
+    assert pieces.offsets[0] == 0
+    assert pieces.offsets[-1] == len(pieces.order)
+    assert (np.diff(pieces.offsets) > 0).all()
+    assert {a.dtype for a in (pieces.auxiliary, pieces.test, pieces.order, pieces.offsets)} == {np.dtype(np.int64)}
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(
+    n=st.integers(6, 120),
+    auxiliary=st.integers(1, 30) | st.floats(0.01, 0.9),
+    test=st.integers(1, 30) | st.floats(0.01, 0.9),
+    parties=st.integers(1, 20),
+    rows=st.none() | st.integers(1, 6),
+    seed=st.integers(0, 2**40),
+    split=st.integers(0, 3),
+)
+def test_iid_cuts(n, auxiliary, test, parties, rows, seed, split):
+    options = {"auxiliary": auxiliary, "test": test, "parties": parties, "rows": rows, "seed": seed}
+    try:
+        pieces = cut_of(table(n), **options, split=split)
+    except InputError:
+        assume(False)
+    assert_disjoint(pieces, n)
+    sizes = np.diff(pieces.offsets)
+    assert pieces.parties == parties
+    if rows is None:
+        assert len(pieces.auxiliary) + len(pieces.test) + len(pieces.order) == n
+        assert sizes.max() - sizes.min() <= 1
+    else:
+        assert (sizes == rows).all()
+    again = cut_of(table(n), **options, split=split)
+    for name in ("auxiliary", "test", "order", "offsets"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(pieces, name))
+    fewer = cut_of(table(n), **{**options, "parties": 1}, split=split)
+    np.testing.assert_array_equal(fewer.auxiliary, pieces.auxiliary)
+    np.testing.assert_array_equal(fewer.test, pieces.test)
+    if rows is not None:
+        np.testing.assert_array_equal(fewer.party(0), pieces.party(0))
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(
+    labels=st.lists(st.integers(0, 5), min_size=8, max_size=80),
+    auxiliary=st.integers(1, 4),
+    parties=st.none() | st.integers(1, 6),
+    rows=st.none() | st.integers(1, 5),
+    seed=st.integers(0, 2**40),
+)
+def test_cuts_by_group(labels, auxiliary, parties, rows, seed):
+    groups = np.array(labels)
+    options = {"auxiliary": auxiliary, "test": 2, "seed": seed, "partition": {"by": "site"}}
+    try:
+        pieces = cut_of(table(len(groups), groups), **options, parties=parties, rows=rows)
+    except InputError:
+        assume(False)
+    assert_disjoint(pieces, len(groups))
+    assert pieces.parties == (parties or len(set(labels)))
+    assert list(pieces.party_names) == sorted(pieces.party_names)
+    taken = np.concatenate([pieces.auxiliary, pieces.test])
+    for k, name in enumerate(pieces.party_names):
+        assert {str(g) for g in groups[pieces.party(k)]} == {name}
+        left = np.setdiff1d(np.flatnonzero(groups == int(name)), taken)
+        assert len(pieces.party(k)) == min(len(left), rows or len(left))
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(
+    n=st.integers(6, 120),
+    parties=st.integers(1, 20),
+    rows=st.none() | st.integers(1, 6),
+    partition=st.sampled_from([{"dirichlet": 1e-6}, {"dirichlet": 0.5}, {"dirichlet": 100}, {"quantity": 1.3}]),
+    seed=st.integers(0, 2**40),
+)
+def test_skewed_cuts(n, parties, rows, partition, seed):
+    options = {"auxiliary": 0.2, "test": 0.2, "parties": parties, "rows": rows, "seed": seed}
+    try:
+        alike = cut_of(table(n), **options)
+    except InputError:
+        assume(False)
+    pieces = cut_of(table(n), **options, partition=partition)
+    assert_disjoint(pieces, n)
+    assert pieces.parties == parties
+    assert len(pieces.order) == len(alike.order)
+    for name in ("auxiliary", "test"):
+        np.testing.assert_array_equal(getattr(pieces, name), getattr(alike, name))
+    if "dirichlet" in partition:
+        np.testing.assert_array_equal(pieces.offsets, alike.offsets)
+        if rows is not None:
+            fewer = cut_of(table(n), **{**options, "parties": 1}, partition=partition)
+            np.testing.assert_array_equal(fewer.party(0), pieces.party(0))
+
+
+def test_skewed_parties_differ_in_classes_or_in_size():
+    pure = cut_of(table(4000), parties=300, rows=6, partition={"dirichlet": 1e-6})
+    assert all(len({row % 2 for row in pure.party(k)}) == 1 for k in range(300))
+    sizes = np.diff(cut_of(table(4000), parties=300, rows=6, partition={"quantity": 1.3}).offsets)
+    assert sizes.sum() == 1800
+    assert sizes.max() > 10 * np.median(sizes)
+
+
+@pytest.mark.parametrize("partition", ["iid", {"dirichlet": 0.5}, {"quantity": 1.3}])
+def test_splits_and_seeds_give_other_cuts(partition):
+    changes = ({"split": 0}, {"split": 1}, {"seed": 2})
+    cuts = [cut_of(table(), partition=partition, **change) for change in changes]
+    for name in ("auxiliary", "test", "order"):
+        assert len({tuple(getattr(pieces, name)) for pieces in cuts}) == 3
+
+
+def test_rows_are_shuffled_evenly():
+    """Every row is public equally often: 400 splits, each of 20 rows in 100; five deviations either way."""
+    counts = np.zeros(100)
+    for split in range(400):
+        counts[cut_of(table(), auxiliary=20, test=1, split=split).auxiliary] += 1
+    mean, deviation = 400 * 0.2, np.sqrt(400 * 0.2 * 0.8)
+    assert np.abs(counts - mean).max() < 5 * deviation
+
+
+def test_official_split_is_kept_and_auxiliary_rows_are_training_rows():
+    pieces = cut_of(table(100, train=70), test="official", auxiliary=0.1, parties=63)
+    np.testing.assert_array_equal(pieces.test, np.arange(70, 100))
+    assert len(pieces.auxiliary) == 7
+    assert len(pieces.order) == 63
+    assert max(pieces.auxiliary.max(), pieces.order.max()) < 70
+
+
+def test_groups_of_the_official_test_rows_are_no_parties():
+    groups = np.repeat(np.arange(10), 10)
+    pieces = cut_of(table(100, groups, train=70), test="official", auxiliary=10, parties=None, partition={"by": "site"})
+    assert pieces.party_names == tuple("0123456")
+    assert repr(pieces) == "Cut(10 auxiliary, 30 test, 60 private rows of 7 parties)"
+
+
+def test_smaller_count_draws_among_the_groups_by_the_key():
+    groups = np.repeat(np.arange(20), 5)
+    drawn = {
+        cut_of(table(100, groups), auxiliary=1, test=1, parties=3, seed=s, partition={"by": "site"}).party_names
+        for s in range(5)
+    }
+    assert len(drawn) == 5
+
+
+def test_a_million_parties():
+    pieces = cut_of(table(1_300_000), auxiliary=1000, test=1000, parties=1_000_000, rows=1)
+    assert pieces.parties == 1_000_000
+    assert len(pieces.party(999_999)) == 1
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(
+    parties=st.integers(1, 6),
+    bags=st.integers(1, 6),
+    rows=st.none() | st.integers(1, 4),
+    partition=st.sampled_from(["iid", {"dirichlet": 0.5}, {"quantity": 1.3}, {"majority": 0.1}]),
+    seed=st.integers(0, 2**40),
+)
+def test_bags_are_dealt_as_parties_are(parties, bags, rows, partition, seed):
+    """What is dealt to K parties with B bags each is what K B parties would hold."""
+    options = {"test": 20, "auxiliary": 20, "seed": seed, "partition": partition}
+    try:
+        pieces = cut_of(table(200), **options, parties=parties, bags=bags, rows=rows and rows * bags)
+    except InputError:
+        assume(False)
+    virtual = cut_of(table(200), **options, parties=parties * bags, rows=rows)
+    for name in ("auxiliary", "test", "order"):
+        np.testing.assert_array_equal(getattr(pieces, name), getattr(virtual, name))
+    np.testing.assert_array_equal(pieces.bag_offsets, virtual.offsets)
+    np.testing.assert_array_equal(pieces.offsets, virtual.offsets[::bags])
+    assert (pieces.bags_per_party, virtual.bags_per_party) == (bags, 1)
+    assert pieces.largest_bag == np.diff(virtual.offsets).max()
+    for k in range(parties):
+        held = [pieces.party(k)[pieces.bags(k) == b].tolist() for b in range(bags)]
+        assert held == [virtual.party(k * bags + b).tolist() for b in range(bags)]
+        assert virtual.bags(k).tolist() == [0] * len(virtual.party(k))
+
+
+def test_majorities_take_turns_over_the_bags_of_all_parties():
+    data = table(1000)
+    pieces = cut_of(data, parties=3, bags=3, rows=120, partition={"majority": 0.05})
+    assert_disjoint(pieces, 1000)
+    counts = [np.bincount(data.labels[pieces.party(k)][pieces.bags(k) == b]) for k in range(3) for b in range(3)]
+    assert [count.tolist() for count in counts] == [[38, 2] if b % 2 == 0 else [2, 38] for b in range(9)]
+    assert smallest_count(pieces, data) == 2
+    fewer = cut_of(data, parties=1, bags=3, rows=120, partition={"majority": 0.05})
+    np.testing.assert_array_equal(fewer.party(0), pieces.party(0))
+    assert repr(pieces) == "Cut(200 auxiliary, 200 test, 360 private rows of 3 parties in 9 bags)"
+
+
+def test_prescribed_bags_are_as_large_as_can_be():
+    data = table(1000)
+    pieces = cut_of(data, parties=2, bags=2, partition={"proportions": [[0.75, 0.25], [0.5, 0.5]]})
+    sizes = set(pieces.bag_sizes.tolist())
+    held = np.bincount(data.labels[pieces.order])
+    available = np.bincount(np.delete(data.labels, np.concatenate([pieces.auxiliary, pieces.test])))
+    assert len(sizes) == 1
+    assert held[0] / held[1] == pytest.approx(5 / 3, rel=0.03)
+    assert available[0] - held[0] < 4
+
+
+def test_bags_by_group_within_parties():
+    groups = np.arange(100) % 3
+    pieces = cut_of(table(100, groups), parties=4, rows=9, bags={"by": "site"})
+    for k in range(4):
+        held = groups[pieces.party(k)]
+        present, codes = np.unique(held, return_inverse=True)
+        assert pieces.bags(k).tolist() == codes.tolist() == sorted(codes)
+        assert pieces.bags(k).max() + 1 == len(present) <= pieces.bags_per_party
+    same = cut_of(table(100, groups), parties=4, rows=9)
+    assert sorted(same.order) == sorted(pieces.order)
+    hidden = cut_of(table(100, groups), parties=None, partition={"by": "site"}, bags={"by": "site"})
+    assert hidden.bags_per_party == 1
+
+
+def test_parties_by_group_are_cut_in_even_bags():
+    groups = np.repeat(np.arange(4), 25)
+    pieces = cut_of(table(100, groups), parties=None, partition={"by": "site"}, bags=2)
+    whole = cut_of(table(100, groups), parties=None, partition={"by": "site"})
+    np.testing.assert_array_equal(pieces.order, whole.order)
+    np.testing.assert_array_equal(pieces.offsets, whole.offsets)
+    assert np.ptp(pieces.bag_sizes.reshape(4, 2), axis=1).max() <= 1
+    assert cut_of(table(100, groups), parties=None, partition={"by": "site"}, person="site").parties == 4
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(parties=st.integers(1, 5), bags=st.integers(1, 4), seed=st.integers(0, 2**40))
+def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
+    data = table(100)
+    pieces = cut_of(data, parties=parties, bags=bags, partition={"dirichlet": 0.5}, seed=seed)
+    counted = [
+        int(np.sum(data.labels[pieces.party(k)][pieces.bags(k) == b] == label))
+        for k in range(parties)
+        for b in range(bags)
+        for label in (0, 1)
+    ]
+    assert smallest_count(pieces, data) == min(counted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"test": "official"}, "'toy' has no official test rows; give a count"),
+        ({"test": "offical"}, "data.test must be a count or a fraction .* got 'offical'"),
+        ({"test": 0}, "data.test must take from 1 to 99 of the 100 rows, got 0"),
+        ({"test": 100}, "data.test must take from 1 to 99"),
+        ({"test": True}, "data.test must be a count or a fraction"),
+        ({"test": 99}, "data.auxiliary needs 2 rows at least, to take some and leave some, got 1; add rows"),
+        ({"auxiliary": 80}, "data.auxiliary must take from 1 to 79 of the 80 rows, got 80"),
+        ({"auxiliary": 1.0}, "data.auxiliary must be a count or a fraction between 0 and 1, got 1.0"),
+        ({"auxiliary": -0.5}, "data.auxiliary must be a count or a fraction"),
+        ({"auxiliary": float("nan")}, "data.auxiliary must be a count or a fraction"),
+        ({"parties": None}, "parties.count is needed"),
+        ({"parties": 0}, "parties.count must be a whole number from 1, got 0"),
+        ({"rows": 2.5}, "parties.rows must be a whole number from 1, got 2.5"),
+        (
+            {"parties": 61},
+            "parties.count 61 with at least one row each needs 61 private rows, but 60 are left",
+        ),
+        (
+            {"parties": 31, "rows": 2},
+            "parties.count 31 x parties.rows 2 needs 62 private rows, but 60 are left after 20 auxiliary "
+            "and 20 test rows; lower parties.count, parties.rows, data.auxiliary or data.test",
+        ),
+        ({"partition": "dirichlet"}, "parties.partition must be iid, .* from 1e-06 to 1e.06, .* got 'dirichlet'"),
+        ({"partition": {"dirichlet": 0}}, "parties.partition must be iid, .* got {'dirichlet': 0}"),
+        ({"partition": {"quantity": float("nan")}}, "parties.partition must be iid, .* nan"),
+        ({"partition": {"quantity": 1, "dirichlet": 1}}, "parties.partition must be iid"),
+        ({"partition": {"dirichlet": 1}, "parties": None}, "needed for the dirichlet partition"),
+        ({"partition": {"quantity": 1}, "parties": 61}, "needs 61 private rows, but 60 are left"),
+        ({"partition": {"by": "sit"}}, "no group 'sit'; allowed: site; did you mean 'site'"),
+        ({"partition": {"by": "site"}, "parties": 11}, "parties.count is 11, but 'site' has 10 groups"),
+        ({"bags": 0}, "parties.bags must be a whole number from 1, got 0"),
+        ({"bags": {"to": "site"}}, "parties.bags must be a whole number from 1 or {by: COLUMN}"),
+        ({"bags": {"by": "sit"}}, "parties.bags: 'toy' has no group 'sit'; allowed: site; did you mean 'site'"),
+        ({"bags": 4, "rows": 6}, "parties.rows must be a multiple of parties.bags, got 6 rows for 4 bags"),
+        ({"bags": 16}, "parties.count 4 with at least 16 rows each needs 64 private rows, but 60 are left"),
+        ({"bags": 9, "partition": {"by": "site"}, "parties": None}, "parties.bags is 9, but party . has . rows"),
+        ({"bags": {"by": "site"}, "partition": {"majority": 0.1}}, "must be a number with the majority partition"),
+        ({"partition": {"majority": 0.5}}, "{majority: SHARE} with a share from 0 to below 0.5 .* got {'majority'"),
+        ({"partition": {"proportions": [[1, 1]]}}, "parties.partition must be iid, "),
+        (
+            {"partition": {"majority": 0.1}, "rows": 15},
+            "4 bags of 15 rows with these shares need 3. private rows of the class '.', but there are ..; bags of",
+        ),
+        ({"person": "site"}, "data.person: 10 of the 10 persons hold rows at several parties, such as site=. at"),
+        ({"person": "name"}, "data.person: 'toy' has no group 'name'; allowed: site"),
+        (
+            {"partition": {"by": "site"}, "parties": None, "auxiliary": 79},
+            "all rows of the party site=. went to the auxiliary or test rows; lower data.auxiliary",
+        ),
+    ],
+)
+def test_impossible_cuts_say_what_to_change(changes, part):
+    with pytest.raises(InputError, match=part):
+        cut_of(table(100, np.repeat(np.arange(10), 10)), **changes)
+
+
+def regression(n: int = 60) -> Table:
+    site = np.arange(n) // 20
+    return Table(
+        "real", ("row",), (), np.linspace(0, 1, n), (np.arange(n)[:, None],), groups={"site": site},
+        label_range=(0.0, 1.0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"rows": 6, "bags": 2}, {"partition": {"quantity": 1.0}}, {"partition": {"by": "site"}, "parties": 3}],
+)
+def test_real_labels_change_nothing_in_partitions_that_do_not_look_at_labels(changes):
+    pieces = cut_of(regression(), **changes)
+    assert_disjoint(pieces, 60)
+    classes = table(60, groups=np.arange(60) // 20)
+    same = cut_of(classes, **changes)
+    for name in ("auxiliary", "test", "order", "offsets", "bag_offsets"):
+        np.testing.assert_array_equal(getattr(pieces, name), getattr(same, name))
+
+
+@pytest.mark.parametrize("partition", [{"dirichlet": 1.0}, {"majority": 0.1}, {"proportions": [[0.5, 0.5]]}])
+def test_partitions_by_class_need_classes(partition):
+    with pytest.raises(InputError, match="deals rows by class; 'real' has real labels: use iid"):
+        cut_of(regression(), partition=partition)

@@ -1,0 +1,211 @@
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from federation.bag_messages import Bags
+from federation.errors import InputError
+from federation.features import fit
+from federation.messages import IndividualQuestion, Training, VotesQuestion
+from parties import individual, votes
+from parties.bags import bags_of
+from parties.holdings import Cohort, DroppedOut
+from scenarios.settings.schema import resolve
+from scenarios.simulated.conduct import Conduct
+from scenarios.simulated.partition import smallest_count
+from scenarios.simulated.simulation import SplitSpec, split
+
+CLASSIFIER = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
+
+
+@pytest.fixture
+def spec():
+    return SplitSpec("digits", None, None, None, None, 200, 0.2, 50, 5, "iid", 1, 0)
+
+
+def provider(spec, **conduct):
+    return spec.reference("SimulatedParties", conduct=asdict(Conduct(**conduct))).call()
+
+
+def answer(spec, conduct, kind="votes", first=0, count=50):
+    """The answers of a cohort, as its node sends them, and the same by party."""
+    public = spec.reference("public_rows").call()
+    feature_map = fit([{"whiten": 8}, "unit_norm"], public.rows)
+    training = Training(feature_map, 10, CLASSIFIER, spec.split)
+    reference = spec.reference("SimulatedParties", conduct=asdict(conduct)).to_json()
+    cohort = Cohort(reference, first, count, seed=1)
+    if kind == "votes":
+        question = VotesQuestion(training, feature_map.transform(public.rows[:60]))
+        honest = votes.answer(cohort, question)
+    else:
+        question = IndividualQuestion(training, 50)
+        honest = individual.answer(cohort, question)
+    sent = cohort.provider.sent(question, honest)
+    name = "votes" if kind == "votes" else "accuracy"
+    return sent, dict(zip(sent.parties.tolist(), sent.arrays[name].tolist(), strict=True))
+
+
+def test_parties_hold_the_rows_of_the_cut(spec):
+    world = split(spec)
+    provider = spec.reference("SimulatedParties").call()
+    holdings = provider.holdings(7)
+    indices = world.cut.party(7)
+    np.testing.assert_array_equal(holdings.rows, world.table.rows(indices))
+    np.testing.assert_array_equal(holdings.labels, world.table.labels[indices])
+
+
+def test_public_private_and_test_rows_are_disjoint(spec):
+    world = split(spec)
+    parts = [world.cut.auxiliary, world.cut.test, world.cut.order]
+    assert len(np.unique(np.concatenate(parts))) == sum(map(len, parts))
+    np.testing.assert_array_equal(spec.reference("public_rows").call().rows, world.table.rows(world.cut.auxiliary))
+    rows, labels = spec.reference("SimulatedParties").call().evaluation()
+    assert len(rows) == len(labels) == len(world.cut.test)
+
+
+def test_public_rows_carry_no_labels(spec):
+    assert set(vars(spec.reference("public_rows").call())) == {"rows", "columns", "text_columns"}
+
+
+@pytest.mark.parametrize("partition", [{"dirichlet": 0.3}, {"quantity": 1.0}])
+def test_skewed_parties(spec, partition):
+    skewed = replace(spec, partition=partition)
+    assert split(skewed).cut.parties == 50
+    assert len(provider(skewed).holdings(0).labels) == len(split(skewed).cut.party(0))
+
+
+def test_attackers_hold_the_same_rows_under_other_labels(spec):
+    honest, hostile = provider(spec), provider(spec, hostile=0.2, seed=1)
+    chosen = Conduct(hostile=0.2, seed=1).attackers(50)
+    assert chosen.sum() == 10
+    for party in range(50):
+        a, b = honest.holdings(party), hostile.holdings(party)
+        np.testing.assert_array_equal(a.rows, b.rows)
+        np.testing.assert_array_equal((a.labels + chosen[party]) % 10, b.labels)
+
+
+def test_dropped_parties_fail_alike_in_every_cohort_and_cost_no_other_its_vote(spec):
+    conduct = Conduct(dropout=0.3, seed=1)
+    absent = {party for party in range(50) if conduct.drops_out(party)}
+    assert 5 < len(absent) < 25
+    with pytest.raises(DroppedOut):
+        provider(spec, dropout=0.3, seed=1).holdings(min(absent))
+    _, everybody = answer(spec, Conduct())
+    submission, whole = answer(spec, conduct)
+    assert submission.failures == dict.fromkeys(absent, "dropped out")
+    assert whole == {party: cast for party, cast in everybody.items() if party not in absent}
+    assert whole == answer(spec, conduct, first=0, count=25)[1] | answer(spec, conduct, first=25, count=25)[1]
+
+
+def test_tampering_replaces_the_answers_of_attackers_only(spec):
+    _, honest = answer(spec, Conduct())
+    conduct = Conduct(hostile=0.2, kind="malformed", seed=1)
+    _, sent = answer(spec, conduct)
+    attackers = conduct.attackers(50)
+    # Of the 16 codes in 4 bits, 10 are classes.
+    assert sent == {party: [15] * 60 if attackers[party] else cast for party, cast in honest.items()}
+    _, part = answer(spec, conduct, first=20, count=10)
+    assert part == {party: sent[party] for party in range(20, 30)}
+
+
+def test_scores_that_the_simulation_asks_for_are_true(spec):
+    _, sent = answer(spec, Conduct(hostile=1.0, kind="malformed", seed=1), "individual")
+    assert sent == answer(spec, Conduct(), "individual")[1]
+
+
+@pytest.fixture
+def wards(tmp_path):
+    """Own rows of 30 patients in three wards of four hospitals."""
+    random = np.random.default_rng(0)
+    lines = [
+        f"{p % 4},{p % 3},p{p},{random.normal():.3f},{'ab'[random.integers(2)]}" for p in range(30) for _ in "12345"
+    ]
+    path = tmp_path / "wards.csv"
+    path.write_text("\n".join(["hospital,ward,patient,x,label", *lines]) + "\n")
+    return {
+        "data": {"source": str(path), "label": "label", "auxiliary": 20, "test": 20, "person": "patient"},
+        "parties": {"partition": {"by": "hospital"}, "bags": {"by": "ward"}},
+        "protocols": [{"kind": "class_ratio"}],
+        "privacy": {"epsilon": 1},
+    }
+
+
+def counts(spec, **conduct):
+    """The label counts of each party's bags, by the party's own reading of its holdings."""
+    world = split(spec)
+    cohort = Cohort(spec.reference("SimulatedParties", conduct=asdict(Conduct(**conduct))).to_json(), 0, 50, seed=1)
+    declared = Bags(world.cut.bags_per_party, len(world.table.classes))
+    return np.array([bags_of(cohort, party, declared).counts for party in range(world.cut.parties)])
+
+
+def test_a_scenario_says_all_of_a_split(wards):
+    spec = SplitSpec.of(resolve(wards), 3, None)
+    assert (spec.split, spec.bags, spec.person, spec.label) == (3, {"by": "ward"}, "patient", "label")
+    assert spec.groups == ("hospital", "patient", "ward")
+    assert spec.reference("public_rows").call().columns == ("x",)
+
+
+def test_holdings_say_bag_and_person(wards):
+    spec = SplitSpec.of(resolve(wards), 0, None)
+    world, held = split(spec), provider(spec).holdings(2)
+    indices = world.cut.party(2)
+    groups = world.table.groups
+    assert set(groups["hospital"][indices]) == {2}
+    assert held.persons.tolist() == groups["patient"][indices].tolist()
+    assert held.bags.tolist() == groups["ward"][indices].tolist()
+    assert world.cut.bags_per_party == 3
+    assert len(world.cut.bag_sizes) == 12
+
+
+def test_without_bags_and_persons_nothing_is_said_of_them(spec):
+    held = provider(spec).holdings(3)
+    assert held.bags is None
+    assert held.persons is None
+
+
+def test_a_person_at_two_parties_is_refused(wards):
+    wards["parties"] = {"count": 3, "bags": 2}
+    with pytest.raises(InputError, match=r"data.person: \d+ of the 30 persons hold rows at several parties, such as"):
+        split(SplitSpec.of(resolve(wards), 0, None))
+    wards["parties"] = {"count": 1, "bags": 2}
+    assert split(SplitSpec.of(resolve(wards), 0, None)).cut.bags_per_party == 2
+
+
+def test_parties_count_the_labels_that_were_prescribed(spec):
+    majorities = replace(spec, parties=5, rows=60, bags=4, partition={"majority": 0.05})
+    found = counts(majorities)
+    expected = [[8 if label == (4 * k + b) % 10 else None for label in range(10)] for k in range(5) for b in range(4)]
+    assert found.sum(axis=2).tolist() == [[15] * 4] * 5
+    assert found.reshape(20, 10).argmax(axis=1).tolist() == [row.index(8) for row in expected]
+    assert smallest_count(split(majorities).cut, split(majorities).table) == found.min()
+
+
+def test_attackers_flip_labels_before_they_are_counted(spec):
+    bagged = replace(spec, parties=10, rows=40, bags=2)
+    honest, flipped = counts(bagged), counts(bagged, hostile=1.0)
+    np.testing.assert_array_equal(np.roll(honest, 1, axis=2), flipped)
+
+
+REAL = SplitSpec("diabetes", None, None, None, None, 40, 0.2, 5, None, "iid", 1, 0)
+
+
+def test_parties_hold_real_labels_in_the_declared_range():
+    clipped = replace(REAL, label_range=(50.0, 200.0), outside="clip")
+    for spec, (lo, hi) in ((REAL, (25.0, 346.0)), (clipped, (50.0, 200.0))):
+        world = split(spec)
+        held = provider(spec).holdings(3)
+        assert held.labels.dtype == np.float64
+        np.testing.assert_array_equal(held.labels, world.table.labels[world.cut.party(3)])
+        assert world.table.label_range == (lo, hi)
+    truth = split(REAL).table.labels
+    np.testing.assert_array_equal(split(clipped).table.labels, np.clip(truth, 50, 200))
+    with pytest.raises(InputError, match="labels of 'diabetes' lie outside"):
+        split(replace(REAL, label_range=(50.0, 200.0)))
+
+
+def test_test_rows_keep_their_true_labels_whoever_attacks():
+    attacked = provider(REAL, hostile=1.0, kind="flip", seed=1)
+    _, labels = attacked.evaluation()
+    np.testing.assert_array_equal(labels, split(REAL).table.labels[split(REAL).cut.test])
+    honest = provider(REAL).holdings(2)
+    np.testing.assert_allclose(attacked.holdings(2).labels, 371.0 - honest.labels)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from scenarios.data.tables import describe
 from scenarios.runs.runner import cells, check_budget, usable_data, world_of
+from scenarios.runs.world import World
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sweep import releases, variants
-from scenarios.data.tables import describe
 from scenarios.simulated.targets import Targets, target_sets, wants_targets
-from scenarios.runs.world import World
 
 
 def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:

@@ -18,20 +18,20 @@ from federation.grids.simulation import SimulationGrid
 from federation.guarantee import Adjacency, Guarantee, Unit
 from federation.ledger import Budget
 from scenarios.data.catalogue import digest
+from scenarios.data.tables import Table, describe
 from scenarios.runs.costs import Costs
 from scenarios.runs.directory import RunDirectory
+from scenarios.runs.progress import Progress, Silent
+from scenarios.runs.world import World
+from scenarios.scores.results import NOBODY, Row, write_results
 from scenarios.settings.explained import to_yaml
 from scenarios.settings.floors import require_floors
 from scenarios.settings.label_rules import require_two_classes
-from scenarios.runs.progress import Progress, Silent
 from scenarios.settings.protocol_options import BASELINES, spending
-from scenarios.scores.results import NOBODY, Row, write_results
 from scenarios.settings.schema import Scenario, resolve
-from scenarios.simulated.simulation import SplitSpec, split
 from scenarios.settings.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants, world_key
-from scenarios.data.tables import Table, describe
+from scenarios.simulated.simulation import SplitSpec, split
 from scenarios.simulated.targets import target_sets, wants_targets
-from scenarios.runs.world import World
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
 

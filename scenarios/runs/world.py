@@ -23,18 +23,18 @@ from federation.grids.simulation import SimulationGrid
 from federation.randomness import generator
 from parties.classifiers import LOGISTIC
 from scenarios.data.catalogue import entry
-from scenarios.scores.classification_scoring import ClassificationScoring
-from scenarios.settings.classifier import leading
-from scenarios.simulated.conduct import Conduct
-from scenarios.scores.constant import constant_metrics
 from scenarios.runs.costs import Costs
+from scenarios.scores.classification_scoring import ClassificationScoring
+from scenarios.scores.constant import constant_metrics
 from scenarios.scores.metrics import CLASS_RATIO
-from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, task
 from scenarios.scores.results import Row, missed, protection
-from scenarios.settings.schema import Data, Scenario
 from scenarios.scores.scored import Scoring
-from scenarios.simulated.simulation import Split, SplitSpec, split
+from scenarios.settings.classifier import leading
+from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, task
+from scenarios.settings.schema import Data, Scenario
 from scenarios.settings.sweep import Variant
+from scenarios.simulated.conduct import Conduct
+from scenarios.simulated.simulation import Split, SplitSpec, split
 from scenarios.simulated.targets import target_sets
 
 INDIVIDUAL_SAMPLE = 1000  # parties whose own classifiers are scored

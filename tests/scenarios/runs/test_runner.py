@@ -7,10 +7,10 @@ import scenarios
 from federation.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.runs import runner
 from scenarios.runs.preview import preview
-from scenarios.scores.results import read_results
 from scenarios.runs.runner import cells
-from scenarios.settings.schema import resolve
 from scenarios.runs.world import World
+from scenarios.scores.results import read_results
+from scenarios.settings.schema import resolve
 
 ARTEFACTS = {"results.csv", "ledger.json", "run.json", "scenario.yaml", "models", "figures", "report.html", ".cells"}
 

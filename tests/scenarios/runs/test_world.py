@@ -14,9 +14,9 @@ from federation.feature_steps import Affine
 from federation.features import FeatureMap
 from federation.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from scenarios.runs import world
+from scenarios.runs.runner import cells, check_budget, world_of
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.ratio_scoring import RatioScoring
-from scenarios.runs.runner import cells, check_budget, world_of
 from scenarios.settings.schema import resolve
 
 pytestmark = pytest.mark.usefixtures("protocols", "estimators")

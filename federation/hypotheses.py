@@ -83,3 +83,18 @@ class Hypothesis:
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """Classes 0 or 1 (n,) int64 of features (n, d); 0 where the output is no number. Raises as `scores`."""
         return (self.scores(rows) >= 0).astype(np.int64)
+
+    def with_share(self, rows: np.ndarray, weights: np.ndarray, share: float) -> Hypothesis:
+        """With the last offset moved so that rows (n, d) of about that share of the weights (n,) are of class 1.
+
+        Those of the largest outputs; rows of equal outputs stay together. `share` in (0, 1). The hypothesis itself
+        where that is no row or all, and where outputs are not finite.
+        """
+        scores = self.scores(rows)
+        falling = np.argsort(-scores, kind="stable")
+        above = int(np.searchsorted(np.cumsum(weights[falling]), share))
+        if not (0 < above < len(falling) and np.isfinite(scores).all()):
+            return self
+        parameters = self.parameters.copy()
+        parameters[-1] -= scores[falling[above - 1]] / 2 + scores[falling[above]] / 2
+        return Hypothesis(self.sizes, parameters)

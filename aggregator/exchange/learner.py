@@ -39,7 +39,8 @@ class ErrorMarginalsLearner:
     """Learns a classifier from marginals of errors (Lacombe et al. 2021, Algorithm 1), one query at a time.
 
     While `query()` gives one, ask it and hand its answer to `take`. All it looks at is the unlabelled source, which is
-    public, and released answers. Equal arguments and answers give equal bits on one machine and number of threads.
+    public, and released answers. Equal arguments and answers give equal bits on one machine and number of threads. What
+    soft labels make a constant is asked about with another threshold, at which class 1 has its estimated share.
 
     Attributes:
         queries: Q, for which the noise must be calibrated beforehand.
@@ -87,6 +88,7 @@ class ErrorMarginalsLearner:
         self._answers: list[_Answer] = []
         self._weighed_rows: float | None = None
         self._weights = np.full(len(source), 1 / len(source))
+        self._labels = np.full(len(source), 0.5)
         self._bins = self._fitted_bins()
         self._indicators = self._bins.indicators(source)
         first = None if settings.importance else Hypothesis.constant(source.shape[1], 1)
@@ -177,6 +179,7 @@ class ErrorMarginalsLearner:
             label_strength(rows, self._bins.total, len(self._bins.sizes), self._error_deviation),
         )
         random = generator(self._seed, "error marginals", trial=len(self._answers))
+        self._labels = labels
         return train_hypothesis(self._source, labels, self._weights, settings, random)
 
     @property
@@ -201,6 +204,11 @@ class ErrorMarginalsLearner:
         if len(self.hypotheses) == self.settings.rounds:
             return None
         predictions = latest.predict(self._source)
+        if self.settings.rounding == "soft" and predictions.min() == predictions.max():
+            # Much noise shrinks labels towards their mean, so that all rows look most like one class. How they compare
+            # is still worth a question, which would not be asked otherwise.
+            latest = latest.with_share(self._source, self._weights, float(self._labels @ self._weights))
+            predictions = latest.predict(self._source)
         # The errors of a hypothesis are the corrects of its opposite, so that asking about that repeats it as well.
         self.repeated = any(len(np.unique(predictions == answer.predictions)) == 1 for answer in self._answers)
         return None if self.repeated else ErrorQuery(self._bins, latest)

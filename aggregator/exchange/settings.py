@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from aggregator.ratios.parameters import require_flag, require_integer
+from aggregator.world.limits import MOST_BINS, MOST_EPOCHS, MOST_ROUNDS, MOST_WIDTH
 from federation.errors import InputError, nearest_name
 
 Memory = Literal["cumulative", "instantaneous"]
@@ -54,7 +55,7 @@ class ExchangeSettings:
     noisy_totals: bool = True
 
     def __post_init__(self) -> None:
-        require_integer("rounds", self.rounds, 1, 2)
+        require_integer("rounds", self.rounds, 1, 2, MOST_ROUNDS)
         for name in ("importance", "guard", "noisy_totals"):
             require_flag(name, getattr(self, name))
         for name, kind in (
@@ -67,11 +68,11 @@ class ExchangeSettings:
         if not self.hidden:
             raise InputError("hidden must name the width of at least one layer, got none; use learner: linear instead")
         for width in self.hidden:
-            require_integer("hidden, the width of a layer,", width, 1, 32)
+            require_integer("hidden, the width of a layer,", width, 1, 32, MOST_WIDTH)
         if self.epochs is not None:
-            require_integer("epochs", self.epochs, 1, 40)
+            require_integer("epochs", self.epochs, 1, 40, MOST_EPOCHS)
         if self.bins not in (None, "four_deviations"):
-            require_integer("bins", self.bins, 1, 20)
+            require_integer("bins", self.bins, 1, 20, MOST_BINS)
         if self.guard and self.rounds < 2:
             raise InputError(
                 "guard needs rounds of 2 or more, got 1: only then is a trained hypothesis asked about; "

@@ -74,3 +74,25 @@ def test_parameters_must_be_finite_and_rows_fit():
         Hypothesis.constant(2, 1).predict(np.zeros((3, 4)))
     with pytest.raises(InputError, match="one offset per matrix"):
         Hypothesis.of([np.zeros((2, 1))], [])
+
+
+@given(st.integers(2, 30), st.floats(0.0, 1.0), st.integers(0, 2**32 - 1))
+def test_a_share_of_the_rows_is_of_class_one(count, share, seed):
+    random = np.random.default_rng(seed)
+    rows, weights = random.normal(size=(count, 3)), random.exponential(size=count)
+    weights /= weights.sum()
+    network = Hypothesis.of([random.normal(size=(3, 4)), random.normal(size=(4, 1))], [np.ones(4), np.zeros(1)])
+    scores = network.scores(rows)
+    moved = network.with_share(rows, weights, share)
+    offset = moved.scores(rows) - scores
+    assert np.ptp(offset) < 1e-9
+    if moved is not network and len(np.unique(scores)) == count:
+        assert abs(moved.predict(rows) @ weights - share) <= weights.max() + 1e-9
+        assert 0 < moved.predict(rows).sum() < count
+
+
+def test_rows_that_are_told_apart_by_nothing_stay_together():
+    constant, rows, weights = Hypothesis.constant(2, 0), np.eye(2), np.full(2, 0.5)
+    assert len(np.unique(constant.with_share(rows, weights, 0.7).predict(rows))) == 1
+    steep = Hypothesis.of([np.full((2, 1), 1.5e308)], [np.zeros(1)])
+    assert steep.with_share(2 * rows, weights, 0.7) is steep

@@ -106,16 +106,42 @@ def test_weights_move_the_source_to_the_target():
     assert accuracy(learner.chosen, line(2000, seed=2, shift=0.8)) > 0.93
 
 
-@pytest.mark.parametrize("rounding", ["soft", "hard"])
 @pytest.mark.parametrize("label", [0, 1])
-def test_a_constant_is_not_asked_about_twice(rounding, label):
+def test_a_constant_is_not_asked_about_twice(label):
     source, _ = line()
-    learner = started(source, rounds=3, rounding=rounding, rows=400)
+    learner = started(source, rounds=3, rounding="hard", rows=400)
     asked = exchanged(learner, Oracle(line(seed=1)[0], np.full(400, label)))
     assert learner.repeated
     assert len(asked) == 1
     assert learner.queries == 3
     assert np.all(learner.chosen.predict(source) == label)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_class_stays_one_whatever_is_asked(label):
+    source, _ = line()
+    learner = started(source, rounds=3, rows=400)
+    exchanged(learner, Oracle(line(seed=1)[0], np.full(400, label)))
+    assert np.all(learner.chosen.predict(source) == label)
+
+
+def test_a_rare_class_is_asked_about_at_its_share_when_noise_hides_it():
+    """Labels that are shrunk towards a mean of .15 make the constant class 0, and yet tell the rows apart."""
+
+    def rare(seed):
+        rows = np.random.default_rng(seed).uniform(-1, 1, (1000, 2))
+        return rows, (rows[:, 0] > 0.7).astype(int)
+
+    source = rare(0)[0]
+    learner = started(source, rounds=2, rows=1000, deviation=120.0, learner="linear", epochs=None)
+    asked = exchanged(learner, Oracle(*rare(1)))
+    assert np.all(learner.hypotheses[0].predict(source) == 0)
+    assert len(asked) == 2
+    second = asked[1].hypothesis
+    assert second.predict(source).mean() == pytest.approx(0.15, abs=0.05)
+    assert accuracy(second, rare(2)) > 0.95
+    assert accuracy(learner.chosen, rare(2)) > 0.93
+    assert accuracy(learner.hypotheses[0], rare(2)) < 0.87
 
 
 def test_equal_answers_give_equal_bits():

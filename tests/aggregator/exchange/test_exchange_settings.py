@@ -26,7 +26,11 @@ def test_noise_is_for_every_round_and_for_the_weights(rounds, importance, querie
         ({"hidden": ()}, "learner: linear"),
         ({"hidden": (4, 0)}, "width"),
         ({"epochs": 0}, "epochs"),
-        ({"bins": 0}, "bins must be an integer from 1"),
+        ({"bins": 0}, "bins must be an integer from 1 to 100000, got 0"),
+        ({"bins": 10**22}, "bins must be an integer from 1 to 100000, got 10{22};"),
+        ({"epochs": 10**9}, "epochs must be an integer from 1 to 100000"),
+        ({"rounds": 10**9}, "rounds must be an integer from 1 to 10000"),
+        ({"hidden": (4, 10**9)}, "hidden, the width of a layer, must be an integer from 1 to 10000"),
         ({"guard": True, "rounds": 1}, "guard needs rounds of 2"),
     ],
 )

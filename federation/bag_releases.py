@@ -16,6 +16,7 @@ from federation.privacy.additive import AdditiveMechanism, calibrate
 from federation.privacy.counts.calibration import calibrate as calibrate_counts
 from federation.privacy.counts.mechanism import CountMechanism
 from federation.privacy.counts.published_dirichlet import published_guarantee
+from federation.row_premises import UNTIMED
 
 OFF = "off"
 PUBLISHED = "published_dirichlet"  # not differentially private, and drawn by a function of its own
@@ -28,7 +29,7 @@ _DIFFERENT_PEOPLE = Assumption(
 )
 _SHORT_ROWS = Assumption("rows behind the public feature map have norm at most 1", Check.ENFORCED)
 
-_ROUNDING = 1 + 1e-6  # by which rows of norm 1, and the rounding of a sum of a million of them, may exceed it
+_ROUNDING = 1e-6  # charged for, relative: norms and sums of rows, and products with the label weight, are rounded
 
 
 def count_mechanism(question: CountsQuestion) -> CountMechanism:
@@ -68,16 +69,26 @@ def joint_mechanism(question: NoisyEmbeddingsQuestion) -> AdditiveMechanism:
     known = question.noising.mechanism
     return calibrate(
         "gaussian",
-        sensitivity=math.sqrt(2 * question.label_weight**2 + (2 * _ROUNDING) ** 2),
+        sensitivity=(1 + _ROUNDING) * math.hypot(math.sqrt(2) * question.label_weight, 2),
         dimension=question.bags.classes + question.feature_map.dimension,
         epsilon=known["epsilon"],
         delta=known["delta"],
     )
 
 
+def largest_bag(tile: int) -> int:
+    """How many rows of norm 1 may be summed, `tile` at a time, so that the rounding of the sum is charged for.
+
+    In a sum over n rows each passes through less than tile + n / tile + 2 additions, so that the sum errs by n times as
+    many 2^-53 (Higham 2002, Section 3.1); for each of two neighbours that is to be 1e-6 of a row.
+    """
+    most, half = _ROUNDING * 2.0**53 / 1.01, tile / 2 + 1
+    return int(tile * (math.sqrt(half**2 + most / tile) - half))
+
+
 def joint_guarantee(question: NoisyEmbeddingsQuestion) -> Guarantee:
     """What the released counts and embeddings of all bags promise together. Raises `InputError`."""
-    premises = (*_holding(question.bags), _SIZES_PUBLIC, _SHORT_ROWS)
+    premises = (*_holding(question.bags), _SIZES_PUBLIC, _SHORT_ROWS, UNTIMED)
     guarantee = joint_mechanism(question).guarantee(Unit.ROW, Adjacency.REPLACE, premises)
     return _completed(guarantee, question.bags, question.noising)
 

@@ -49,6 +49,7 @@ class OneHot:
     def __post_init__(self) -> None:
         _require(self.columns.ndim == self.codes.ndim == self.starts.ndim == 1, self.kind, "arrays of one axis")
         _require(self.columns.dtype.kind in "iu" and self.starts.dtype.kind in "iu", self.kind, "integer indices")
+        _require(bool(np.isfinite(self.codes).all()), self.kind, "finite codes")
         _require(len(set(self.columns.tolist())) == len(self.columns) > 0, self.kind, "distinct columns")
         bounds = self.starts.tolist()
         _require(

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -130,16 +130,33 @@ class FeatureMap:
             steps = []
             for entry in record["steps"]:
                 kind = _STEPS[entry["kind"]]
-                values = {name: entry[name] for name in _field_names(kind)}
-                values = {n: arrays[v] if isinstance(v, str) else float(v) for n, v in values.items()}
-                steps.append(kind(**values))
-            return cls(int(record["columns"]), tuple(steps))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+                hints = get_type_hints(kind)
+                steps.append(kind(**{n: _read(n, entry[n], hints[n], arrays) for n in _field_names(kind)}))
+            if type(record["columns"]) is not int:
+                raise TypeError(f"columns must be a whole number, got {record['columns']!r}")
+            return cls(record["columns"], tuple(steps))
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError(f"the description of a feature map cannot be read: {error!r}") from error
 
 
 def _field_names(kind: type[Any]) -> list[str]:
     return [field.name for field in fields(kind)]
+
+
+def _read(name: str, value: Any, hint: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray | float:
+    """A step's field, of the type that the step declares: an array that `value` names, or `value` itself.
+
+    Raises `TypeError` for anything else, and `KeyError` and `OverflowError` for what there is not.
+    """
+    if hint is np.ndarray:
+        array = arrays[value]
+        if array.dtype.kind not in "iuf":
+            raise TypeError(f"{name} must hold real numbers, got {array.dtype}")
+        with np.errstate(over="ignore"):  # numbers beyond double precision become infinite, which no step takes
+            return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    return float(value)
 
 
 def with_fourier(feature_map: FeatureMap, gamma: float, features: int, seed: int) -> FeatureMap:

@@ -14,7 +14,7 @@ from federation.guarantee import Adjacency, Guarantee, NoGuarantee
 from federation.marginal_messages import PUBLISHED, MarginalsQuestion
 from federation.privacy.marginals.noise import MarginalNoise, calibrate
 from federation.privacy.marginals.published import PublishedRates
-from federation.row_premises import DIFFERENT_PEOPLE, HELD_ONCE, protected
+from federation.row_premises import holding, protected
 
 
 def marginal_noise(question: MarginalsQuestion) -> MarginalNoise | PublishedRates:
@@ -39,14 +39,14 @@ def exchange_guarantee(question: MarginalsQuestion) -> Guarantee | NoGuarantee:
     """What all answers of the exchange promise together. Raises `InputError` as `marginal_noise`."""
     if question.noising.mechanism["noise"] == OFF:
         return NoGuarantee("noise is off")
-    return with_entropy(marginal_noise(question).guarantee((HELD_ONCE, DIFFERENT_PEOPLE)), question.noising)
+    return with_entropy(marginal_noise(question).guarantee(holding(protected(question.protect))), question.noising)
 
 
 def answer_guarantee(question: MarginalsQuestion) -> Guarantee | NoGuarantee:
     """What this one answer promises. Raises `InputError` as `marginal_noise`."""
     if question.noising.mechanism["noise"] == OFF:
         return NoGuarantee("noise is off")
-    promised = with_entropy(marginal_noise(question).per_query((HELD_ONCE, DIFFERENT_PEOPLE)), question.noising)
+    promised = with_entropy(marginal_noise(question).per_query(holding(protected(question.protect))), question.noising)
     parameters: dict[str, float | int | str] = {"exchange": question.exchange.name, "query": question.exchange.query}
     return replace(promised, parameters=promised.parameters | parameters | {"queries": question.exchange.queries})
 

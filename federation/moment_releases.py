@@ -10,7 +10,7 @@ from federation.entropy import with_entropy
 from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.moment_messages import MomentQuestion
 from federation.privacy.moments.calibration import SumNoise, calibrate
-from federation.row_premises import DIFFERENT_PEOPLE, HELD_ONCE, protected
+from federation.row_premises import holding, protected
 
 _SHORT_ROWS = Assumption(
     "rows behind the public feature map, their constant feature included, are cut to norm 1", Check.ENFORCED
@@ -33,9 +33,7 @@ def moment_guarantee(question: MomentQuestion) -> Guarantee | NoGuarantee:
         return NoGuarantee("noise is off")
     unit = protected(question.protect)
     own = _PUBLIC_FEATURES if unit is Unit.LABEL else _PUBLIC_EVEN_TERM
-    promised = moment_noise(question).guarantee(
-        unit, Adjacency.REPLACE, (HELD_ONCE, DIFFERENT_PEOPLE, own, _SHORT_ROWS)
-    )
+    promised = moment_noise(question).guarantee(unit, Adjacency.REPLACE, (*holding(unit), own, _SHORT_ROWS))
     return with_entropy(promised, question.noising)
 
 

@@ -7,6 +7,11 @@ from federation.guarantee import Assumption, Check, Unit
 
 HELD_ONCE = Assumption("a row lies at one party, which answers about it in one place only", Check.DECLARED)
 DIFFERENT_PEOPLE = Assumption("every row is about another person", Check.DECLARED)
+UNTIMED = Assumption(
+    "nobody observes how long an answer takes or how much memory: both grow with the number of rows, and a feature map "
+    "can make one row slower than others, as by subnormal numbers",
+    Check.DECLARED,
+)
 
 
 def protected(protect: str) -> Unit:
@@ -14,3 +19,8 @@ def protected(protect: str) -> Unit:
     if protect not in ("label", "row"):
         raise InputError(f"protect must be label or row, got {protect!r}")
     return Unit(protect)
+
+
+def holding(unit: Unit) -> tuple[Assumption, ...]:
+    """What a guarantee for single labels or rows rests on, whatever the mechanism: rows take time, labels take none."""
+    return (HELD_ONCE, DIFFERENT_PEOPLE) if unit is Unit.LABEL else (HELD_ONCE, DIFFERENT_PEOPLE, UNTIMED)

@@ -33,10 +33,11 @@ def answer(cohort: Cohort, question: BagSumsQuestion) -> Submission:
     exact = question.noising.mechanism["noise"] == OFF
 
     def act(party: int) -> dict[str, np.ndarray]:
+        # Paid for before any row is touched: how an answer that fails ends must not be free.
+        noise = noise_bits(cohort, party, question.noising, guarantee)
         rows, labels = labelled(cohort, party, question.rows)
         formed = _formed(rows, design)
         mechanism = None if exact else bag_sums_mechanism(question, formed)
-        noise = noise_bits(cohort, party, question.noising, guarantee)
         public = _design_bits(cohort, party, question)
         bags = disjoint_bags(design.taking_part(formed), formed, design.size, public)
         noisy = _noisy(design, bags, public)
@@ -69,10 +70,11 @@ def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> Submissio
     exact = question.noising.mechanism["noise"] in (OFF, DATA_DEPENDENT)
 
     def act(party: int) -> dict[str, np.ndarray]:
+        # Paid for before any row is touched: how an answer that fails ends must not be free.
+        noise = noise_bits(cohort, party, question.noising, guarantee)
         rows, labels = labelled(cohort, party, question.rows)
         formed = _formed(rows, design)
         mechanism = None if exact else weighted_sums_mechanism(question, formed)
-        noise = noise_bits(cohort, party, question.noising, guarantee)
         secret = _design_bits(cohort, party, question)
         row_sums, sums = [], []
         for _ in range(question.noising.draws):

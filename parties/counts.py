@@ -31,8 +31,9 @@ def answer(cohort: Cohort, question: CountsQuestion) -> Submission:
     release = _release(question)
 
     def act(party: int) -> dict[str, np.ndarray]:
-        bags = bags_of(cohort, party, question.bags)
+        # Paid for before any row is touched: how an answer that fails ends must not be free.
         bits = noise_bits(cohort, party, question.noising, guarantee)
+        bags = bags_of(cohort, party, question.bags)
         estimates = np.zeros(question.fields()["counts"].shape)
         for bag in np.flatnonzero(bags.sizes).tolist():
             estimates[:, bag] = release(bags.counts[bag], bits)

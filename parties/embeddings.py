@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from federation.bag_messages import EmbeddingsQuestion, NoisyEmbeddingsQuestion, RowsQuestion
-from federation.bag_releases import joint_guarantee, joint_mechanism
+from federation.bag_releases import joint_guarantee, joint_mechanism, largest_bag
 from federation.errors import InputError
 from federation.features import FeatureMap
 from federation.messages import Submission
@@ -14,7 +14,7 @@ from parties.bags import bags_of
 from parties.holdings import Cohort
 from parties.noising import noise_bits, require_deployable, require_public_features
 from parties.one_by_one import gathered
-from parties.private_features import private_features
+from parties.private_features import private_features, rows_at_a_time
 
 
 def answer(cohort: Cohort, question: EmbeddingsQuestion) -> Submission:
@@ -43,11 +43,17 @@ def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> Submiss
     guarantee, mechanism = joint_guarantee(question), joint_mechanism(question)
     require_deployable(cohort, question.noising, guarantee)
     classes, weight = question.bags.classes, question.label_weight
+    most = largest_bag(rows_at_a_time(question.feature_map))
 
     def act(party: int) -> dict[str, np.ndarray]:
         # Paid for before any row is touched: how an answer that fails ends must not be free.
         bits = noise_bits(cohort, party, question.noising, guarantee)
         bags = bags_of(cohort, party, question.bags, private_rows=True)
+        if bags.sizes.max() > most:  # sizes are public
+            raise InputError(
+                f"a bag of party {party} has {bags.sizes.max():.0f} rows; the noise covers the rounding of sums over "
+                f"at most {most} behind this feature map: divide the bag, or make fewer features"
+            )
         fields = question.fields()
         counts, means = np.zeros(fields["counts"].shape), np.zeros(fields["means"].shape)
         for bag in np.flatnonzero(bags.sizes).tolist():

@@ -27,8 +27,9 @@ def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> Submission:
     mechanism = None if question.noising.mechanism["noise"] == OFF else labels_mechanism(question)
 
     def act(party: int) -> dict[str, np.ndarray]:
-        rows, labels = labelled(cohort, party, question.rows)
+        # Paid for before any row is touched: how an answer that fails ends must not be free.
         bits = noise_bits(cohort, party, question.noising, guarantee)
+        rows, labels = labelled(cohort, party, question.rows)
         fields, size = question.fields(), len(rows)
         sent = {name: np.zeros(declared.shape) for name, declared in fields.items()}
         sent["size"], sent["rows"][:size] = np.asarray(float(size)), rows
@@ -49,8 +50,9 @@ def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> Submission:
     require_deployable(cohort, question.noising, guarantee)
 
     def act(party: int) -> dict[str, np.ndarray]:
-        rows, labels = labelled(cohort, party, question.rows)
+        # Paid for before any row is touched: how an answer that fails ends must not be free.
         bits, draws = noise_bits(cohort, party, question.noising, guarantee), question.noising.draws
+        rows, labels = labelled(cohort, party, question.rows)
         if question.noising.mechanism["noise"] == OFF:
             moment = np.tile(rows.T @ labels, (draws, 1))
         else:

@@ -162,8 +162,13 @@ def check_regularisation(regularisation: float) -> None:
 def check_finite(values: np.ndarray, name: str) -> None:
     """Raises `InputError` unless every entry, and the squared norm that every bound rests on, is finite."""
     flat = values.ravel()
-    if not math.isfinite(flat.dot(flat)):
-        raise InputError(f"{name} must be finite; drop or impute missing values first")
+    with np.errstate(over="ignore", invalid="ignore"):  # refused here, in one sentence
+        squares = flat.dot(flat)
+    if not math.isfinite(squares):
+        raise InputError(
+            f"{name} must be finite, and so must the sum of their squares; drop or impute missing values first, and "
+            "rescale huge ones"
+        )
 
 
 def _blocks(rows: int, width: int) -> list[slice]:

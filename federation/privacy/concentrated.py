@@ -22,9 +22,10 @@ def epsilon(delta: float, rho: float) -> float:
     def at(log_excess: float) -> float:
         excess = math.exp(log_excess)  # alpha - 1
         alpha = 1 + excess
-        return alpha * rho + (-math.log(delta * excess) + alpha * math.log1p(-1 / alpha)) / excess
+        # A sum of logarithms, and 1 - 1/alpha as excess/alpha: products and quotients of extreme numbers underflow.
+        return alpha * rho - (math.log(delta) + log_excess + alpha * math.log1p(1 / excess)) / excess
 
     # With alpha - 1 = sqrt(ln(1/delta)/rho) the classic conversion is met; the best order is not far from that.
-    near = 0.5 * math.log(-math.log(delta) / rho)
+    near = 0.5 * (math.log(-math.log(delta)) - math.log(rho))
     found = minimize_scalar(at, bounds=(near - 8, near + 8), method="bounded")
     return max(0.0, min(float(found.fun), at(near)))

@@ -54,17 +54,21 @@ def fit_shape(
     `rows` (n, d), public and finite, in memory or mapped from a file: they are read block by block. `moments` (d, d) is
     the sum of x x' that a regression will use where that has more rows than these; a party with rows of its own may
     shape its noise by them. `tolerance` is the relative distance of "optimal" to the least trace. Raises `InputError`
-    for rows of another shape, NaN or infinities, an unknown shape, or rows that are all zero.
+    for rows of another shape, NaN or infinities (in their squares, too), an unknown shape, or rows that are all zero.
     """
     if shape not in get_args(ShapeKind):
         raise InputError(f"shape must be one of {', '.join(get_args(ShapeKind))}, got {shape!r}")
     rows = np.asanyarray(rows)
     if rows.ndim != 2 or 0 in rows.shape:
         raise InputError(f"rows must have shape (n, d), n and d >= 1, got {rows.shape}")
-    own = sum((block.T @ block for block in _blocks(rows)()), np.zeros((rows.shape[1],) * 2))
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        own = sum((block.T @ block for block in _blocks(rows)()), np.zeros((rows.shape[1],) * 2))
     moments = own if moments is None else np.asarray(moments, dtype=np.float64)
     if not np.all(np.isfinite(own)):
-        raise InputError("rows must be finite, got NaN or infinity; fill in or leave out what is missing")
+        raise InputError(
+            "rows must be finite, and so must the sum of their squares, got NaN or infinity; fill in or leave out what "
+            "is missing, and rescale what is huge"
+        )
     if not own.any():
         raise InputError("rows must not all be zero: there is nothing to learn from them")
     whiten, unwhiten = _whitening(moments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,11 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.bag_messages import Bags, CountsQuestion, Noising, NoisyEmbeddingsQuestion
-from federation.bag_releases import OFF, PUBLISHED, count_mechanism, counts_guarantee, joint_guarantee, joint_mechanism
+from federation.bag_releases import (
+    OFF,
+    PUBLISHED,
+    count_mechanism,
+    counts_guarantee,
+    joint_guarantee,
+    joint_mechanism,
+    largest_bag,
+)
 from federation.errors import InputError
 from federation.features import FeatureMap, with_fourier
 from federation.guarantee import SEEDED, Adjacency, Check, Guarantee, NoGuarantee, Unit
 from federation.privacy.composition import compose
+from federation.row_premises import UNTIMED
 
 EXTRA = {"dirichlet_floor": {"floor": 40}, "dirichlet_shifted": {"pseudo_count": 40}}
 PURE = ("pure", "published_laplace", "laplace_prior")
@@ -84,6 +94,8 @@ def test_what_nobody_can_check_is_declared():
     row = joint_guarantee(joint())
     assert "norm at most 1" in texts(row, Check.ENFORCED)
     assert "bag sizes" in texts(row, Check.DECLARED)
+    assert UNTIMED in row.assumptions
+    assert UNTIMED not in label.assumptions
 
 
 @pytest.mark.parametrize("promise", [lambda seeded: counts_guarantee(counts("pure", seeded=seeded)),
@@ -108,6 +120,26 @@ def test_both_sides_come_to_the_same_mechanism(noise):
     first, second = (counts_guarantee(counts(noise, draws=draws)) for draws in (1, 50))
     assert first == second
     assert counts_guarantee(counts(noise, epsilon=0.5)).parameters != first.parameters
+
+
+@pytest.mark.parametrize("tile", [1, 2, 100, 1024])
+@pytest.mark.parametrize("weight", [1e-3, 1.0, 1e6])
+def test_the_joint_noise_covers_the_rounding_of_the_largest_bag_and_of_none_larger(tile, weight):
+    """(n - 1) additions of a summand err by at most n 2^-53 / (1 - n 2^-53) of the magnitudes that are summed."""
+    unit = Fraction(1, 2**53)
+    rows, charged = largest_bag(tile), Fraction(joint_mechanism(joint(weight)).sensitivity) ** 2
+
+    def moved(rows):
+        additions = tile + Fraction(rows, tile) + 1
+        rounding = additions * unit / (1 - additions * unit) * rows
+        products = 2 * Fraction(weight) ** 2 * (1 + 2 * rows * unit) ** 2
+        return products + 4 * (1 + rounding + Fraction(1, 10**14)) ** 2
+
+    assert moved(rows) <= charged
+    assert rows * (tile + rows / tile) * 2.0**-53 > 0.98e-6
+    if weight < 1:
+        assert moved(math.ceil(1.01 * rows)) > charged
+    assert largest_bag(1024) > 2_500_000
 
 
 @given(st.floats(0.05, 5), st.floats(1e-9, 0.1), st.floats(0.01, 100))

@@ -12,7 +12,7 @@ from federation.marginal_messages import Exchange
 from federation.marginal_releases import answer_guarantee, exchange_guarantee
 from federation.moment_releases import moment_guarantee
 from federation.privacy.composition import compose
-from federation.row_premises import DIFFERENT_PEOPLE, HELD_ONCE
+from federation.row_premises import DIFFERENT_PEOPLE, HELD_ONCE, UNTIMED
 
 QUESTIONS = [moment(), moment("gaussian", "row", 7), marginals(), marginals("published", "label", asks="rows")]
 
@@ -69,11 +69,13 @@ def test_the_answers_of_an_exchange_compose_to_what_it_promises(noise, protect, 
     ("question", "guarantees"),
     [
         (moment(), (moment_guarantee,)),
+        (moment(protect="row"), (moment_guarantee,)),
         (marginals(), (exchange_guarantee, answer_guarantee)),
+        (marginals(adjacency="replace"), (exchange_guarantee, answer_guarantee)),
         (marginals("published", "label", "replace"), (exchange_guarantee, answer_guarantee)),
     ],
 )
-def test_guarantees_say_whose_bits_the_noise_takes_and_that_a_row_is_held_once(question, guarantees):
+def test_guarantees_say_whose_bits_the_noise_takes_and_what_is_declared_of_rows(question, guarantees):
     unseeded = replace(question, noising=replace(question.noising, seeded=False))
     for guarantee in guarantees:
         assert guarantee(question).parameters["entropy"] == "seed"
@@ -81,6 +83,7 @@ def test_guarantees_say_whose_bits_the_noise_takes_and_that_a_row_is_held_once(q
         assert guarantee(unseeded).parameters["entropy"] == "system"
         assert SEEDED not in guarantee(unseeded).assumptions
         assert {HELD_ONCE, DIFFERENT_PEOPLE} < set(guarantee(unseeded).assumptions)
+        assert (UNTIMED in guarantee(unseeded).assumptions) == (question.protect == "row")
 
 
 @pytest.mark.parametrize(("queries", "query"), [(2, 2), (2, -1), (0, 0), (2, 1.0), (True, 0)])

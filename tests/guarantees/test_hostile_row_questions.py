@@ -10,6 +10,7 @@ from two_class_questions import marginals, moment
 from federation.errors import InputError
 from federation.feature_steps import Affine, Append, ClipNorm, Fourier, OneHot, Polynomial, UnitNorm
 from federation.features import FeatureMap
+from federation.grids.codec import decode_question, encode_question
 from federation.hypotheses import Hypothesis
 from federation.numerics.binning import Bins
 from federation.reference import Reference
@@ -54,6 +55,13 @@ def test_no_row_decides_whether_a_question_is_answered_or_what_it_costs(tmp_path
     assert len({outcome(tmp_path / str(world), asked, **held) for world, held in enumerate(contents)}) == 1
 
 
+@pytest.mark.parametrize("name", ["a norm of three axes", "a complex norm", "dates for texts"])
+def test_a_map_of_other_types_reaches_no_row(name):
+    question = replace(COUNTS, feature_map=FeatureMap(3, MAPS[name]))
+    with pytest.raises(InputError, match="feature map cannot be read"):
+        decode_question(encode_question(question), type(question))
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -65,10 +73,3 @@ def test_no_row_decides_whether_a_question_is_answered_or_what_it_costs(tmp_path
 def test_a_query_about_other_features_fails_before_there_is_a_row(other):
     with pytest.raises(InputError, match="one number of features"):
         replace(COUNTS, **other)
-
-
-def test_a_sum_is_paid_for_before_a_row_is_touched(tmp_path):
-    answered, failures, paid = outcome(tmp_path / "broken", SUMS, broken=[0])
-    assert (answered, failures) == (0, ((0, "the party could not answer"),))
-    [record] = json.loads(paid)["0"]
-    assert record["epsilon"] == 1.0

@@ -11,6 +11,7 @@ from federation.features import FeatureMap, with_fourier
 from federation.guarantee import Unit
 from federation.messages import check_submission
 from federation.reference import Reference
+from parties import embeddings, private_features
 from parties.embeddings import answer, answer_noisily, send_rows
 from parties.holdings import Cohort
 
@@ -137,13 +138,14 @@ def test_a_deployed_node_pays_for_noisy_embeddings(tmp_path):
     assert len(answer_noisily(node, asked).parties) == 0
 
 
-def test_a_deployed_node_pays_for_an_answer_that_fails_too(tmp_path):
-    """Else it would be free to ask over which of its private rows it fails."""
-    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1.0, "delta": 1e-3})
-    too_few = NoisyEmbeddingsQuestion(Bags(1, 3), WAVES, 1.0, Noising(NOISING.mechanism, 1, "", False))
-    node = cohort(seed=None, allowance=allowance)
-    assert set(answer_noisily(node, too_few).failures.values()) == {"the party could not answer"}
-    assert {len(paid) for paid in json.loads((tmp_path / "spent.json").read_text()).values()} == {1}
+@pytest.mark.parametrize(("most", "answered"), [(59, 0), (60, 2)])
+def test_a_bag_whose_sum_rounds_more_than_is_charged_for_is_refused(monkeypatch, most, answered):
+    tiles = []
+    monkeypatch.setattr(embeddings, "largest_bag", lambda tile: tiles.append(tile) or most)
+    monkeypatch.setattr(private_features, "_LARGEST", 100)  # numbers at a time, of 16 features
+    found = answer_noisily(cohort(), NoisyEmbeddingsQuestion(BAGS, WAVES, 1.0, NOISING))
+    assert (len(found.parties), tiles) == (answered, [6])
+    assert all("has 60 rows" in reason and "at most 59" in reason for reason in found.failures.values())
 
 
 def test_rows_are_summed_alike_whatever_the_map_does_to_one_of_them(monkeypatch):

@@ -234,15 +234,6 @@ def test_noise_is_another_for_each_party_and_repeats_with_a_seed_only(handler):
         assert (fresh != first).mean() > 0.5
 
 
-@pytest.mark.parametrize("handler", [moments, error_marginals])
-def test_an_answer_that_fails_is_paid_for_like_any_other(tmp_path, handler):
-    """Before any row is touched: else how it ends would be told for free."""
-    question = unseeded(wide(moment()) if handler is moments else marginals())
-    assert list(handler.answer(deployed(tmp_path, party=1), question).failures) == [1]
-    [spent] = json.loads((tmp_path / "spent.json").read_text())["1"]
-    assert spent["epsilon"] == 1.0
-
-
 def test_a_deployed_party_answers_once_for_what_it_pays_and_never_for_nothing(tmp_path):
     question = unseeded(wide(moment()))
     twice = replace(question, noising=replace(question.noising, draws=2))

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from federation.errors import InputError
 from federation.privacy.bag_sums.design import BagDesign
 from federation.privacy.bag_sums.weight_ratio import mean_delta
-
-_NARROWEST = 1e-200  # label range
+from federation.privacy.labels.label_range import LabelRange
 
 
 def delta(
@@ -50,17 +49,9 @@ def delta_of_parties(
 
 
 def width(label_range: tuple[float, float]) -> float:
-    """Delta = highest - lowest label. Raises `InputError` unless both are finite, in order, and 1e-200 or more apart.
-
-    Parts of a narrower range, by which noise is scaled, would lose digits near the smallest doubles.
-    """
+    """Delta = highest - lowest label. Raises `InputError` as `LabelRange`."""
     low, high = label_range
-    if not (math.isfinite(low) and math.isfinite(high) and _NARROWEST <= high - low < math.inf):
-        raise InputError(
-            f"the label range must be two finite numbers, the lower first and {_NARROWEST:g} or more apart, got "
-            f"{low:g} and {high:g}"
-        )
-    return high - low
+    return LabelRange(low, high).width
 
 
 def positive(name: str, value: float) -> float:

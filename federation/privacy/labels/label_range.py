@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -13,12 +12,16 @@ from federation.guarantee import Assumption, Check
 
 Outside = Literal["refuse", "clip"]
 
+_LARGEST = 1e100  # of an end; squares of labels, and their sums, stay far from the largest double
+_NARROWEST = 1e-100  # squares of differences, and small parts of the range, stay far from the smallest
+
 
 @dataclass(frozen=True)
 class LabelRange:
     """[low, high], known before any label is seen; `outside` says what happens to labels that are not in it.
 
-    Raises `InputError` unless low < high, both finite, and `outside` is "refuse" or "clip".
+    Raises `InputError` unless both lie within 1e100 of zero, low by 1e-100 or more below high, and `outside` is
+    "refuse" or "clip": beyond, losses and variances leave the doubles, and what is best by them is not.
     """
 
     low: float
@@ -26,10 +29,11 @@ class LabelRange:
     outside: Outside = "refuse"
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and 0 < self.high - self.low < math.inf):
+        if not (max(abs(self.low), abs(self.high)) <= _LARGEST and self.high - self.low >= _NARROWEST):
             raise InputError(
-                f"label_range must be two finite numbers, the smaller one first, got {self.low} and {self.high}; "
-                "declare what labels can be, not what the smallest and largest of yours are"
+                f"label_range must be two numbers up to {_LARGEST:g}, the smaller one first and {_NARROWEST:g} or more "
+                f"apart, got {self.low} and {self.high}; declare what labels can be, not what the smallest and largest "
+                "of yours are"
             )
         if self.outside not in get_args(Outside):
             raise InputError(f"outside must be 'refuse' or 'clip', got {self.outside!r}")

@@ -109,8 +109,10 @@ def test_huge_scores_do_not_overflow(classes):
         (np.array([[1.0, np.nan]]), np.ones(2), 1.0, "finite"),
         (np.array([[np.inf, -np.inf]]), np.ones(2), 1.0, "finite"),
         (np.ones((1, 2)), np.array([1.0, np.inf]), 1.0, "finite"),
+        (np.full((4, 2), 1e160), np.ones(2), 1.0, "the sum of their squares"),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_refuses_what_has_no_minimiser(rows, mu, regularisation, match):
     with pytest.raises(InputError, match=match):
         label_loss(rows, mu, regularisation)

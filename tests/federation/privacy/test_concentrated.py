@@ -19,6 +19,14 @@ def test_it_is_the_best_of_a_dense_grid_of_orders_and_never_better(rho, delta):
     assert found == pytest.approx(max(grid.min(), 0.0), rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.parametrize("delta", [5e-324, 1e-310, 0.5, 1 - 2**-53])
+@pytest.mark.parametrize("rho", [5e-324, 1e-30, 1.0, 1e30, 1e300])
+def test_the_smallest_delta_and_extreme_rho_lie_below_the_classic_conversion(delta, rho):
+    found = concentrated.epsilon(delta, rho)
+    assert 0 <= found <= (rho + 2 * math.sqrt(rho) * math.sqrt(-math.log(delta))) * (1 + 1e-12)
+    assert found >= rho * (1 - 1e-12) or delta > 0.1 or rho < 1e-9
+
+
 @settings(deadline=None)
 @given(st.floats(0.05, 5), st.floats(1e-9, 0.1))
 def test_it_is_between_the_exact_gaussian_and_the_classic_conversion(mu, delta):

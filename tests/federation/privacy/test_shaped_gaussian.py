@@ -174,11 +174,13 @@ def test_the_guarantee_composes_and_says_what_is_protected():
         (np.zeros((4, 3)), "optimal", "all be zero"),
         (np.array([[1.0, math.nan]]), "optimal", "NaN or infinity"),
         (np.array([[1.0, math.inf]]), "optimal", "NaN or infinity"),
+        (np.full((4, 3), 1e160), "optimal", "the sum of their squares"),
         (np.ones((3, 3)), "round", "shape must be one of"),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_bad_rows_are_refused(rows, shape, message):
-    with np.errstate(invalid="ignore"), pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message):
         fit_shape(rows, shape)
 
 

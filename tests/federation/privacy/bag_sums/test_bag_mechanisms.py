@@ -217,7 +217,7 @@ def test_other_labels_weights_and_masks_are_refused(drawn) -> None:
     [
         ({"epsilon": 0.0}, "epsilon must be a positive"),
         ({"epsilon": 1e-9}, "scale must be an integer from 1 to 2\\^40"),
-        ({"label_range": (1.0, 0.0)}, "the label range must be"),
+        ({"label_range": (1.0, 0.0)}, "label_range must be"),
         ({"size": 65}, "5 bags of 65 need 325 records"),
     ],
 )

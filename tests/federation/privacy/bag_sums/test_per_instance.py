@@ -138,5 +138,5 @@ def test_bad_data_are_refused() -> None:
         bag_deltas(1.0, np.where(rows == 1, np.nan, rows), labels, label_range=RANGE)
     with pytest.raises(InputError, match=r"bags must be row numbers \(bags, size\)"):
         per_instance_delta(1.0, rows, labels, np.arange(0), label_range=RANGE)
-    with pytest.raises(InputError, match="the label range must be"):
+    with pytest.raises(InputError, match="label_range must be"):
         bag_deltas(1.0, rows, labels, label_range=(1.0, 1.0))

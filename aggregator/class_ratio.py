@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from aggregator.world.limits import require_waves
 from aggregator.world.option_rules import refuse_misplaced, require_positive
 from federation.errors import InputError
 
@@ -75,8 +76,7 @@ class ClassRatio:
     pseudo_count: int | None = None
 
     def __post_init__(self) -> None:
-        if self.dimensions < 2 or self.dimensions % 2:
-            raise InputError(f"dimensions must be an even number from 2, got {self.dimensions}")
+        require_waves(self.dimensions)
         if self.bandwidth is not None:
             require_positive("bandwidth", self.bandwidth)
         require_positive("ridge", self.ridge)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from aggregator.world.limits import MOST_ROWS
 from aggregator.world.option_rules import refuse_misplaced
 from federation.bag_releases import OFF
 from federation.errors import InputError
@@ -81,9 +82,13 @@ class ErrorMarginals:
         refuse_misplaced(self, ("adjacency",), "protect: row", self.protect == "row")
         refuse_misplaced(self, ("hidden", "epochs"), "learner: network", self.learner == "network")
         refuse_misplaced(self, ("expected_rows",), "protect: row with adjacency: add_remove", not replaced)
-        if self.expected_rows is not None and self.expected_rows < 1:
-            raise InputError(f"expected_rows must be a whole number from 1, got {self.expected_rows}")
+        if self.expected_rows is not None and not 1 <= self.expected_rows <= MOST_ROWS:
+            raise InputError(f"expected_rows must be a whole number from 1 to {MOST_ROWS}, got {self.expected_rows}")
         self.settings(shifted=False)
+
+    def idle(self) -> dict[str, str]:
+        """Options that make no difference whatever their values, and beside which others."""
+        return dict.fromkeys(("protect", "adjacency", "expected_rows"), "noise: off") if self.noise == OFF else {}
 
     def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
         """Works with any features and trains no classifier at the parties."""

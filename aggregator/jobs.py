@@ -15,16 +15,17 @@ from federation.registry import protocol
 class Jobs:
     """Begins the jobs of a plan's variants, whose questions are then in the world's inquiry.
 
-    A variant that cannot begin is raised, with its name, as nobody has been asked yet; later ones go on without those
-    that fail (`aggregator.failed_variants.FailedVariants`). Raises `FederationError`s.
+    A variant that cannot begin is raised, with its name, as nobody has been asked yet, unless the plan is `sparing`.
+    The others go on without those that fail (`aggregator.failed_variants.FailedVariants`). Raises `FederationError`s.
     """
 
     def __init__(self, world: World) -> None:
         self._jobs: dict[str, Job] = {}
+        self._failed = FailedVariants(variant.name for variant in world.plan.variants)
+        guarded = self._failed.sparing_others if world.plan.sparing else blaming
         for variant in world.plan.variants:
-            with blaming(variant.name):
+            with guarded(variant.name):
                 self._jobs[variant.name] = _job(world, variant)
-        self._failed = FailedVariants(self._jobs)
 
     @property
     def failed(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from aggregator.world.limits import require_waves
 from aggregator.world.option_rules import refuse_misplaced, require_positive
 from federation.bag_releases import OFF
 from federation.errors import InputError
@@ -80,8 +81,7 @@ class MeanOperator:
             if getattr(self, name) is not None:
                 require_positive(name, getattr(self, name))
         refuse_misplaced(self, ("l1_bound",), "noise: auto, laplace or published_laplace", self.noise in _BY_L1)
-        if self.dimensions < 2 or self.dimensions % 2:
-            raise InputError(f"dimensions must be an even number from 2, got {self.dimensions}")
+        require_waves(self.dimensions)
         if self.degree not in (2, 3):
             raise InputError(f"degree must be 2 or 3, got {self.degree}")
         refuse_misplaced(self, ("rho",), "loss: rho", self.loss == "rho")
@@ -107,12 +107,19 @@ class MeanOperator:
                 return str(error)
         return None
 
+    def idle(self) -> dict[str, str]:
+        """Options that make no difference whatever their values, and beside which others."""
+        found = {"summation": "noise: off"} if self.noise == OFF else {}
+        return {**found, "unlabelled": "loss: unhinged"} if self.loss == "unhinged" else found
+
     def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
         """Works with any features and trains no classifier."""
 
     @property
     def unlabelled_rows(self) -> str:
         """Whose rows without labels are used: "own" or "auxiliary"."""
+        if self.loss == "unhinged":  # which is linear and looks at none, so that nobody need send any
+            return "auxiliary"
         if self.unlabelled != "auto":
             return self.unlabelled
         return "own" if self.protect == "label" else "auxiliary"

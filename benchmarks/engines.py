@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from flwr.app import Message, RecordDict
@@ -25,7 +26,7 @@ from flwr.app import Message, RecordDict
 from aggregator.world.plan import WorldPlan
 from aggregator.world.views import Views
 from benchmarks.plain_flower import FOLDER, ask, fit_and_vote
-from federation.grids.asking import Asking
+from federation.grids.asking import Asking, Collector
 from federation.grids.failures import Failures
 from federation.grids.flower import FlowerGrid
 from federation.grids.launch import open_grid
@@ -71,7 +72,7 @@ def worlds(data: dict, parties: int, splits: int, folder: Path, data_dir: str | 
         yield world_of(cell, folder, data_dir)
 
 
-def question(plan: WorldPlan) -> tuple[Question, object]:
+def question(plan: WorldPlan) -> tuple[Question, Collector]:
     """What the default protocol asks in this world, and where it collects the answers."""
     chosen = protocol("soft_vote")()
     view = Views(plan).at(chosen.noise, 1.0)
@@ -157,7 +158,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         har = data_dir is not None and (Path(data_dir) / "har.npz").exists()
-        data = {"source": "har", "test": "official"}
+        data: dict[str, Any] = {"source": "har", "test": "official"}
         if not har:
             data = {"source": str(synthetic(folder, PARTIES * ROWS + 3 * AUXILIARY, 561)), "test": AUXILIARY}
         many = {"source": str(synthetic(folder, MANY * ROWS + 3 * AUXILIARY, 50)), "test": AUXILIARY}
@@ -186,10 +187,10 @@ def main() -> None:
     print(f"(b) {data['source'] if har else 'synthetic'}: {PARTIES} parties of {ROWS} rows, {AUXILIARY} public rows")
     for text, seconds in (("scikit-learn loop", loop), ("Flower's simulation, scikit-learn, 1 per node", flower)):
         print(f"    {text:46} {1e3 * seconds / PARTIES:8.3f} ms per party")
-    for (kind, per_node), seconds in best.items():
+    for (kind, per_node), taken in best.items():
         text = f"{kind}, {per_node or 'automatic number'} per node"
-        ratios = f"{loop / seconds:6.1f} x the loop, {flower / seconds:7.1f} x Flower's simulation"
-        print(f"    {text:46} {1e3 * seconds / PARTIES:8.3f} ms per party, {ratios}")
+        gain = f"{loop / taken:6.1f} x the loop, {flower / taken:7.1f} x Flower's simulation"
+        print(f"    {text:46} {1e3 * taken / PARTIES:8.3f} ms per party, {gain}")
     fastest = [min(seconds) for seconds in zip(*pairs, strict=True)]
     for kind, seconds in zip(("inline", "ray"), fastest, strict=True):
         print(f"(c) {MANY} parties, {kind:7} {seconds:6.2f} s, {1e3 * seconds / MANY:.3f} ms per party")

@@ -33,6 +33,8 @@ FEATURES, BINS = 20, 15
 NOISE = 0.01  # standard deviation of a marginal: 25 of 2500 private rows
 _RUNS = 5
 
+Solver = Callable[[], np.ndarray]
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -127,14 +129,14 @@ def held_at_bounds(
     return solution, max(0.0, inwards.max(), outside.max(initial=0.0))
 
 
-def timed(call: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
+def timed(call: Solver) -> tuple[float, np.ndarray]:
     """Seconds, and what it returned."""
     started = time.perf_counter()
     found = call()
     return time.perf_counter() - started, found
 
 
-def within(limit: float, call: Callable[[], np.ndarray]) -> tuple[float, np.ndarray] | None:
+def within(limit: float, call: Solver) -> tuple[float, np.ndarray] | None:
     """The same in a process of its own; None when it takes longer than the limit."""
     context: Any = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -146,40 +148,53 @@ def within(limit: float, call: Callable[[], np.ndarray]) -> tuple[float, np.ndar
     return result
 
 
+@dataclass(frozen=True)
+class Part:
+    """What is solved: ordinary least squares `stacked` within `bounds`, by the dual and by `others`.
+
+    Differences are told in multiples of 1/`unit`.
+    """
+
+    name: str
+    unit: float
+    stacked: tuple[csr_array, np.ndarray]
+    bounds: tuple[float, float]
+    dual: Solver
+    others: dict[str, Solver]
+
+
 def compare(problem: Problem, limit: float) -> None:
     """Prints seconds of every solver, its ratio to the dual's, and how far it is from the dual's solution."""
     count = problem.indicators.shape[0]
     print(f"{problem.rows} rows, {count} bins; scipy ended after {limit:.0f} s")
     labels = (problem.system, problem.target, problem.strength, problem.weights)
-    weights, boxed = problem.weights_stacked(), problem.labels_stacked()
-    positive, box = (0.0, np.inf), (0.0, 1.0)
-    parts: list[tuple[str, float, Any, Any, Callable[[], np.ndarray], dict[str, Callable[[], np.ndarray]]]] = [
-        (
+    parts = [
+        Part(
             "weights",
             problem.rows,
-            weights,
-            positive,
+            problem.weights_stacked(),
+            (0.0, np.inf),
             lambda: importance_weights(problem.indicators, problem.marginals, problem.prior_strength),
             {"nnls": lambda: by_nnls(problem)},
         ),
-        ("box labels", 1, boxed, box, lambda: box_labels(*labels), {}),
+        Part("box labels", 1, problem.labels_stacked(), (0.0, 1.0), lambda: box_labels(*labels), {}),
     ]
-    for name, unit, stacked, bounds, dual, others in parts:
-        seconds, found = min((timed(dual) for _ in range(_RUNS)), key=lambda run: run[0])
-        print(f"  {name:15} dual {seconds:8.3f} s; {np.isin(found, bounds).mean():.1%} at a bound")
-        solution, violation = held_at_bounds(stacked, bounds, found)
-        print(f"{'':18}held  difference {unit * np.abs(solution - found).max():.0e}, violation {violation:.0e}")
-        scipys = {
-            **others,
-            "trf": partial(by_trust_region, stacked, bounds),
-            "bvls": partial(by_active_sets, stacked, bounds),
+    for part in parts:
+        seconds, found = min((timed(part.dual) for _ in range(_RUNS)), key=lambda run: run[0])
+        print(f"  {part.name:15} dual {seconds:8.3f} s; {np.isin(found, part.bounds).mean():.1%} at a bound")
+        solution, violation = held_at_bounds(part.stacked, part.bounds, found)
+        print(f"{'':18}held  difference {part.unit * np.abs(solution - found).max():.0e}, violation {violation:.0e}")
+        scipys: dict[str, Solver] = {
+            **part.others,
+            "trf": partial(by_trust_region, part.stacked, part.bounds),
+            "bvls": partial(by_active_sets, part.stacked, part.bounds),
         }
         for solver, call in scipys.items():
             result = within(limit, call)
             if result is None:
                 print(f"{'':18}{solver:5} more than {limit:.0f} s, {limit / seconds:.0f} times as long or more")
                 continue
-            difference = unit * np.abs(result[1] - found).max()
+            difference = part.unit * np.abs(result[1] - found).max()
             print(f"{'':18}{solver:5}{result[0]:8.2f} s, {result[0] / seconds:.0f} times as long", end="")
             print(f"; difference {difference:.0e}")
     seconds, _ = min((timed(lambda: entropy_labels(*labels)) for _ in range(_RUNS)), key=lambda run: run[0])

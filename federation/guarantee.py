@@ -61,6 +61,18 @@ SEEDED = Assumption(
 )
 
 
+def require_epsilon(epsilon: float) -> None:
+    """Raises `InputError` unless epsilon is positive and finite."""
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
+
+
+def require_delta(delta: float) -> None:
+    """Raises `InputError` unless delta lies in [0, 1)."""
+    if not 0 <= delta < 1:
+        raise InputError(f"delta must lie in [0, 1), got {delta}")
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """(epsilon, delta)-differential privacy for one unit under one adjacency.
@@ -82,10 +94,8 @@ class Guarantee:
     gaussian_mu: float | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise InputError(f"epsilon must be a positive finite number, got {self.epsilon}")
-        if not 0 <= self.delta < 1:
-            raise InputError(f"delta must lie in [0, 1), got {self.delta}")
+        require_epsilon(self.epsilon)
+        require_delta(self.delta)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; assumptions are numbered from 1."""

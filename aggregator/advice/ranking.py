@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from aggregator.advice import risk
 from federation.errors import InputError
+from federation.guarantee import require_delta, require_epsilon
 from federation.privacy import gaussian
 from federation.privacy.bag_sums.calibration import smallest_sigma, smallest_tau
 from federation.privacy.bag_sums.design import BagDesign
@@ -88,10 +89,8 @@ def rank(
             raise InputError(f"{name} must be an integer >= 1, got {value!r}")
     if parties > n:
         raise InputError(f"parties must be at most n, one row each, got {parties} parties and {n} rows")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must lie in [0, 1), got {delta}")
+    require_epsilon(epsilon)
+    require_delta(delta)
     low, high = (0.0, 1.0) if task == "classification" else label_range
     labels = LabelRange(float(low), float(high))
     largest = (labels.width / 2) ** 2

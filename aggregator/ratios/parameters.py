@@ -16,10 +16,12 @@ def require_number(name: str, value: Any, usual: float) -> None:
         raise InputError(f"{name} must be a positive and finite number, got {value!r}; {usual:g} is usual")
 
 
-def require_integer(name: str, value: Any, least: int, usual: int) -> None:
-    """Raises `InputError` unless `value` is an integer from `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"{name} must be an integer from {least}, got {value!r}; {usual} is usual")
+def require_integer(name: str, value: Any, least: int, usual: int, most: int | None = None) -> None:
+    """Raises `InputError` unless `value` is an integer from `least`, and at most `most` if that is given."""
+    small = isinstance(value, bool) or not isinstance(value, Integral) or value < least
+    if small or (most is not None and value > most):
+        allowed = f"from {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name} must be an integer {allowed}, got {value!r}; {usual} is usual")
 
 
 def require_flag(name: str, value: Any) -> None:

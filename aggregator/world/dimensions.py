@@ -16,13 +16,13 @@ share of the variance) and on census data (faint directions); `benchmarks.dimens
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 
 from federation.errors import InputError
+from federation.guarantee import require_epsilon
 from federation.privacy import gaussian, sensitivity
 
 OMITTED = 0.7
@@ -82,8 +82,7 @@ def errors(
     """
     if classes < 2:
         raise InputError(f"classes must be at least 2, got {classes}")
-    if not 0 < epsilon < math.inf:
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
+    require_epsilon(epsilon)
     moved = sensitivity.statistic(parties)
     dimensions = np.arange(1, len(spectrum.variances) + 1)
     if noise == "pure":

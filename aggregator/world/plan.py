@@ -45,7 +45,7 @@ class WorldPlan:
     `largest_bag` and `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in
     `federation.bag_messages.Bags`; all are public. So are `private_rows`, the rows of all parties together, where a
     guarantee is for replaced rows or labels, and is used by nothing else. `shifted` says that the public rows are drawn
-    otherwise than the private ones.
+    otherwise than the private ones. `sparing` lets a variant that cannot begin fail alone, as one that fails later.
 
     Raises `InputError` for a range beside classes or without two finite ends lo < hi, and for what only a simulation
     may ask for: seeded noise, several draws and that baseline.
@@ -78,6 +78,7 @@ class WorldPlan:
     smallest_bag: int = 0
     private_rows: int = 0
     shifted: bool = False
+    sparing: bool = False
 
     def __post_init__(self) -> None:
         if self.label_range is not None:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_epsilon
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
 from federation.privacy.mechanism import NOISE_KEY, promised
 from federation.randomness import NoiseBits
@@ -239,7 +239,6 @@ def _grid_step(sensitivity: float, moved: float, noise_scale: float) -> float:
 def _check(sensitivity: float, dimension: int, epsilon: float) -> None:
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise InputError(f"sensitivity must be a positive finite number, got {sensitivity}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
+    require_epsilon(epsilon)
     if dimension < 1 or dimension != int(dimension):
         raise InputError(f"dimension must be an integer >= 1, got {dimension}")

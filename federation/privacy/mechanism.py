@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Sequence
 from typing import ClassVar, Protocol
 
 from federation.errors import InputError, nearest_name
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_delta, require_epsilon
 
 NOISE_KEY = Assumption(
     "the ChaCha20 key of the noise is secret and serves no other release; the stream is as good as random",
@@ -122,9 +121,7 @@ def require_wanted(
     """
     if noise not in known:
         raise InputError(f"noise must be one of {', '.join(known)}, got {noise!r}{nearest_name(noise, known)}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must lie in [0, 1), got {delta}")
+    require_epsilon(epsilon)
+    require_delta(delta)
     if delta == 0 and noise in with_delta:
         raise InputError(f"delta must be above 0 for noise {noise}, got 0; choose {pure} for delta 0")

@@ -76,6 +76,11 @@ class RunDirectory:
         except (InputError, OSError, ValueError, KeyError):
             return False
 
+    @property
+    def has_results(self) -> bool:
+        """Whether any world was completed."""
+        return any((self.path / ".cells").glob("*.json"))
+
     def finish(self, cell: str, rows: Sequence[Row], swept: Sequence[str], summary: Mapping[str, Any]) -> None:
         """Keep a world's rows and summary; the summary, written last, marks it complete."""
         write_results(self.path / ".cells" / f"{cell}.csv", rows, swept)

@@ -221,7 +221,9 @@ def _run_cells(
         for cell in unfinished:
             watcher.world(cell.label)
             world = world_of(cell, directory.scratch(cell.name), data_dir)
-            rows, summary = world.run(grid, costs)
+            # What cannot begin in the first world is a mistake to be told at once; afterwards there is more to gain.
+            sparing = directory.has_results
+            rows, summary = world.run(grid, costs, sparing)
             for variant in _kept(world.variants, keep_models):
                 if variant.name in summary["failed_variants"]:
                     continue

@@ -155,16 +155,17 @@ class World:
             shifted=self.split.cut.shifted,
         )
 
-    def run(self, grid: SimulationGrid, costs: Costs) -> tuple[list[Row], dict[str, Any]]:
+    def run(self, grid: SimulationGrid, costs: Costs, sparing: bool = False) -> tuple[list[Row], dict[str, Any]]:
         """Scored rows of the variants that did not fail, and the aggregator's summary (ledger, failures, costs).
 
-        Its `failed_variants` are also those that cannot be scored. Raises `FederationError`.
+        Its `failed_variants` are also those that cannot be scored, and with `sparing` those that cannot begin. Raises
+        `FederationError`.
         """
         with costs.phase("data"):
             cut, batched = self.split.cut, self.scenario.parties.classifier["name"] == LOGISTIC
             most = most_per_node(batched, len(cut.auxiliary))
             per_node = grid.cohort(cut.parties, self.scenario.engine.parties_per_node, most)
-            plan = self.plan(per_node)
+            plan = replace(self.plan(per_node), sparing=sparing)
         plan.save(self.directory / "plan.json")
         holdings = self.spec.reference("SimulatedParties", conduct=asdict(conduct(self.scenario, self.spec.split)))
         grid.assign(Placement(plan.parties, per_node, holdings, self.scenario.seed))

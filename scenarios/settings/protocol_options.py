@@ -256,11 +256,18 @@ class _Options:
         return [word for word in _literals(self.types[name]) if isinstance(word, str)]
 
     def applies(self, name: str, options: Mapping[str, Any]) -> bool:
-        """Whether an option makes a difference beside the others: the class refuses every other value if not."""
+        """Whether an option makes a difference beside the others: the class says not, or refuses every other value."""
+        if name in self.idle(options):
+            return False
         others = _examples(self.types[name])
         return others is None or any(
             self._refusal({**options, name: other}) is None for other in others if other != options[name]
         )
+
+    def idle(self, options: Mapping[str, Any]) -> dict[str, str]:
+        """Options that make no difference, and beside which: the class may say so by `idle()` of its instances."""
+        told: dict[str, str] = getattr(self.type(**options), "idle", dict)()
+        return told
 
     def parse(self, given: Mapping[str, Any]) -> Protocol:
         errors: list[tuple[KeyPath, Any, Any]] = []
@@ -306,12 +313,24 @@ class _Options:
         return isinstance(value, list) and not _holds_list(self.types[name])
 
     def _try(self, protocol: Protocol) -> None:
-        """Build each variant, for the checks that a class makes of its options together."""
+        """Build each variant, for the checks that a class makes of its options together.
+
+        An option that makes no difference in any of them is refused; in some, it is what a sweep compares with.
+        """
         if self.type is None:
             return
         texts = dict.fromkeys(self._refusal(options) for options, _ in protocol.choices())
         if any(texts):
             refuse([((), refusal(text), None) for text in texts if text])
+        idle = [self.idle(options) for options, _ in protocol.choices()]
+        strays = [
+            ((name,), refusal(f"makes no difference with {why}; remove it"), protocol.options[name])
+            for name, why in idle[0].items()
+            if all(name in told for told in idle)
+            and (name in protocol.sweeps or protocol.options[name] != self.defaults[name])
+        ]
+        if strays:
+            refuse(strays)
 
     def _refusal(self, options: Mapping[str, Any]) -> str | None:
         """What the class says against options together, None when it takes them."""

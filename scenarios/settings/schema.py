@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from aggregator.world.limits import MOST_TRIALS
 from federation.errors import InputError, nearest_name
 from scenarios.data.tables import Outside
 from scenarios.settings.auxiliary_entry import Auxiliary
@@ -31,6 +32,7 @@ from scenarios.simulated.targets import Targets
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Trials = Annotated[int, Field(ge=1, le=MOST_TRIALS)]
 _Probability = Annotated[float, Field(gt=0, lt=1)]
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -256,8 +258,8 @@ class Privacy(Section):
 class Trials(Section):
     """How often the experiment is repeated."""
 
-    splits: Count = Field(default=5, description="Random divisions of the rows.")
-    noise: Count = Field(default=5, description="Independent noise draws of each release.")
+    splits: _Trials = Field(default=5, description="Random divisions of the rows.")
+    noise: _Trials = Field(default=5, description="Independent noise draws of each release.")
 
 
 class RayCluster(Section):

@@ -6,7 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Count = Annotated[int, Field(ge=1, le=10**9)]
+from aggregator.world.limits import MOST_ROWS
+
+Count = Annotated[int, Field(ge=1, le=MOST_ROWS)]
 
 
 class Section(BaseModel):

@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
+from aggregator.world.limits import MOST_FEATURES
 from scenarios.settings.problems import MANY, ONE, rule
 
 _BARE_STAGES = ("scale", "standardise", "signed_log", "constant", "unit_norm", "max_norm")
@@ -98,6 +99,8 @@ def _stage(value: Any) -> str | dict[str, Any]:
         if value == AUTO:
             return value
         if name in _SIZED_STAGES and isinstance(size, int) and not isinstance(size, bool) and size >= 1:
+            if size > MOST_FEATURES:
+                raise rule(f"must have at most {MOST_FEATURES} features")
             if name == "fourier" and size % 2:
                 raise rule("must have an even number of features, {fourier: EVEN}: a cosine and a sine each")
             return value
@@ -126,8 +129,8 @@ SHARE_SCHEMA: list[dict[str, Any]] = [
     {"type": "integer", "minimum": 1},
     {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
 ]
-_SIZE_SCHEMA = {"type": "integer", "minimum": 1}
-_EVEN_SCHEMA = {"type": "integer", "minimum": 2, "multipleOf": 2}
+_SIZE_SCHEMA = {"type": "integer", "minimum": 1, "maximum": MOST_FEATURES}
+_EVEN_SCHEMA = {"type": "integer", "minimum": 2, "maximum": MOST_FEATURES, "multipleOf": 2}
 _STAGE_SCHEMA: list[dict[str, Any]] = [
     {"enum": list(_BARE_STAGES)},
     *(

@@ -33,8 +33,8 @@ ROWS = {"submit": "rows"}
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"dimensions": 0}, "dimensions must be an even number from 2, got 0"),
-        ({"dimensions": 7}, "dimensions must be an even number from 2, got 7"),
+        ({"dimensions": 0}, "dimensions must be an even number from 2 to 100000, got 0"),
+        ({"dimensions": 7}, "dimensions must be an even number from 2 to 100000, got 7"),
         ({"bandwidth": 0.0}, "bandwidth must be a positive number"),
         ({"bandwidth": float("inf")}, "bandwidth must be a positive number"),
         ({"ridge": -1.0}, "ridge must be a positive number"),

@@ -194,6 +194,32 @@ def test_more_than_two_classes_are_refused(plan):
         run(open_grid("inline"), plan("default", classes=("a", "b", "c")), 6, HONEST)
 
 
+def test_what_is_called_idle_makes_no_difference(plan):
+    idle = {"protect": "label", "adjacency": "replace", "expected_rows": 5}
+    off = {**SMALL, "noise": "off", "importance": "always"}
+    options = [off, *({**off, name: value} for name, value in idle.items())]
+    chosen = plan(variants=tuple(VariantPlan(str(i), "error_marginals", each) for i, each in enumerate(options)))
+    run(open_grid("inline"), chosen, 6, HONEST)
+    usual, *others = ([each.parameters for each in models(chosen, str(i)).hypotheses(0, 0)] for i in range(4))
+    for other in others:
+        np.testing.assert_array_equal(other, usual)
+    assert ErrorMarginals(noise="off").idle().keys() == idle.keys()
+    assert ErrorMarginals().idle() == {}
+
+
+def test_under_much_noise_the_guard_releases_a_constant_class(plan):
+    rows, _ = draw(7777, 500)
+    kept = []
+    for guard in (False, True):
+        variants = (VariantPlan("same", "error_marginals", {**SMALL, "noise": "pure", "guard": guard}),)
+        chosen = plan(variants=variants, epsilons=(0.01,), draws=8)
+        run(open_grid("inline"), chosen, 6, HONEST)
+        released = models(chosen, "same")
+        features = released.feature_maps[0].transform(rows)
+        kept.append(sum(len(np.unique(released.predict(0, each, features))) == 2 for each in range(8)))
+    assert 0 < kept[1] < kept[0]
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -207,6 +233,7 @@ def test_more_than_two_classes_are_refused(plan):
         ({"bins": 0}, "bins"),
         ({"adjacency": "replace", "expected_rows": 100}, "add_remove"),
         ({"expected_rows": 0}, "expected_rows"),
+        ({"expected_rows": 10**22}, "expected_rows must be a whole number from 1 to 1000000000, got 10{22}"),
         ({"guard": True, "rounds": 1}, "guard"),
     ],
 )

@@ -12,6 +12,7 @@ from worlds import guarantees, run, run_in_cohorts
 from aggregator.mean_operator import MeanOperator
 from aggregator.released.models import ReleasedModels
 from aggregator.weak_supervision.classifier import MeanOperatorClassifier
+from aggregator.world.plan import VariantPlan
 from federation.errors import BudgetExceededError, InputError
 from federation.features import completed, fit
 from federation.grids.launch import open_grid
@@ -118,6 +119,24 @@ def test_row_privacy_uses_no_row_of_a_party_without_noise(plan):
     _, summary = run(open_grid("inline"), chosen, 6, HONEST)
     row, label = (summary["bytes_per_party"][name][0] for name in ("row", "auto"))
     assert label - row >= 67 * 4 * 8
+
+
+def test_what_is_called_idle_makes_no_difference(plan):
+    linear = {"loss": "unhinged", "noise": "laplace"}
+    pairs = {
+        "summation": ({"noise": "off"}, {"noise": "off", "summation": "secure"}),
+        "unlabelled": (linear, {**linear, "unlabelled": "own"}),
+    }
+    for name, both in pairs.items():
+        weights = []
+        for options in both:
+            chosen = plan(variants=(VariantPlan("same", "mean_operator", options),))
+            _, summary = run(open_grid("inline"), chosen, 6, HONEST)
+            assert summary["bytes_per_party"]["same"][0] < 500 or name == "summation"  # no row is sent
+            weights.append(models(chosen, "same").weights[0])
+        np.testing.assert_array_equal(*weights)
+        assert MeanOperator(**both[0]).idle().keys() == {name}
+    assert MeanOperator().idle() == {}
 
 
 def test_a_budget_holds_before_anybody_is_asked(plan):

@@ -104,6 +104,37 @@ def test_all_else_is_kept_and_the_failed_variant_is_tried_again(
     assert again.failed_variants == json.loads((out / "run.json").read_text())["failed_variants"] == []
 
 
+def test_a_variant_that_cannot_begin_in_a_later_world_costs_the_others_nothing(whole, tmp_path, monkeypatch):
+    begin, begun = ExchangeJob.__init__, []
+
+    def failing(self, world, variant, options):
+        begin(self, world, variant, options)
+        begun.append(world.plan.split)
+        if world.plan.split == 1:
+            raise InputError("too few rows")
+
+    monkeypatch.setattr(ExchangeJob, "__init__", failing)
+    document, out = {**DOCUMENT, "trials": {"splits": 3, "noise": 1}}, tmp_path / "out"
+    with pytest.raises(scenarios.IncompleteRunError, match="'error_marginals-linear' failed at split 1: too few rows"):
+        scenarios.run(document, out=out)
+    assert begun == [0, 1, 2]
+    kept = [row for row in whole.rows if not (row["protocol"] == "error_marginals" and row["split"] == 1)]
+    assert [row for row in read_results(out / "results.csv") if row["split"] < 2] == kept
+    with pytest.raises(scenarios.IncompleteRunError):
+        scenarios.run(document, out=out, resume=True)
+    assert begun == [0, 1, 2, 1]
+
+
+def test_a_variant_that_cannot_begin_in_the_first_world_ends_the_run(monkeypatch, tmp_path):
+    def failing(self, *arguments):
+        raise InputError("too few rows")
+
+    monkeypatch.setattr(ExchangeJob, "__init__", failing)
+    with pytest.raises(InputError, match=r"^variant 'error_marginals-linear': too few rows$"):
+        scenarios.run(DOCUMENT, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_variant_that_failed_has_no_model(broken, tmp_path):
     broken(ExchangeJob, "finish", InputError("bad bins"))
     with pytest.raises(scenarios.IncompleteRunError):
@@ -114,9 +145,10 @@ def test_a_variant_that_failed_has_no_model(broken, tmp_path):
     }
 
 
+@pytest.mark.parametrize("method", ["proceed", "_begin"])
 @pytest.mark.parametrize("error", [QuorumError("too few"), BudgetExceededError("too much")])
-def test_budgets_and_quorums_end_the_run_and_name_the_variant(broken, tmp_path, error):
-    broken(ExchangeJob, "proceed", error)
+def test_budgets_and_quorums_end_the_run_and_name_the_variant(broken, tmp_path, error, method):
+    broken(ExchangeJob, method, error)
     with pytest.raises(type(error), match=rf"^variant 'error_marginals-linear': {error}$"):
         scenarios.run(DOCUMENT, out=tmp_path / "out")
     assert {row["split"] for row in read_results(tmp_path / "out" / "results.csv")} == {0}

@@ -169,15 +169,20 @@ class Ruled:
         if self.how == "b" and self.deep:
             raise InputError("deep belongs to how: a")
 
+    def idle(self) -> dict[str, str]:
+        """Notes are for the deep."""
+        return {} if self.deep else {"note": "deep: false"}
+
 
 @pytest.mark.parametrize(
     ("entry", "hidden"),
     [
-        ({"kind": "ruled"}, {"only", "strength", "many"}),
-        ({"kind": "ruled", "how": "b"}, {"only", "deep"}),
-        ({"kind": "ruled", "how": "b", "strength": 0.5}, {"only", "deep"}),
-        ({"kind": "ruled", "how": ["a", "b"]}, {"only"}),
-        ({"kind": "ruled", "how": "b", "only": ["one"], "many": [3, 4]}, {"deep"}),
+        ({"kind": "ruled"}, {"only", "strength", "many", "note"}),
+        ({"kind": "ruled", "how": "b"}, {"only", "deep", "note"}),
+        ({"kind": "ruled", "how": "b", "strength": 0.5}, {"only", "deep", "note"}),
+        ({"kind": "ruled", "how": ["a", "b"]}, {"only", "note"}),
+        ({"kind": "ruled", "how": "b", "only": ["one"], "many": [3, 4]}, {"deep", "note"}),
+        ({"kind": "ruled", "deep": [False, True]}, {"only", "strength", "many"}),
         ({"kind": "pooled"}, set()),
     ],
 )
@@ -186,6 +191,14 @@ def test_what_does_not_apply_is_not_shown(monkeypatch: pytest.MonkeyPatch, entry
     protocol = Protocol.parse(entry)
     assert protocol.to_plain().keys() - protocol.shown().keys() == hidden
     assert Protocol.parse(protocol.shown()) == protocol
+
+
+@pytest.mark.parametrize("note", ["x", ["", "x"]])
+def test_what_makes_no_difference_in_any_variant_is_refused(monkeypatch: pytest.MonkeyPatch, note: Any) -> None:
+    monkeypatch.setitem(KINDS, "ruled", Ruled)
+    assert _problems({"kind": "ruled", "note": note}) == {"note": "makes no difference with deep: false; remove it"}
+    Protocol.parse({"kind": "ruled", "note": ""})
+    Protocol.parse({"kind": "ruled", "note": note, "deep": [False, True]})
 
 
 def test_the_default_kind_is_the_first_that_is_no_baseline_and_may_say_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ def test_stages(stage):
     [
         ({"fourier": 7}, "must have an even number of features, {fourier: EVEN}"),
         ({"fourier": 0}, "{fourier: DIMENSIONS}"),
+        ({"fourier": 100_002}, "must have at most 100000 features"),
         ({"fourier": True}, "must be one of scale"),
         ({"fourier": "auto"}, "must be one of scale"),
         ({"fourier": 2, "pca": 2}, "must be one of scale"),
@@ -43,7 +44,7 @@ def test_other_stages_are_refused(stage, part):
 def test_editors_are_told_the_same():
     options = STAGE.json_schema()["anyOf"]
     (waves,) = [option for option in options if "fourier" in option.get("properties", {})]
-    assert waves["properties"]["fourier"] == {"type": "integer", "minimum": 2, "multipleOf": 2}
+    assert waves["properties"]["fourier"] == {"type": "integer", "minimum": 2, "maximum": 100_000, "multipleOf": 2}
     assert waves["additionalProperties"] is False
     (monomials,) = [option for option in options if "polynomial" in option.get("properties", {})]
     assert monomials["properties"]["polynomial"] == {"enum": [2, 3]}

@@ -66,6 +66,12 @@ def problems(error: ValidationError, root: type[BaseModel] | None = None) -> lis
     return list(found)
 
 
+def any_of(sentences: Iterable[str]) -> str:
+    """What the alternatives of a union each say of one value, as one sentence."""
+    parts = [sentence.removeprefix("must be ").rpartition(", got ") for sentence in sentences]
+    return f"must be {' or '.join(allowed for allowed, _, _ in parts)}, got {parts[-1][2]}"
+
+
 def _sentence(detail: ErrorDetails, path: KeyPath, root: type[BaseModel] | None) -> str:
     kind, came, context = detail["type"], detail["input"], detail.get("ctx", {})
     context = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context.items()}

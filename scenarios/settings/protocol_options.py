@@ -20,7 +20,7 @@ from pydantic_core import CoreSchema, core_schema
 from federation import registry
 from federation.errors import FederationError, InputError, nearest_name
 from scenarios.scores.metrics import CLASS_RATIO, CLASSIFICATION
-from scenarios.settings.problems import MISSING, one_of, problems, refusal, refuse, rule, shown, unknown_key
+from scenarios.settings.problems import MISSING, any_of, one_of, problems, refusal, refuse, rule, shown, unknown_key
 from scenarios.settings.yaml_rules import KeyPath
 
 BASELINES = POOLED, INDIVIDUAL, CONSTANT = ("pooled", "individual", "constant")
@@ -289,6 +289,8 @@ class _Options:
                 except ValidationError as error:
                     why = self._why_refused(name, item)
                     found = problems(error) if why is None else [((), why)]
+                    if len(set(_union(self.types[name])) - {type(None)}) > 1 and why is None:
+                        found = [((), any_of(text for _, text in found))]
                     errors += [((*path, *inner), refusal(text), item) for inner, text in found]
             if len(clean) == len(values) and clean:
                 options[name] = clean[0]

@@ -71,10 +71,22 @@ class FeatureMap:
     @property
     def dimension(self) -> int:
         """Number of features D."""
-        width = self.columns
+        return self.widths[-1]
+
+    @property
+    def widths(self) -> list[int]:
+        """Numbers of columns before, between and after the steps."""
+        found = [self.columns]
         for step in self.steps:
-            width = step.width(width)
-        return width
+            found.append(step.width(found[-1]))
+        return found
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        """All steps in turn on rows (n, columns), whatever comes out; `transform` refuses what is not finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            for step in self.steps:
+                rows = step.apply(rows)
+        return rows
 
     def transform(self, rows: np.ndarray) -> np.ndarray:
         """Features (n, D), float64 and C-contiguous, of raw rows (n, columns); n may be 0.
@@ -84,12 +96,8 @@ class FeatureMap:
         """
         rows = finite_rows(rows, "rows", self.columns)
         out = np.empty((len(rows), self.dimension))
-        with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, len(rows), _TILE):
-                tile = rows[start : start + _TILE]
-                for step in self.steps:
-                    tile = step.apply(tile)
-                out[start : start + _TILE] = tile
+        for start in range(0, len(rows), _TILE):
+            out[start : start + _TILE] = self.apply(rows[start : start + _TILE])
         return finite_rows(out, "features")
 
     def to_arrays(self) -> tuple[str, dict[str, np.ndarray]]:

@@ -6,7 +6,6 @@ import numpy as np
 
 from federation.bag_releases import OFF
 from federation.errors import InputError
-from federation.guarantee import Guarantee
 from federation.label_messages import BagSums, BagSumsQuestion, WeightedSumsQuestion
 from federation.label_releases import DATA_DEPENDENT, bag_sums_mechanism, guarantee_of, weighted_sums_mechanism
 from federation.messages import Submission
@@ -16,8 +15,7 @@ from federation.privacy.bag_sums.laplace import LaplaceBagSums
 from federation.randomness import NoiseBits
 from parties.holdings import Cohort
 from parties.labelled import labelled
-from parties.noising import noise_bits, require_deployable, require_public_features
-from parties.one_by_one import gathered
+from parties.noising import noised, require_deployable, require_public_features
 
 
 def answer(cohort: Cohort, question: BagSumsQuestion) -> Submission:
@@ -32,9 +30,7 @@ def answer(cohort: Cohort, question: BagSumsQuestion) -> Submission:
     _require_most_rows(cohort, design)
     exact = question.noising.mechanism["noise"] == OFF
 
-    def act(party: int) -> dict[str, np.ndarray]:
-        # Paid for before any row is touched: how an answer that fails ends must not be free.
-        noise = noise_bits(cohort, party, question.noising, guarantee)
+    def act(party: int, noise: NoiseBits) -> dict[str, np.ndarray]:
         rows, labels = labelled(cohort, party, question.rows)
         formed = _formed(rows, design)
         mechanism = None if exact else bag_sums_mechanism(question, formed)
@@ -55,7 +51,7 @@ def answer(cohort: Cohort, question: BagSumsQuestion) -> Submission:
         found = {"rows": rows[bags], "weights": np.stack(weights), "sums": np.stack(sums)}
         return _filled_up(question, formed, found)
 
-    return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
+    return noised(cohort, question, act, guarantee)
 
 
 def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> Submission:
@@ -69,9 +65,7 @@ def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> Submissio
     _require_most_rows(cohort, design)
     exact = question.noising.mechanism["noise"] in (OFF, DATA_DEPENDENT)
 
-    def act(party: int) -> dict[str, np.ndarray]:
-        # Paid for before any row is touched: how an answer that fails ends must not be free.
-        noise = noise_bits(cohort, party, question.noising, guarantee)
+    def act(party: int, noise: NoiseBits) -> dict[str, np.ndarray]:
         rows, labels = labelled(cohort, party, question.rows)
         formed = _formed(rows, design)
         mechanism = None if exact else weighted_sums_mechanism(question, formed)
@@ -86,7 +80,7 @@ def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> Submissio
             sums.append(mixed.labels if mechanism is None else mechanism.release(labels[bags], weights, noise))
         return _filled_up(question, formed, {"row_sums": np.stack(row_sums), "label_sums": np.stack(sums)})
 
-    return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
+    return noised(cohort, question, act, guarantee)
 
 
 def _design_bits(cohort: Cohort, party: int, question: BagSumsQuestion | WeightedSumsQuestion) -> NoiseBits:

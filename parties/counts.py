@@ -8,14 +8,12 @@ import numpy as np
 
 from federation.bag_messages import CountsQuestion
 from federation.bag_releases import OFF, PUBLISHED, count_mechanism, counts_guarantee
-from federation.guarantee import Guarantee
 from federation.messages import Submission
 from federation.privacy.counts.published_dirichlet import published_release
 from federation.randomness import NoiseBits
 from parties.bags import bags_of
 from parties.holdings import Cohort
-from parties.noising import noise_bits, require_deployable
-from parties.one_by_one import gathered
+from parties.noising import noised, require_deployable
 
 Released = Callable[[np.ndarray, NoiseBits], np.ndarray]  # counts (C,) and bits to estimates (draws, C)
 
@@ -30,16 +28,14 @@ def answer(cohort: Cohort, question: CountsQuestion) -> Submission:
     require_deployable(cohort, question.noising, guarantee)
     release = _release(question)
 
-    def act(party: int) -> dict[str, np.ndarray]:
-        # Paid for before any row is touched: how an answer that fails ends must not be free.
-        bits = noise_bits(cohort, party, question.noising, guarantee)
+    def act(party: int, bits: NoiseBits) -> dict[str, np.ndarray]:
         bags = bags_of(cohort, party, question.bags)
         estimates = np.zeros(question.fields()["counts"].shape)
         for bag in np.flatnonzero(bags.sizes).tolist():
             estimates[:, bag] = release(bags.counts[bag], bits)
         return {"sizes": bags.sizes, "counts": estimates}
 
-    return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
+    return noised(cohort, question, act, guarantee)
 
 
 def _release(question: CountsQuestion) -> Released:

@@ -10,9 +10,10 @@ from federation.errors import InputError
 from federation.features import FeatureMap
 from federation.messages import Submission
 from federation.numerics.kernels.embedding import mean_embedding
+from federation.randomness import NoiseBits
 from parties.bags import bags_of
 from parties.holdings import Cohort
-from parties.noising import noise_bits, require_deployable, require_public_features
+from parties.noising import noised, require_deployable, require_public_features
 from parties.one_by_one import gathered
 from parties.private_features import private_features, rows_at_a_time
 
@@ -45,9 +46,7 @@ def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> Submiss
     classes, weight = question.bags.classes, question.label_weight
     most = largest_bag(rows_at_a_time(question.feature_map))
 
-    def act(party: int) -> dict[str, np.ndarray]:
-        # Paid for before any row is touched: how an answer that fails ends must not be free.
-        bits = noise_bits(cohort, party, question.noising, guarantee)
+    def act(party: int, bits: NoiseBits) -> dict[str, np.ndarray]:
         bags = bags_of(cohort, party, question.bags, private_rows=True)
         if bags.sizes.max() > most:  # sizes are public
             raise InputError(
@@ -66,7 +65,7 @@ def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> Submiss
             means[:, bag] = noisy[:, classes:] / size
         return {"sizes": bags.sizes, "counts": counts, "means": means}
 
-    return gathered(cohort, question, act, guarantee)
+    return noised(cohort, question, act, guarantee)
 
 
 def send_rows(cohort: Cohort, question: RowsQuestion) -> Submission:

@@ -6,7 +6,7 @@ import numpy as np
 
 from federation.bag_releases import OFF
 from federation.errors import InputError
-from federation.guarantee import Guarantee, Unit
+from federation.guarantee import Unit
 from federation.marginal_messages import MarginalsQuestion
 from federation.marginal_releases import answer_guarantee, exchange_guarantee, marginal_noise
 from federation.messages import Submission
@@ -16,8 +16,7 @@ from federation.privacy.marginals.published import PublishedRates
 from federation.randomness import NoiseBits
 from federation.row_premises import protected
 from parties.holdings import Cohort
-from parties.noising import noise_bits, require_deployable, require_public_features
-from parties.one_by_one import gathered
+from parties.noising import noised, require_deployable, require_public_features
 from parties.two_classes import two_classes
 
 
@@ -37,9 +36,7 @@ def answer(cohort: Cohort, question: MarginalsQuestion) -> Submission:
         raise InputError(f"a query is answered once, got {question.noising.draws} draws; begin an exchange for each")
     noise = None if question.noising.mechanism["noise"] == OFF else marginal_noise(question)
 
-    def act(party: int) -> dict[str, np.ndarray]:
-        # Paid for before any row is touched: how an answer that fails ends must not be free.
-        bits = noise_bits(cohort, party, question.noising, exchange_guarantee(question), question.exchange)
+    def act(party: int, bits: NoiseBits) -> dict[str, np.ndarray]:
         errors, corrects = np.zeros((2, question.bins.total), dtype=np.int64)
         for features, classes in two_classes(cohort, party, question.feature_map, unit):
             wrong = question.hypothesis.predict(features) != classes
@@ -47,7 +44,7 @@ def answer(cohort: Cohort, question: MarginalsQuestion) -> Submission:
             corrects += counts(question.bins, features[~wrong])
         return released(question, noise, unit, errors, corrects, bits)
 
-    return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
+    return noised(cohort, question, act, guarantee, paid=exchange_guarantee(question), exchange=question.exchange)
 
 
 def counts(bins: Bins, features: np.ndarray) -> np.ndarray:

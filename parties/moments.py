@@ -6,15 +6,15 @@ import numpy as np
 
 from federation.bag_releases import OFF
 from federation.errors import InputError
-from federation.guarantee import Guarantee, Unit
+from federation.guarantee import NoGuarantee, Unit
 from federation.messages import Submission
 from federation.moment_messages import MomentQuestion
 from federation.moment_releases import moment_guarantee, moment_noise
 from federation.numerics.norms import within_norm
+from federation.randomness import NoiseBits
 from federation.row_premises import protected
 from parties.holdings import Cohort
-from parties.noising import noise_bits, require_deployable, require_public_features
-from parties.one_by_one import gathered
+from parties.noising import noised, require_deployable, require_public_features
 from parties.two_classes import two_classes
 
 _GRID = 2.0**26  # sums without noise are whole multiples of its inverse: their total is the same in any order
@@ -35,9 +35,7 @@ def answer(cohort: Cohort, question: MomentQuestion) -> Submission:
         raise InputError("this node has no secure summation, and a share of the noise hides nothing by itself")
     noise = None if question.noising.mechanism["noise"] == OFF else moment_noise(question)
 
-    def act(party: int) -> dict[str, np.ndarray]:
-        # Paid for before any row is touched: how an answer that fails ends must not be free.
-        bits = noise_bits(cohort, party, question.noising, guarantee)
+    def act(party: int, bits: NoiseBits) -> dict[str, np.ndarray]:
         size, total = 0, np.zeros(question.feature_map.dimension)
         for rows, classes in two_classes(cohort, party, question.feature_map, unit):
             size += len(rows)
@@ -50,5 +48,5 @@ def answer(cohort: Cohort, question: MomentQuestion) -> Submission:
             sums = noise.release(total, bits, question.noising.draws)
         return {"size": np.asarray(float(size)), "sums": sums}
 
-    shared = question.contributors or not isinstance(guarantee, Guarantee)
-    return gathered(cohort, question, act, None if shared else guarantee)  # type: ignore[arg-type]
+    own = NoGuarantee("a share of the noise hides nothing by itself") if question.contributors else guarantee
+    return noised(cohort, question, act, own, paid=guarantee)

@@ -22,32 +22,17 @@ def private_features(feature_map: FeatureMap, rows: np.ndarray) -> Iterator[np.n
     """
     if rows.shape[1] != feature_map.columns:
         raise InputError(f"the party's rows have {rows.shape[1]} columns, the feature map takes {feature_map.columns}")
-    nothing = _applied(feature_map, np.zeros((2, feature_map.columns)))
+    nothing = feature_map.apply(np.zeros((2, feature_map.columns)))
     if nothing.shape != (2, feature_map.dimension) or nothing.dtype != np.float64:
         raise InputError(f"the feature map does not make {feature_map.dimension} features of a row; fetch it again")
     count = rows_at_a_time(feature_map)
     for start in range(0, len(rows), count):
         # Row by row in memory: elsewhere sums over the columns of a single row are rounded in another way than those
         # of several, so that one row more could move another row's features.
-        features = _applied(feature_map, np.ascontiguousarray(rows[start : start + count]))
+        features = feature_map.apply(np.ascontiguousarray(rows[start : start + count]))
         yield np.where(np.isfinite(features).all(axis=1)[:, None], features, 0.0)
 
 
 def rows_at_a_time(feature_map: FeatureMap) -> int:
     """Of how many rows `private_features` makes features at once, by the map alone."""
-    return max(1, min(TILE, _LARGEST // _widest(feature_map)))
-
-
-def _applied(feature_map: FeatureMap, rows: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore", invalid="ignore"):
-        for step in feature_map.steps:
-            rows = step.apply(rows)
-    return rows
-
-
-def _widest(feature_map: FeatureMap) -> int:
-    """The most columns before, between and after the steps."""
-    widths = [feature_map.columns]
-    for step in feature_map.steps:
-        widths.append(step.width(widths[-1]))
-    return max(widths)
+    return max(1, min(TILE, _LARGEST // max(feature_map.widths)))

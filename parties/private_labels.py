@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from federation.bag_releases import OFF
-from federation.guarantee import Guarantee
 from federation.label_messages import LabelSumsQuestion, PrivateLabelsQuestion
 from federation.label_releases import guarantee_of, labels_mechanism, sums_mechanism
 from federation.messages import Submission
+from federation.randomness import NoiseBits
 from parties.holdings import Cohort
 from parties.labelled import labelled
-from parties.noising import noise_bits, require_deployable, require_public_features
-from parties.one_by_one import gathered
+from parties.noising import noised, require_deployable, require_public_features
 
 
 def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> Submission:
@@ -26,9 +25,7 @@ def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> Submission:
     require_deployable(cohort, question.noising, guarantee)
     mechanism = None if question.noising.mechanism["noise"] == OFF else labels_mechanism(question)
 
-    def act(party: int) -> dict[str, np.ndarray]:
-        # Paid for before any row is touched: how an answer that fails ends must not be free.
-        bits = noise_bits(cohort, party, question.noising, guarantee)
+    def act(party: int, bits: NoiseBits) -> dict[str, np.ndarray]:
         rows, labels = labelled(cohort, party, question.rows)
         fields, size = question.fields(), len(rows)
         sent = {name: np.zeros(declared.shape) for name, declared in fields.items()}
@@ -37,7 +34,7 @@ def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> Submission:
             sent["labels"][draw, :size] = labels if mechanism is None else mechanism.release(labels, bits)
         return sent
 
-    return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
+    return noised(cohort, question, act, guarantee)
 
 
 def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> Submission:
@@ -49,9 +46,8 @@ def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> Submission:
     guarantee = guarantee_of(question)
     require_deployable(cohort, question.noising, guarantee)
 
-    def act(party: int) -> dict[str, np.ndarray]:
-        # Paid for before any row is touched: how an answer that fails ends must not be free.
-        bits, draws = noise_bits(cohort, party, question.noising, guarantee), question.noising.draws
+    def act(party: int, bits: NoiseBits) -> dict[str, np.ndarray]:
+        draws = question.noising.draws
         rows, labels = labelled(cohort, party, question.rows)
         if question.noising.mechanism["noise"] == OFF:
             moment = np.tile(rows.T @ labels, (draws, 1))
@@ -59,4 +55,4 @@ def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> Submission:
             moment = sums_mechanism(question, rows).release(rows, labels, bits, draws)
         return {"size": np.asarray(float(len(rows))), "gram": rows.T @ rows, "moment": moment}
 
-    return gathered(cohort, question, act, guarantee if isinstance(guarantee, Guarantee) else None)
+    return noised(cohort, question, act, guarantee)

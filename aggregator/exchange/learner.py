@@ -88,7 +88,6 @@ class ErrorMarginalsLearner:
         self._answers: list[_Answer] = []
         self._weighed_rows: float | None = None
         self._weights = np.full(len(source), 1 / len(source))
-        self._labels = np.full(len(source), 0.5)
         self._bins = self._fitted_bins()
         self._indicators = self._bins.indicators(source)
         first = None if settings.importance else Hypothesis.constant(source.shape[1], 1)
@@ -116,8 +115,10 @@ class ErrorMarginalsLearner:
             self._pending = ErrorQuery(self._bins, Hypothesis.constant(self._source.shape[1], 1))
             return
         self._answers.append(_Answer(asked.predict(self._source), self._checked("errors", errors), totals))
-        self.hypotheses.append(self._next_hypothesis())
-        self._pending = self._next_query()
+        labels = self._estimated_labels()
+        random = generator(self._seed, "error marginals", trial=len(self._answers))
+        self.hypotheses.append(train_hypothesis(self._source, labels, self._weights, self.settings, random))
+        self._pending = self._next_query(float(labels @ self._weights))
 
     def count_rows(self) -> None:
         """Take the number of target rows from the answers from now on: not all that were counted have answered."""
@@ -158,8 +159,8 @@ class ErrorMarginalsLearner:
         self._bins = self._fitted_bins()
         self._indicators = self._bins.indicators(self._source)
 
-    def _next_hypothesis(self) -> Hypothesis:
-        """Pb. 2, and training on what it gives."""
+    def _estimated_labels(self) -> np.ndarray:
+        """Pb. 2: the share of class 1 (n,) of every source row, by the answers that are remembered."""
         settings, rows = self.settings, self._target_rows()
         kept = self._answers if settings.memory == "cumulative" else self._answers[-1:]
         shares = error_shares(
@@ -170,7 +171,7 @@ class ErrorMarginalsLearner:
             deviation=self._deviation,
             expected=self._expected_totals(rows),
         )
-        labels = estimate_labels(
+        return estimate_labels(
             self._indicators,
             self._weights,
             [answer.predictions for answer in kept],
@@ -178,9 +179,6 @@ class ErrorMarginalsLearner:
             settings.labels,
             label_strength(rows, self._bins.total, len(self._bins.sizes), self._error_deviation),
         )
-        random = generator(self._seed, "error marginals", trial=len(self._answers))
-        self._labels = labels
-        return train_hypothesis(self._source, labels, self._weights, settings, random)
 
     @property
     def _error_deviation(self) -> float:
@@ -199,7 +197,8 @@ class ErrorMarginalsLearner:
         noise = self._deviation if self.settings.importance else 0.0
         return ExpectedTotals.of(self._indicators @ self._weights, rows, len(self._source), noise)
 
-    def _next_query(self) -> ErrorQuery | None:
+    def _next_query(self, share: float) -> ErrorQuery | None:
+        """What to ask after a hypothesis was trained on labels of which `share` is class 1; None at the end."""
         latest = self.hypotheses[-1]
         if len(self.hypotheses) == self.settings.rounds:
             return None
@@ -207,7 +206,7 @@ class ErrorMarginalsLearner:
         if self.settings.rounding == "soft" and predictions.min() == predictions.max():
             # Much noise shrinks labels towards their mean, so that all rows look most like one class. How they compare
             # is still worth a question, which would not be asked otherwise.
-            latest = latest.with_share(self._source, self._weights, float(self._labels @ self._weights))
+            latest = latest.with_share(self._source, self._weights, share)
             predictions = latest.predict(self._source)
         # The errors of a hypothesis are the corrects of its opposite, so that asking about that repeats it as well.
         self.repeated = any(len(np.unique(predictions == answer.predictions)) == 1 for answer in self._answers)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from federation.errors import InputError
-from federation.guarantee import Guarantee
+from federation.guarantee import Guarantee, require_delta
 from federation.privacy import concentrated, discrete_gaussian, gaussian
 
 
@@ -20,8 +20,7 @@ def compose(guarantees: Sequence[Guarantee], delta: float) -> tuple[float, float
 
     Raises `InputError` when units or adjacencies differ, or `delta` is outside [0, 1).
     """
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must lie in [0, 1), got {delta}")
+    require_delta(delta)
     kinds = {(g.unit, g.adjacency) for g in guarantees}
     if len(kinds) > 1:
         names = ", ".join(sorted(f"{unit}/{adjacency}" for unit, adjacency in kinds))

@@ -66,31 +66,40 @@ def problems(error: ValidationError, root: type[BaseModel] | None = None) -> lis
     return list(found)
 
 
-def any_of(sentences: Iterable[str]) -> str:
-    """What the alternatives of a union each say of one value, as one sentence."""
-    parts = [sentence.removeprefix("must be ").rpartition(", got ") for sentence in sentences]
-    return f"must be {' or '.join(allowed for allowed, _, _ in parts)}, got {parts[-1][2]}"
+def any_of(error: ValidationError) -> str:
+    """The sentence for a value that is refused by every alternative of a union."""
+    details = error.errors(include_url=False)
+    rules, hints = zip(*(_rule(detail, (), None) for detail in details), strict=True)
+    allowed = " or ".join(rule.removeprefix("must be ") for rule in rules)
+    return f"must be {allowed}, got {shown(details[0]['input'])}{''.join(hints)}"
 
 
 def _sentence(detail: ErrorDetails, path: KeyPath, root: type[BaseModel] | None) -> str:
-    kind, came, context = detail["type"], detail["input"], detail.get("ctx", {})
-    context = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context.items()}
+    kind = detail["type"]
     if kind == "refusal":
         return detail["msg"]
     if kind == "missing":
         return MISSING
     if kind == "extra_forbidden":
         return unknown_key(str(path[-1]), _keys(root, path[:-1]))
+    allowed, hint = _rule(detail, path, root)
+    return f"{allowed}, got {shown(detail['input'])}{hint}"
+
+
+def _rule(detail: ErrorDetails, path: KeyPath, root: type[BaseModel] | None) -> tuple[str, str]:
+    """What is allowed, and a hint at what was meant if there is one."""
+    kind, context = detail["type"], detail.get("ctx", {})
     if kind == "literal_error":
         allowed = [part.strip("'") for part in context["expected"].replace(" or ", ", ").split(", ")]
-        return f"must be {one_of(allowed)}, got {shown(came)}{nearest_name(str(came), allowed)}"
+        return f"must be {one_of(allowed)}", nearest_name(str(detail["input"]), allowed)
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         keys = _keys(root, path)
         named = f" with keys from {', '.join(keys)}" if keys else ""
-        return f"must be a section{named}, got {shown(came)}"
-    if kind == "rule":
-        return f"{detail['msg']}, got {shown(came)}"
-    return f"{_RULES[kind].format(**context) if kind in _RULES else detail['msg']}, got {shown(came)}"
+        return f"must be a section{named}", ""
+    if kind in _RULES:
+        context = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context.items()}
+        return _RULES[kind].format(**context), ""
+    return detail["msg"], ""
 
 
 def shown(value: Any) -> str:

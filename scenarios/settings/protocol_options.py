@@ -288,9 +288,9 @@ class _Options:
                     clean.append(self.adapters[name].dump_python(checked, mode="json"))
                 except ValidationError as error:
                     why = self._why_refused(name, item)
+                    if why is None and len(set(_union(self.types[name])) - {type(None)}) > 1:
+                        why = any_of(error)
                     found = problems(error) if why is None else [((), why)]
-                    if len(set(_union(self.types[name])) - {type(None)}) > 1 and why is None:
-                        found = [((), any_of(text for _, text in found))]
                     errors += [((*path, *inner), refusal(text), item) for inner, text in found]
             if len(clean) == len(values) and clean:
                 options[name] = clean[0]

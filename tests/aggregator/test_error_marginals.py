@@ -117,15 +117,15 @@ def test_numbers_of_rows_are_used_only_where_they_are_public(plan):
 
 def test_every_answer_has_noise_of_its_own(plan, monkeypatch):
     """Equal bits for two answers would let their difference tell the counts."""
-    from parties import error_marginals
+    from parties import noising
 
-    taken, honest = [], error_marginals.noise_bits
+    taken, honest = [], noising.noise_bits
 
-    def noted(cohort, party, noising, *rest):
-        taken.append((noising.purpose, party))
-        return honest(cohort, party, noising, *rest)
+    def noted(cohort, party, asked, *rest):
+        taken.append((asked.purpose, party))
+        return honest(cohort, party, asked, *rest)
 
-    monkeypatch.setattr(error_marginals, "noise_bits", noted)
+    monkeypatch.setattr(noising, "noise_bits", noted)
     run(open_grid("inline"), plan("default", "weighted"), 6, HONEST)
     assert len(taken) >= 6 * 2 * 2 * (1 + 2)  # parties, epsilons, draws, queries of both
     assert len(set(taken)) == len(taken)

@@ -195,8 +195,8 @@ class TestOneStream:
 
     def test_weights_and_noise_of_one_key_are_refuted(self, monkeypatch):
         monkeypatch.setattr(
-            "parties.bag_sums.noise_bits",
-            lambda cohort, party, noising, _: NoiseBits(SEED, f"bags and weights|{noising.purpose}", party),
+            "parties.noising.noise_bits",
+            lambda cohort, party, noising, *_: NoiseBits(SEED, f"bags and weights|{noising.purpose}", party),
         )
         result = self.audited()
         assert not result.passed

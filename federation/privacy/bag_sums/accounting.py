@@ -24,7 +24,7 @@ def delta(
     is added to every sensitivity-to-noise ratio. It is the worse of a record with noise of its own and one without.
     Raises `InputError` for arguments out of range.
     """
-    require_epsilon(epsilon)
+    require_epsilon_from_zero(epsilon)
     ratio = width(label_range) / positive("sigma", sigma)
     if not 1e-9 <= ratio <= 1e9:
         raise InputError(f"sigma must be within a factor 1e9 of the label range, got their ratio {ratio:g}")
@@ -61,7 +61,7 @@ def positive(name: str, value: float) -> float:
     return value
 
 
-def require_epsilon(epsilon: float) -> None:
+def require_epsilon_from_zero(epsilon: float) -> None:
     """Raises `InputError` unless epsilon is finite and at least 0."""
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise InputError(f"epsilon must be a finite number of at least 0, got {epsilon}")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from federation.errors import InputError
-from federation.privacy.bag_sums.accounting import delta, require_epsilon, width
+from federation.privacy.bag_sums.accounting import delta, require_epsilon_from_zero, width
 from federation.privacy.bag_sums.composition import composed_delta
 from federation.privacy.bag_sums.design import BagDesign
 from federation.privacy.bag_sums.weight_ratio import mean_delta_chi
@@ -160,6 +160,6 @@ def _first(enough: Callable[[int], bool], most: int, what: str) -> int:
 
 def require_target(epsilon: float, target: float) -> None:
     """Raises `InputError` unless epsilon is finite and at least 0, and the delta strictly between 0 and 1."""
-    require_epsilon(epsilon)
+    require_epsilon_from_zero(epsilon)
     if not 0 < target < 1:
         raise InputError(f"delta must lie strictly between 0 and 1, got {target}")

@@ -63,7 +63,7 @@ class RepairedBagSums(AlikeBags):
 
     def composed_delta(self, epsilon: float, releases: int) -> float:
         """The same of so many releases with fresh bags, weights and noise, also when chosen adaptively."""
-        accounting.require_epsilon(epsilon)
+        accounting.require_epsilon_from_zero(epsilon)
         accounting.require_releases(releases)
         ratio = accounting.width(self.label_range) / accounting.positive("tau", self.tau)
         return label_sums.charged(lambda e: self._mean(e, ratio, releases), epsilon)

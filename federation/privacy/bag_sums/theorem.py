@@ -12,7 +12,7 @@ import numpy as np
 
 from federation.errors import InputError
 from federation.privacy import gaussian
-from federation.privacy.bag_sums.accounting import positive, require_epsilon, width
+from federation.privacy.bag_sums.accounting import positive, require_epsilon_from_zero, width
 from federation.privacy.bag_sums.design import BagDesign
 
 
@@ -32,7 +32,7 @@ def theorem_delta(epsilon: float, design: BagDesign, *, sigma: float, label_rang
     from scipy.optimize import minimize_scalar
     from scipy.special import ndtr
 
-    require_epsilon(epsilon)
+    require_epsilon_from_zero(epsilon)
     if design.noisy is None or design.weights != "gaussian":
         raise InputError("the theorem covers Gaussian weights and a fixed noisy set; give noisy and no per_bag")
     share = design.noisy / design.records

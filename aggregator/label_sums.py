@@ -42,6 +42,10 @@ class NoisyLabelSums(LabelProtocol):
         """At most this is charged for a release aimed at (epsilon, delta)."""
         return None if self.noise == OFF else (epsilon, 0.0 if self.noise == "pure" else delta)
 
+    def asked(self) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its mechanism aside."""
+        return (self.shape,)
+
     def question(self, rows: LabelledRows, least: int, noising: Noising) -> LabelSumsQuestion:
         """All rows of every party."""
         return LabelSumsQuestion(rows, self.shape, noising)

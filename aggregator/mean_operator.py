@@ -138,6 +138,11 @@ class MeanOperator:
         known: dict[str, Any] = {"noise": noise, "epsilon": epsilon, "delta": 0.0 if self.noise in _PURE else delta}
         return known if self.l1_bound is None else {**known, "l1_bound": self.l1_bound}
 
+    def asked(self) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its mechanism aside: with equal ones, noise is keyed alike."""
+        rows = (self.expansion, self.dimensions, self.bandwidth, self.degree)
+        return (self.protect, self.summation, self.l1_bound, *rows)
+
     def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
         """At most this is charged for a release aimed at (epsilon, delta); published noise spends more than its aim."""
         if self.noise == OFF:

@@ -73,6 +73,10 @@ class NoisyWeightedLLP(LabelProtocol):
             return None
         return epsilon, 0.0 if self.noise == "laplace" else delta
 
+    def asked(self) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its mechanism aside."""
+        return (self.size, self.bags, self.weights, self.noisy_rows, self.rho)
+
     def question(self, rows: LabelledRows, least: int, noising: Noising) -> BagSumsQuestion:
         """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
         stratified = self.noisy_rows == "stratified"

@@ -53,6 +53,10 @@ class PrivateLabels(LabelProtocol):
         """At most this is charged for a release aimed at (epsilon, delta)."""
         return None if self.noise == OFF else (epsilon, delta if self.noise == "gaussian" else 0.0)
 
+    def asked(self) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its mechanism aside."""
+        return ()
+
     def question(self, rows: LabelledRows, least: int, noising: Noising) -> PrivateLabelsQuestion:
         """All rows of every party."""
         return PrivateLabelsQuestion(rows, noising)

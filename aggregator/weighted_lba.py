@@ -46,6 +46,10 @@ class WeightedLBA(LabelProtocol):
         """At most this is charged for a release aimed at (epsilon, delta)."""
         return None if self.noise in (OFF, DATA_DEPENDENT) else (epsilon, delta)
 
+    def asked(self) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its mechanism aside."""
+        return (self.size, self.bags)
+
     def question(self, rows: LabelledRows, least: int, noising: Noising) -> WeightedSumsQuestion:
         """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
         records, bags = bags_of_size(self.size, self.bags, least, rows.most)

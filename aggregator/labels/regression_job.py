@@ -41,6 +41,10 @@ class RegressionProtocol(Protocol):
         """At most this is charged for a release aimed at (epsilon, delta); None where no noise is aimed at any."""
         ...
 
+    def asked(self) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its mechanism aside: with equal ones, noise is keyed alike."""
+        ...
+
     def question(self, rows: LabelledRows, least: int, noising: Noising) -> LabelQuestion:
         """What parties are asked, of whom each has `least` rows or more. Raises `InputError`."""
         ...
@@ -99,10 +103,9 @@ class RegressionJob:
         plan, options = self._world.plan, self._options
         mechanism = options.mechanism(epsilon, plan.delta)
         draws = 1 if options.noise == OFF else plan.draws
-        draft = options.question(
-            self._rows, plan.smallest_bag, Noising(mechanism, draws, "", plan.noise_seed is not None)
-        )
-        question = self._world.keyed(draft)
+        name = self._world.release_name(self._variant.kind, (*mechanism.values(), *options.asked()))
+        noising = Noising(mechanism, draws, name, plan.noise_seed is not None)
+        question = options.question(self._rows, plan.smallest_bag, noising)
         guarantee = local_guarantee(plan, guarantee_of(question))
         if isinstance(guarantee, NoGuarantee) and guarantee.claimed and plan.budget is not None:
             raise BudgetExceededError(

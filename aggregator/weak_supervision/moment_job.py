@@ -132,7 +132,7 @@ class MomentJob:
 
     def _ask(self, epsilon: float) -> _Release:
         plan, options = self._world.plan, self._options
-        question = self._world.keyed(self._question(epsilon))
+        question = self._question(epsilon)
         of_labels, secure = isinstance(question, PrivateLabelsQuestion), options.summation == "secure"
         own = guarantee_of(question) if isinstance(question, PrivateLabelsQuestion) else moment_guarantee(question)
         guarantee = local_guarantee(plan, own, SUMMED if secure else LOCAL)
@@ -144,7 +144,9 @@ class MomentJob:
     def _question(self, epsilon: float) -> MomentQuestion | PrivateLabelsQuestion:
         plan, options = self._world.plan, self._options
         draws = 1 if options.noise == OFF else plan.draws
-        noising = Noising(options.mechanism(epsilon, plan.delta), draws, "", plan.noise_seed is not None)
+        mechanism = options.mechanism(epsilon, plan.delta)
+        name = self._world.release_name(self._variant.kind, (*mechanism.values(), *options.asked()))
+        noising = Noising(mechanism, draws, name, plan.noise_seed is not None)
         if options.noise == "randomised_response":
             return PrivateLabelsQuestion(LabelledRows(self._feature_map, 0.0, 1.0, self._most), noising)
         contributors = math.ceil(plan.quorum * plan.parties) if options.summation == "secure" else 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,15 +16,8 @@ from aggregator.world.plan import WorldPlan
 from aggregator.world.views import Views
 from federation.errors import InputError
 from federation.features import FeatureMap
-from federation.grids.codec import question_digest
 from federation.guarantee import Guarantee, NoGuarantee
 from federation.ledger import Budget, Ledger
-
-if TYPE_CHECKING:  # mechanisms that most worlds do without
-    from federation.label_releases import LabelQuestion
-    from federation.moment_messages import MomentQuestion
-
-NoisedQuestion = TypeVar("NoisedQuestion", bound="LabelQuestion | MomentQuestion")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +41,13 @@ class World:
                 "positive one in data.positive"
             )
 
-    def keyed(self, draft: NoisedQuestion) -> NoisedQuestion:
-        """The question with its own digest in the key of its noise: other bags or features are another release."""
-        purpose = f"{self.plan.world}|{question_digest(draft)}"
-        return replace(draft, noising=replace(draft.noising, purpose=purpose))
+    def release_name(self, kind: str, parts: Iterable[Any]) -> str:
+        """The name that keys the noise of what a protocol of this kind asks for.
+
+        `parts` are all its public numbers and options that decide about the question: other bags or features are
+        another release, from which equal noise would cancel. Variants that ask the same share one release.
+        """
+        return "|".join([self.plan.world, kind, *map(str, parts)])
 
     def write(
         self,

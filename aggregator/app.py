@@ -14,18 +14,18 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from aggregator.contract.ledger import Budget, Ledger
 from aggregator.ensembles.individual import IndividualScores, best_means
-from aggregator.jobs import Jobs
 from aggregator.world.inquiry import Inquiry
-from aggregator.world.job import World
 from aggregator.world.plan import WorldPlan
+from aggregator.world.variants import Variants
 from aggregator.world.views import Views
-from federation.errors import FederationError
+from aggregator.world.world import World
+from federation.contract.errors import FederationError
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.failures import Failures
 from federation.grids.stock import StockGrid, numbered
-from federation.ledger import Budget, Ledger
-from federation.messages import IndividualQuestion
+from federation.questions.votes import IndividualQuestion
 from federation.reference import Reference
 
 app = ServerApp()
@@ -57,7 +57,7 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     """
     started = time.perf_counter()
     views, inquiry = Views(plan), Inquiry()
-    jobs = Jobs(World(plan, views, inquiry))
+    variants = Variants(World(plan, views), inquiry)
     scores = _ask_for_scores(plan, views, inquiry)
     asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
     while asked := inquiry.questions():
@@ -66,23 +66,23 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
             expected = min(plan.parties, plan.individual) if collector in scores else plan.parties
             require_quorum(collector.answered, expected, plan.quorum, failures.causes())
         inquiry.close()
-        jobs.proceed()
+        variants.proceed()
     collected = time.perf_counter()
     ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
-    diagnostics = jobs.finish(ledger)
+    diagnostics = variants.finish(ledger)
     summary: dict[str, Any] = {
         "ledger": ledger.to_dict(plan.delta),
         "diagnostics": diagnostics,
-        "bytes_per_party": jobs.costs(),
+        "bytes_per_party": variants.costs(),
         "individual": best_means(scores),
         "answered": min((collector.answered for collector in inquiry.collectors()), default=0),
         "failures": failures.causes(),
-        "failed_variants": jobs.failed,
+        "failed_variants": variants.failed,
         "seconds": {"collect": collected - started, "release": time.perf_counter() - collected},
     }
     (Path(plan.directory) / "world.json").write_text(json.dumps(summary, indent=1))
-    if jobs.failed and not plan.simulation:
-        raise FederationError("\n".join(f"variant '{name}': {cause}" for name, cause in jobs.failed.items()))
+    if variants.failed and not plan.simulation:
+        raise FederationError("\n".join(f"variant '{name}': {cause}" for name, cause in variants.failed.items()))
 
 
 def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> list[IndividualScores]:

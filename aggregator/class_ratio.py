@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
+
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.public_numbers import Promise, PublicNumbers, Sent, product
 from aggregator.world.limits import require_waves
 from aggregator.world.option_rules import refuse_misplaced, require_positive
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.question import OFF
 
 if TYPE_CHECKING:
-    from aggregator.ratios.ratio_job import RatioJob
-    from aggregator.world.job import World
-    from aggregator.world.plan import VariantPlan
+    from aggregator.ratios.ratio_session import RatioSession
+    from aggregator.ratios.worst_bags import WorstBags
+    from aggregator.world.world import World
 
+_RUNS = 100_000  # of an audit
 _OF_MEANS = ("whitened", "class_means")
 _PURE = ("pure", "published_laplace", "laplace_prior")  # whatever delta is given
 
 
 @dataclass(frozen=True)
-class ClassRatio:
+class ClassRatio(Protocol):
     """Parties hold bags of rows; they release private label counts, and what the bags look like without labels.
 
     The default was the most accurate on census, particle and digit data, at any noise that left something to learn.
@@ -51,7 +57,8 @@ class ClassRatio:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
     task: ClassVar[str] = "class_ratio"
-    default_features: ClassVar[tuple[str, ...]] = ("scale",)  # the kernel does the rest
+    model: ClassVar[str] = "class_ratio"
+    requires: ClassVar[Requires] = Requires(bags=True, features=("scale",))  # the kernel does the rest
     why_default: ClassVar[str] = (
         "the default: the most accurate on census, particle and digit data; whitened with submit: embedding is\n"
         "the choice where rows should not leave a party, or where they are many"
@@ -115,24 +122,73 @@ class ClassRatio:
                 "protect: row needs submit: embedding and noise: gaussian, which covers labels and features together"
             )
 
-    def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
-        """Works with any features and trains no classifier."""
+    def noise_at(self, trust: Trust) -> Place | Refused:
+        """At every party, who trusts nobody."""
+        return Place.NOWHERE if self.noise == OFF else Place.PARTY
 
-    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """At most this is charged for a release aimed at (epsilon, delta); None for one without a guarantee.
+    def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
+        """For all labels of a person where persons are known, one label, or a whole row.
 
         Raises `InputError` for a delta that `published_gaussian` cannot aim at.
         """
-        if self.noise in ("off", "published_dirichlet"):
-            return None
+        sends = self._sends(public)
+        if self.noise == OFF:
+            return Promise(NoGuarantee("noise is off"), sends)
+        if self.noise == "published_dirichlet":
+            from federation.privacy.counts.published_dirichlet import published_guarantee
+
+            return Promise(published_guarantee(epsilon, public.delta), sends)
+        delta = 0.0 if self.noise in _PURE else public.delta
         if self.noise == "published_gaussian":  # may miss its aim, whatever the number of classes
             from federation.privacy.counts.calibration import calibrate
 
-            return epsilon, calibrate("published_gaussian", classes=2, epsilon=epsilon, delta=delta).delta
-        return epsilon, 0.0 if self.noise in _PURE else delta
+            shares = max(1, public.rows_per_person)
+            one = calibrate("published_gaussian", classes=2, epsilon=epsilon / shares, delta=public.delta / shares)
+            delta = shares * one.delta
+        unit = Unit.ROW if self.protect == "row" else Unit.PERSON if public.rows_per_person else Unit.LABEL
+        return Promise(Guarantee(epsilon, delta, unit, Adjacency.REPLACE, type(self).__name__), sends)
 
-    def job(self, world: World, variant: VariantPlan) -> RatioJob:
-        """What the aggregator's app asks and finishes (`aggregator.world.job.Job`)."""
-        from aggregator.ratios.ratio_job import RatioJob
+    def _sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        counts = Sent("noisy label counts of its bags", product(public.bags, public.classes), self.noise != OFF)
+        if self.submit == "rows":
+            return counts, Sent(
+                "the rows of its bags without labels", product(public.bags, public.largest_bag, public.features), False
+            )
+        means = Sent("the mean of each bag", product(public.bags, self.dimensions), self.protect == "row")
+        return counts, means
 
-        return RatioJob(world, variant, self)
+    def begin(self, world: World, epsilon: float, draws: int) -> RatioSession:
+        """A session that asks once, and fits an estimator to each noise draw."""
+        from aggregator.ratios.ratio_session import RatioSession
+
+        return RatioSession(world, self, epsilon, draws)
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstBags:
+        """One party; a unit leaves class 0 for class 1, and with `protect: row` one feature for one far away.
+
+        Other rows are at the floor where one is declared, and there are none where pseudo-counts stand in for them.
+        """
+        from aggregator.ratios.worst_bags import LEAST, ONE_FREQUENCY, WorstBags
+
+        classes, persons = public.classes or 2, public.rows_per_person
+        unit = "one row or label changes"
+        if persons:
+            unit = f"one person changes the labels of its rows, of which {persons} count"
+        return WorstBags(
+            f"one party, {classes} classes, {unit}",
+            np.array([[0.0], [1.0]]),
+            _RUNS,
+            world={
+                "classes": tuple(map(str, range(classes))),
+                "parties": classes,  # as many as class ratios need, of which one is asked
+                "bags": persons + 1,
+                "largest_bag": LEAST * classes,
+                "rows_per_person": persons,
+            },
+            # Noise scales with the sensitivity, which is the same for any number of random features.
+            options={"dimensions": ONE_FREQUENCY} if self.protect == "row" else {},
+            units=units,
+            classes=classes,
+            rows_per_person=persons,
+            least=self.floor or (0 if self.pseudo_count is not None else LEAST),
+        )

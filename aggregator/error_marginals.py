@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.world.limits import MOST_ROWS
+import numpy as np
+
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.public_numbers import Promise, PublicNumbers, Sent
 from aggregator.world.option_rules import refuse_misplaced
-from federation.bag_releases import OFF
-from federation.errors import InputError
-from federation.marginal_messages import PUBLISHED
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.limits import MOST_ROWS
+from federation.contract.question import OFF
+from federation.questions.marginals import PUBLISHED, MarginalsNoise
 
 if TYPE_CHECKING:
-    from aggregator.exchange.exchange_job import ExchangeJob
+    from aggregator.exchange.exchange_session import ExchangeSession
     from aggregator.exchange.settings import ExchangeSettings
-    from aggregator.world.job import World
-    from aggregator.world.plan import VariantPlan
+    from aggregator.exchange.worst_exchange import WorstExchange
+    from aggregator.world.world import World
 
 
 @dataclass(frozen=True)
-class ErrorMarginals:
+class ErrorMarginals(Protocol):
     """Parties are oracles: asked about a hypothesis, they count its errors in bins of each feature, with noise.
 
     The aggregator's public auxiliary rows are the source that it labels and trains on; no row and no label leaves a
@@ -49,8 +53,9 @@ class ErrorMarginals:
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-    local_noise: ClassVar[bool] = True
-    default_features: ClassVar[tuple[str, ...]] = ("standardise",)
+    task: ClassVar[str] = "classification"
+    model: ClassVar[str] = "classifier"
+    requires: ClassVar[Requires] = Requires(two_classes=True, single_rows=True, features=("standardise",))
     why_default: ClassVar[str] = (
         "the default: noisy errors and noisy corrects, which protect a row; mean_operator needs one answer in place\n"
         "of rounds, and is the more accurate one on most data"
@@ -90,11 +95,8 @@ class ErrorMarginals:
         """Options that make no difference whatever their values, and beside which others."""
         return dict.fromkeys(("protect", "adjacency", "expected_rows"), "noise: off") if self.noise == OFF else {}
 
-    def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
-        """Works with any features and trains no classifier at the parties."""
-
     @property
-    def neighbours(self) -> str:
+    def neighbours(self) -> Literal["add_remove", "replace"]:
         """The adjacency of what is protected."""
         return self.adjacency if self.protect == "row" else "replace"
 
@@ -116,18 +118,33 @@ class ErrorMarginals:
             noisy_totals=self.protect == "row" and self.noise != OFF,
         )
 
-    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
-        """What parties calibrate their noise by."""
+    def noise_of(self, epsilon: float, delta: float) -> MarginalsNoise:
+        """The noise that parties are asked for."""
+        return MarginalsNoise(self.noise, epsilon, delta if self.noise in ("auto", "gaussian") else 0.0)
+
+    def noise_at(self, trust: Trust) -> Place | Refused:
+        """At every party, who trusts nobody."""
+        return Place.NOWHERE if self.noise == OFF else Place.PARTY
+
+    def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
+        """The epsilon that it aims at, for all queries of an exchange together."""
+        counts = Sent(f"up to {self.rounds + 1} answers of noisy counts in bins", None, self.noise != OFF)
         if self.noise == OFF:
-            return {"noise": OFF}
-        return {"noise": self.noise, "epsilon": epsilon, "delta": delta if self.noise in ("auto", "gaussian") else 0.0}
+            return Promise(NoGuarantee("noise is off"), (counts,))
+        noise = self.noise_of(epsilon, public.delta)
+        adjacency = Adjacency(self.neighbours)
+        return Promise(Guarantee(epsilon, noise.delta, Unit(self.protect), adjacency, type(self).__name__), (counts,))
 
-    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """At most this is charged for a release aimed at (epsilon, delta)."""
-        return None if self.noise == OFF else (epsilon, delta if self.noise in ("auto", "gaussian") else 0.0)
+    def begin(self, world: World, epsilon: float, draws: int) -> ExchangeSession:
+        """A session of one exchange for each noise draw."""
+        from aggregator.exchange.exchange_session import ExchangeSession
 
-    def job(self, world: World, variant: VariantPlan) -> ExchangeJob:
-        """What the aggregator's app asks and finishes (`aggregator.world.job.AdaptiveJob`)."""
-        from aggregator.exchange.exchange_job import ExchangeJob
+        return ExchangeSession(world, self, epsilon, draws)
 
-        return ExchangeJob(world, variant, self)
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstExchange:
+        """One row or label, and queries that always ask about it."""
+        from aggregator.exchange.worst_exchange import DESCRIBED, RUNS, WorstExchange
+        from aggregator.weak_supervision.worst_sums import WORLD
+
+        change = "label" if self.protect == "label" else self.adjacency
+        return WorstExchange(DESCRIBED, np.eye(2), RUNS, world=WORLD, units=units, change=change)

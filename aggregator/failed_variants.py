@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from federation.errors import DEBUG, BudgetExceededError, FederationError, QuorumError, told
+from federation.contract.errors import DEBUG, BudgetExceededError, FederationError, QuorumError, told
 
 
 class FailedVariants:

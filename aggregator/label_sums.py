@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from aggregator.contract.public_numbers import PublicNumbers, Sent, product
 from aggregator.labels.label_protocol import LabelProtocol
-from federation.bag_messages import Noising
-from federation.bag_releases import OFF
-from federation.label_messages import LabelledRows, LabelSumsQuestion
+from federation.contract.question import ReleaseId
+from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.answers.local_answers import LocalAnswers
+    from aggregator.answers.label_answers import LabelAnswers
+    from aggregator.labels.worst_labels import WorstLabels
     from aggregator.released.released_estimators import Described
 
 
@@ -32,25 +33,37 @@ class NoisyLabelSums(LabelProtocol):
     shape: Literal["optimal", "whitened", "isotropic"] = "optimal"
     noise: Literal["auto", "gaussian", "pure", "off"] = "auto"
 
-    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
-        """What parties calibrate their noise by."""
-        if self.noise == OFF:
-            return {"noise": OFF}
-        return {"noise": self.noise, "epsilon": epsilon, "delta": delta}
+    def noise_of(self, epsilon: float, delta: float) -> LabelSumsNoise:
+        """The noise that parties are asked for."""
+        return LabelSumsNoise(self.noise, epsilon, delta)
 
-    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """At most this is charged for a release aimed at (epsilon, delta)."""
-        return None if self.noise == OFF else (epsilon, 0.0 if self.noise == "pure" else delta)
+    @property
+    def spends_delta(self) -> bool:
+        """Whether the noise makes use of delta."""
+        return self.noise != "pure"
 
     def asked(self) -> tuple[str | float | None, ...]:
-        """The options that decide what is asked, its mechanism aside."""
+        """The options that decide what is asked, its noise aside."""
         return (self.shape,)
 
-    def question(self, rows: LabelledRows, least: int, noising: Noising) -> LabelSumsQuestion:
+    def question(
+        self, rows: LabelledRows, least: int, noise: LabelSumsNoise, *, release: ReleaseId, draws: int, seeded: bool
+    ) -> LabelSumsQuestion:
         """All rows of every party."""
-        return LabelSumsQuestion(rows, self.shape, noising)
+        return LabelSumsQuestion(noise, rows, self.shape, release=release, draws=draws, seeded=seeded)
 
-    def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
+    def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        """X'X as it is, X'y with noise."""
+        gram = Sent("the second moment X'X of its public rows", product(public.features, public.features), False)
+        return (gram, Sent("the sum X'y of rows and labels", public.features, True))
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
+        """One label moves from one end of its range to the other."""
+        from aggregator.labels.worst_labels import RUNS_OF_SUMS, worst_labels
+
+        return worst_labels(units, public, RUNS_OF_SUMS)
+
+    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw: least squares from the sums of all parties."""
         from aggregator.labels.learners import from_moments
 

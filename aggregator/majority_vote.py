@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from aggregator.central.perturbation import Perturbable
+from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import perturb_output
 from aggregator.ensembles.votes import VoteProtocol
+from aggregator.ensembles.worst_votes import WorstVotes, of_votes
 from aggregator.soft_vote import PUBLISHED_REGULARISATION
 from aggregator.world.option_rules import refuse_public_reach, require_positive
+
+_RUNS = 400_000  # of an audit
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,17 @@ class MajorityVote(VoteProtocol):
     def __post_init__(self) -> None:
         require_positive("regularisation", self.regularisation)
         refuse_public_reach(self.sensitivity, self.protect)
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstVotes:
+        """One party in five tips every majority."""
+        return of_votes(
+            units,
+            _RUNS,
+            perturb=self.perturb,
+            sensitivity=self.sensitivity,
+            protect=self.protect,
+            majority=self.regularisation,
+        )
 
     def prepare(self, ensemble: Ensemble) -> Perturbable:
         """The vector to perturb, with its sensitivity and decoder."""

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.public_numbers import Promise, PublicNumbers, Sent, product
 from aggregator.world.limits import require_waves
 from aggregator.world.option_rules import refuse_misplaced, require_positive
-from federation.bag_releases import OFF
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.question import OFF
 
 if TYPE_CHECKING:
-    from aggregator.weak_supervision.moment_job import MomentJob
-    from aggregator.world.job import World
-    from aggregator.world.plan import VariantPlan
+    from aggregator.labels.worst_labels import WorstLabels
+    from aggregator.weak_supervision.moment_session import MomentSession
+    from aggregator.weak_supervision.worst_sums import WorstSums
+    from aggregator.world.world import World
     from federation.numerics.linear_odd.losses import LinearOddLoss
 
 _RESPONSE = "randomised_response"
 _LEAST_REGULARISATION = 1e-8
 _BY_L1 = ("auto", "laplace", "published_laplace")
-_PURE = ("laplace", "pure", "published_laplace", _RESPONSE)  # whatever delta is given
 
 
 @dataclass(frozen=True)
-class MeanOperator:
+class MeanOperator(Protocol):
     """Parties send the sum of y x over their rows, with noise; that and unlabelled rows are all a linear model needs.
 
     loss: a linear-odd loss: `logistic`, `square`, `matsushita`, `unhinged`, `double_hinge`, `perceptron` or `rho` (the
@@ -50,8 +53,9 @@ class MeanOperator:
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-    local_noise: ClassVar[bool] = True
-    default_features: ClassVar[tuple[str, ...]] = ("standardise", "constant")
+    task: ClassVar[str] = "classification"
+    model: ClassVar[str] = "linear"
+    requires: ClassVar[Requires] = Requires(two_classes=True, single_rows=True, features=("standardise", "constant"))
     why_default: ClassVar[str] = (
         "the default: one answer serves every draw of the model; expansion: fourier is for classes that no line\n"
         "divides, summation: secure for many parties"
@@ -95,8 +99,8 @@ class MeanOperator:
                 "parties"
             )
 
-    @staticmethod
-    def why_refused(option: str, value: Any) -> str | None:
+    @classmethod
+    def why_refused(cls, option: str, value: str) -> str | None:
         """Why a value of an option is not among those allowed, where there is more to say; None elsewhere."""
         from federation.numerics.linear_odd.catalogue import NOT_LINEAR_ODD, loss
 
@@ -111,9 +115,6 @@ class MeanOperator:
         """Options that make no difference whatever their values, and beside which others."""
         found = {"summation": "noise: off"} if self.noise == OFF else {}
         return {**found, "unlabelled": "loss: unhinged"} if self.loss == "unhinged" else found
-
-    def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
-        """Works with any features and trains no classifier."""
 
     @property
     def unlabelled_rows(self) -> str:
@@ -130,27 +131,66 @@ class MeanOperator:
 
         return loss(self.loss, rho=self.rho) if self.loss == "rho" else loss(self.loss)
 
-    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
-        """What parties calibrate their noise by."""
-        if self.noise == OFF:
-            return {"noise": OFF}
-        noise = "one_bit" if self.noise == _RESPONSE else self.noise
-        known: dict[str, Any] = {"noise": noise, "epsilon": epsilon, "delta": 0.0 if self.noise in _PURE else delta}
-        return known if self.l1_bound is None else {**known, "l1_bound": self.l1_bound}
+    def spent_delta(self, delta: float) -> float:
+        """The delta that the noise makes use of."""
+        return delta if self.noise in ("auto", "gaussian") else 0.0
 
     def asked(self) -> tuple[str | float | None, ...]:
-        """The options that decide what is asked, its mechanism aside: with equal ones, noise is keyed alike."""
+        """The options that decide what is asked, its noise aside: with equal ones, noise is keyed alike."""
+        given = () if self.l1_bound is None or self.noise == OFF else (self.l1_bound,)
         rows = (self.expansion, self.dimensions, self.bandwidth, self.degree)
-        return (self.protect, self.summation, self.l1_bound, *rows)
+        return (*given, self.protect, self.summation, self.l1_bound, *rows)
 
-    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """At most this is charged for a release aimed at (epsilon, delta); published noise spends more than its aim."""
+    def noise_at(self, trust: Trust) -> Place | Refused:
+        """At every party, or as shares of one noise, which hide nothing but in a sum."""
         if self.noise == OFF:
+            return Place.NOWHERE
+        if self.summation == "parties":
+            return Place.PARTY
+        if trust is Trust.NONE:
+            return Refused("summation: secure adds shares of one noise, which somebody must sum without looking")
+        return Place.SHARES
+
+    def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
+        """The epsilon that it aims at; with `published_laplace` that times the L1 bound of rows, as it really is."""
+        whole = "" if self.summation == "parties" else "a share of "
+        features = self._features(public)
+        sends = [Sent(f"{whole}a noisy sum of its rows by class", features, self.noise != OFF)]
+        if self.noise == _RESPONSE:
+            sends = [Sent("a noisy label of every row", public.largest_bag, True)]
+        if self.unlabelled_rows == "own" or self.noise == _RESPONSE:
+            sends.append(Sent("its public rows without labels", product(public.largest_bag, features), False))
+        if self.noise == OFF:
+            return Promise(NoGuarantee("noise is off"), tuple(sends))
+        if self.noise == "published_laplace":
+            widest = math.sqrt(features or 1)
+            epsilon *= widest if self.l1_bound is None else min(self.l1_bound, widest)
+        guarantee = Guarantee(
+            epsilon, self.spent_delta(public.delta), Unit(self.protect), Adjacency.REPLACE, type(self).__name__
+        )
+        return Promise(guarantee, tuple(sends))
+
+    def _features(self, public: PublicNumbers) -> int | None:
+        """How many features a row has behind the expansion, at most."""
+        if self.expansion == "fourier":
+            return self.dimensions
+        if public.features is None:
             return None
-        return epsilon, delta if self.noise in ("auto", "gaussian") else 0.0
+        whole = public.features + 1  # with a constant one where the map does not bound norms
+        return whole if self.expansion == "none" else math.comb(whole + self.degree - 1, self.degree)
 
-    def job(self, world: World, variant: VariantPlan) -> MomentJob:
-        """What the aggregator's app asks and finishes (`aggregator.world.job.Job`)."""
-        from aggregator.weak_supervision.moment_job import MomentJob
+    def begin(self, world: World, epsilon: float, draws: int) -> MomentSession:
+        """A session that asks once, and minimises for each noise draw."""
+        from aggregator.weak_supervision.moment_session import MomentSession
 
-        return MomentJob(world, variant, self)
+        return MomentSession(world, self, epsilon, draws)
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstSums | WorstLabels:
+        """A row as long as any turns into its opposite; of shares, half are missing in place of a second such row."""
+        from aggregator.labels.worst_labels import CHANGED, RUNS, TWO_COLUMNS, WorstLabels
+        from aggregator.weak_supervision.worst_sums import ALONE, FOURIER, WORLD, worst_sums
+
+        options = {"dimensions": FOURIER} if self.expansion == "fourier" else {}
+        if self.noise == _RESPONSE:
+            return WorstLabels(ALONE, TWO_COLUMNS, RUNS, world=WORLD, options=options, changed=units, rows=CHANGED)
+        return worst_sums(units, shared=self.summation == "secure", options=options)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from aggregator.contract.public_numbers import PublicNumbers, Sent, product
 from aggregator.labels.bag_options import bags_of_size, require_size
 from aggregator.labels.label_protocol import LabelProtocol
 from aggregator.world.option_rules import refuse_misplaced, require_positive
-from federation.bag_messages import Noising
-from federation.bag_releases import OFF
-from federation.errors import InputError
-from federation.label_messages import BagSums, BagSumsQuestion, LabelledRows
+from federation.contract.errors import InputError
+from federation.contract.question import ReleaseId
 from federation.numerics.bag_weights import noisy_count
+from federation.questions.labels import BagSums, BagSumsNoise, BagSumsQuestion, LabelledRows
 
 if TYPE_CHECKING:
-    from aggregator.answers.local_answers import LocalAnswers
+    from aggregator.answers.label_answers import LabelAnswers
+    from aggregator.labels.worst_labels import WorstLabels
     from aggregator.released.released_estimators import Described
 
 
@@ -60,24 +61,23 @@ class NoisyWeightedLLP(LabelProtocol):
             raise InputError("noise: laplace needs weights: signs, by which a label's change is bounded")
         refuse_misplaced(self, ("noisy_rows", "rho", "sigma"), "noise: gaussian", self.noise == "gaussian")
 
-    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
-        """What parties calibrate their noise by."""
-        if self.noise == OFF:
-            return {"noise": OFF}
-        known: dict[str, Any] = {"noise": self.noise, "epsilon": epsilon, "delta": delta}
-        return known if self.sigma is None else {**known, "sigma": self.sigma}
+    def noise_of(self, epsilon: float, delta: float) -> BagSumsNoise:
+        """The noise that parties are asked for."""
+        return BagSumsNoise(self.noise, epsilon, delta, self.sigma)
 
-    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """At most this is charged for a release aimed at (epsilon, delta); nothing where a given sigma misses it."""
-        if self.noise == OFF:
-            return None
-        return epsilon, 0.0 if self.noise == "laplace" else delta
+    @property
+    def spends_delta(self) -> bool:
+        """Whether the noise makes use of delta."""
+        return self.noise != "laplace"
 
     def asked(self) -> tuple[str | float | None, ...]:
-        """The options that decide what is asked, its mechanism aside."""
-        return (self.size, self.bags, self.weights, self.noisy_rows, self.rho)
+        """The options that decide what is asked, its noise aside."""
+        given = () if self.sigma is None else (self.sigma,)
+        return (*given, self.size, self.bags, self.weights, self.noisy_rows, self.rho)
 
-    def question(self, rows: LabelledRows, least: int, noising: Noising) -> BagSumsQuestion:
+    def question(
+        self, rows: LabelledRows, least: int, noise: BagSumsNoise, *, release: ReleaseId, draws: int, seeded: bool
+    ) -> BagSumsQuestion:
         """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
         stratified = self.noisy_rows == "stratified"
         # A fixed set of noisy rows protects as many rows as there are: they must be as many at every party.
@@ -85,18 +85,30 @@ class NoisyWeightedLLP(LabelProtocol):
         records, bags = bags_of_size(self.size, wanted, least, rows.most)
         per_bag = noisy_count(self.rho, self.size) if stratified else 0
         noisy = 0 if stratified else noisy_count(self.rho, least)
-        return BagSumsQuestion(rows, BagSums(records, bags, self.size, self.weights, per_bag, noisy), noising)
+        design = BagSums(records, bags, self.size, self.weights, per_bag, noisy)
+        return BagSumsQuestion(noise, rows, design, release=release, draws=draws, seeded=seeded)
 
-    def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
+    def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        """Rows of bags as they are, weights, and label sums with noise."""
+        bags = self.bags or (None if public.largest_bag is None else public.largest_bag // self.size)
+        rows = Sent("its public rows in bags, with weights", product(bags, self.size, public.features), False)
+        return (rows, Sent("a noisy sum of labels of every bag", bags, True))
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
+        """One label moves from one end of its range to the other."""
+        from aggregator.labels.worst_labels import RUNS, worst_labels
+
+        return worst_labels(units, public, RUNS, size=self.size)
+
+    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw."""
         from aggregator.labels.learners import formed_bags, from_bags
 
-        question, present = answers.question, answers.present
-        assert isinstance(question, BagSumsQuestion)
+        label_range, present = answers.question.rows.label_range, answers.present
         formed = formed_bags(answers)
         rows, weights, sums = (
             answers.array("rows")[present][formed],
             answers.array("weights")[present, draw][formed],
             answers.array("sums")[present, draw][formed],
         )
-        return from_bags(self.learner, rows, weights, sums, question.rows.label_range, seed)
+        return from_bags(self.learner, rows, weights, sums, label_range, seed)

@@ -8,21 +8,26 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
-from aggregator.central.perturbation import PUBLIC_ROWS, Perturbable
+from aggregator.central.collected import CollectedProtocol
+from aggregator.central.decoding import PUBLIC_ROWS
+from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
+from aggregator.contract.public_numbers import PublicNumbers, Sent, product
 from aggregator.ensembles.output import weights_decoder
+from aggregator.ensembles.worst_votes import WorstVotes, of_parameters
 from aggregator.world.option_rules import refuse_misplaced, require_positive
-from aggregator.world.premises import ATTENDANCE, COUNTED_ONCE
 from aggregator.world.public import PublicRows
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
 from federation.feature_steps import ClipNorm, UnitNorm
 from federation.features import FeatureMap
-from federation.guarantee import Assumption, Check
-from federation.messages import ParametersQuestion, Training
 from federation.numerics.contrasts import contrasts
 from federation.numerics.erm import gradient_floor
 from federation.privacy.average_sensitivity import parameter_average, radius_of_any_rows
 from federation.privacy.sensitivity import radius, solver_slack
+from federation.questions.votes import ParametersQuestion, Training
 
+_RUNS = 400_000  # of an audit
 _LOGISTIC = "logistic"
 _LONG_ROWS = (
     "data.features: average: plain needs rows of norm at most 1; end the list with unit_norm or max_norm, or choose "
@@ -32,7 +37,7 @@ _DEFAULT_CLIP = 0.2  # of the largest norm of a minimiser; below the norms of pa
 
 
 @dataclass(frozen=True)
-class ParameterAverage:
+class ParameterAverage(CollectedProtocol):
     """Parties train linear classifiers over all classes; noise goes to the mean of their parameters.
 
     The default needs no tuning: a linear classifier decides the same at every scale.
@@ -62,6 +67,15 @@ class ParameterAverage:
         declared_regularisation(classifier)
         if self.average == "plain" and (not features or features[-1] not in ("unit_norm", "max_norm")):
             raise InputError(_LONG_ROWS)
+
+    def sends(self, public: PublicNumbers) -> Sent:
+        """The parameters of its classifier."""
+        contrasts = None if public.classes is None else max(1, public.classes - 1)
+        return Sent("the parameters of its classifier", product(contrasts, public.features), False)
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstVotes:
+        """One party in five turns its parameters round."""
+        return of_parameters(units, _RUNS)
 
     def question(self, public: PublicRows, training: Training) -> ParametersQuestion:
         """Ask each party for the minimiser on its own rows.

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from aggregator.contract.public_numbers import PublicNumbers, Sent, product
 from aggregator.labels.label_protocol import LabelProtocol
 from aggregator.world.option_rules import refuse_misplaced
-from federation.bag_messages import Noising
-from federation.bag_releases import OFF
-from federation.label_messages import LabelledRows, PrivateLabelsQuestion
+from federation.contract.question import ReleaseId
+from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.answers.local_answers import LocalAnswers
+    from aggregator.answers.label_answers import LabelAnswers
+    from aggregator.labels.worst_labels import WorstLabels
     from aggregator.released.released_estimators import Described
 
 _BINNED = ("bins", "estimated_bins")
@@ -42,32 +43,42 @@ class PrivateLabels(LabelProtocol):
     def __post_init__(self) -> None:
         refuse_misplaced(self, ("debiased",), "noise: bins or estimated_bins", self.noise in _BINNED)
 
-    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
-        """What parties calibrate their noise by."""
-        if self.noise == OFF:
-            return {"noise": OFF}
-        known: dict[str, Any] = {"noise": self.noise, "epsilon": epsilon, "delta": delta}
-        return {**known, "debiased": self.debiased} if self.noise in _BINNED else known
+    def noise_of(self, epsilon: float, delta: float) -> LabelsNoise:
+        """The noise that parties are asked for."""
+        return LabelsNoise(self.noise, epsilon, delta, self.debiased)
 
-    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """At most this is charged for a release aimed at (epsilon, delta)."""
-        return None if self.noise == OFF else (epsilon, delta if self.noise == "gaussian" else 0.0)
+    @property
+    def spends_delta(self) -> bool:
+        """Whether the noise makes use of delta."""
+        return self.noise == "gaussian"
 
     def asked(self) -> tuple[str | float | None, ...]:
-        """The options that decide what is asked, its mechanism aside."""
-        return ()
+        """The options that decide what is asked, its noise aside."""
+        return (self.debiased,) if self.noise in _BINNED else ()
 
-    def question(self, rows: LabelledRows, least: int, noising: Noising) -> PrivateLabelsQuestion:
+    def question(
+        self, rows: LabelledRows, least: int, noise: LabelsNoise, *, release: ReleaseId, draws: int, seeded: bool
+    ) -> PrivateLabelsQuestion:
         """All rows of every party."""
-        return PrivateLabelsQuestion(rows, noising)
+        return PrivateLabelsQuestion(noise, rows, release=release, draws=draws, seeded=seeded)
 
-    def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
+    def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        """Rows as they are, labels with noise."""
+        rows = Sent("its public rows", product(public.largest_bag, public.features), False)
+        return (rows, Sent("a noisy label of every row", public.largest_bag, True))
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
+        """One label moves from one end of its range to the other."""
+        from aggregator.labels.worst_labels import RUNS, RUNS_OF_BINS, worst_labels
+
+        return worst_labels(units, public, RUNS_OF_BINS if self.noise == "estimated_bins" else RUNS)
+
+    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw."""
         from aggregator.labels.learners import from_labels
 
-        question, present = answers.question, answers.present
-        assert isinstance(question, PrivateLabelsQuestion)
+        rows_asked, present = answers.question.rows, answers.present
         sizes = answers.array("size")[present]
-        held = np.arange(question.rows.most) < sizes[:, None]
+        held = np.arange(rows_asked.most) < sizes[:, None]
         rows, labels = answers.array("rows")[present][held], answers.array("labels")[present, draw][held]
-        return from_labels(self.learner, rows, labels, question.rows.label_range, seed)
+        return from_labels(self.learner, rows, labels, rows_asked.label_range, seed)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.erm import attainable_tolerance, minimise
 
 

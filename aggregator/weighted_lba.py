@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from aggregator.contract.public_numbers import PublicNumbers, Sent, product
 from aggregator.labels.bag_options import bags_of_size, require_size
 from aggregator.labels.label_protocol import LabelProtocol
-from federation.bag_messages import Noising
-from federation.bag_releases import OFF
-from federation.label_messages import BagSums, LabelledRows, WeightedSumsQuestion
-from federation.label_releases import DATA_DEPENDENT
+from federation.contract.question import ReleaseId
+from federation.questions.labels import BagSums, LabelledRows, WeightedSumsNoise, WeightedSumsQuestion
 
 if TYPE_CHECKING:
-    from aggregator.answers.local_answers import LocalAnswers
+    from aggregator.answers.label_answers import LabelAnswers
+    from aggregator.labels.worst_labels import WorstLabels
     from aggregator.released.released_estimators import Described
 
 
@@ -36,26 +36,40 @@ class WeightedLBA(LabelProtocol):
     def __post_init__(self) -> None:
         require_size(self.size, self.bags)
 
-    def mechanism(self, epsilon: float, delta: float) -> dict[str, Any]:
-        """What parties calibrate their noise by."""
-        if self.noise in (OFF, DATA_DEPENDENT):
-            return {"noise": self.noise}
-        return {"noise": self.noise, "epsilon": epsilon, "delta": delta}
-
-    def spends(self, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """At most this is charged for a release aimed at (epsilon, delta)."""
-        return None if self.noise in (OFF, DATA_DEPENDENT) else (epsilon, delta)
+    def noise_of(self, epsilon: float, delta: float) -> WeightedSumsNoise:
+        """The noise that parties are asked for."""
+        return WeightedSumsNoise(self.noise, epsilon, delta)
 
     def asked(self) -> tuple[str | float | None, ...]:
-        """The options that decide what is asked, its mechanism aside."""
+        """The options that decide what is asked, its noise aside."""
         return (self.size, self.bags)
 
-    def question(self, rows: LabelledRows, least: int, noising: Noising) -> WeightedSumsQuestion:
+    def question(
+        self, rows: LabelledRows, least: int, noise: WeightedSumsNoise, *, release: ReleaseId, draws: int, seeded: bool
+    ) -> WeightedSumsQuestion:
         """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
         records, bags = bags_of_size(self.size, self.bags, least, rows.most)
-        return WeightedSumsQuestion(rows, BagSums(records, bags, self.size, "gaussian", 0, 0), noising)
+        design = BagSums(records, bags, self.size, "gaussian", 0, 0)
+        return WeightedSumsQuestion(noise, rows, design, release=release, draws=draws, seeded=seeded)
 
-    def learn(self, answers: LocalAnswers, draw: int, seed: int) -> Described:
+    @property
+    def unprotected(self) -> str | None:
+        """Without noise nothing holds for all data."""
+        return "without noise nothing holds for all data" if self.noise == "published" else super().unprotected
+
+    def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        """Sums with secret weights."""
+        bags = self.bags or (None if public.largest_bag is None else public.largest_bag // self.size)
+        rows = Sent("sums of its rows with secret weights", product(bags, public.features), False)
+        return (rows, Sent("sums of its labels with the same weights", bags, self.noise == "gaussian"))
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
+        """One label moves from one end of its range to the other."""
+        from aggregator.labels.worst_labels import RUNS, worst_labels
+
+        return worst_labels(units, public, RUNS, size=self.size)
+
+    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw: least squares on the sums."""
         from aggregator.labels.learners import formed_bags, from_sums
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import scenarios
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 PUBLISHED = "soft_vote-output-published-regularisation="
 

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from aggregator.bag_regression.least_squares import BagLeastSquares, expected_error
 from aggregator.bag_regression.network import BagNetwork
 from benchmarks.ratios import bar
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
 from federation.numerics.bag_weights import (
     disjoint_bags,
@@ -36,7 +36,7 @@ from federation.numerics.bag_weights import (
     stratified_noise,
 )
 from federation.numerics.sketch import label_sums, sketch
-from federation.randomness import NoiseBits, generator
+from federation.contract.randomness import NoiseBits, generator
 from scenarios.data.catalogue import load
 
 CLOSED = {

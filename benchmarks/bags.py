@@ -11,7 +11,7 @@ import numpy as np
 from federation.features import fit
 from federation.privacy.counts.mechanism import CountMechanism
 from federation.privacy.counts.published_dirichlet import published_release
-from federation.randomness import NoiseBits, generator
+from federation.contract.randomness import NoiseBits, generator
 from scenarios.data.catalogue import load
 from scenarios.data.tables import Table
 

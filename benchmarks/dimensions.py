@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import scenarios
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 EPSILONS = [0.1, 0.3, 1, 3, 10]
 SIZES: tuple[int | str, ...] = ("auto", 5, 7, 10, 14, 20, 28, 40, 56, 80)

@@ -33,9 +33,9 @@ from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from federation.grids.stock import ROLL_CALL
-from federation.messages import Question
+from federation.contract.question import Question
 from federation.reference import Reference
-from federation.registry import protocol
+from aggregator.contract.registry import protocol
 from scenarios.runs.runner import cells, world_of
 from scenarios.runs.world import World
 from scenarios.settings.schema import resolve

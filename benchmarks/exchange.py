@@ -23,11 +23,11 @@ from threadpoolctl import threadpool_limits
 
 from aggregator.exchange.learner import ErrorMarginalsLearner
 from aggregator.exchange.settings import ExchangeSettings
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Unit
 from federation.privacy.marginals.noise import MarginalKind, MarginalNoise, calibrate
 from federation.privacy.marginals.published import PublishedRates
-from federation.randomness import NoiseBits, generator
+from federation.contract.randomness import NoiseBits, generator
 from scenarios.data.catalogue import load
 
 EPSILON, DELTA = 1.0, 1e-5

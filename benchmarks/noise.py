@@ -14,7 +14,7 @@ import numpy as np
 
 from federation.privacy import discrete_gaussian, discrete_laplace, l2_gamma
 from federation.privacy.additive import calibrate
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 DRAWS = 1_000_000
 REPETITIONS = 5

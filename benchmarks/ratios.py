@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from aggregator.ratios.catalogue import estimator_class
 from benchmarks.bags import Bags, World, line, skewed
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.counts.calibration import CountNoise, calibrate
 
 Method = Callable[[Bags], Callable[[np.ndarray], np.ndarray]]  # fitted to bags, it gives ratios of sets

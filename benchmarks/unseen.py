@@ -26,8 +26,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import scenarios
-from federation.errors import InputError
-from federation.randomness import generator
+from federation.contract.errors import InputError
+from federation.contract.randomness import generator
 from scenarios.data.catalogue import load
 
 EPSILONS = (0.3, 1.0, 3.0)

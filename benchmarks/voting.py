@@ -28,7 +28,7 @@ from aggregator.ensembles.tally import VoteTally
 from federation.features import fit
 from federation.grids.codec import decode_submission, encode_submission
 from federation.grids.nodes import cohort_size, most_per_node
-from federation.messages import Training, VotesQuestion
+from federation.questions.votes import Training, VotesQuestion
 from federation.reference import Reference
 from parties import linear, votes
 from parties.holdings import Cohort, Holdings

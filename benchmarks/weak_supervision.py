@@ -29,7 +29,7 @@ from aggregator.weak_supervision.moments import semi_supervised
 from aggregator.weak_supervision.noisy_label_classifier import NoisyLabelClassifier
 from aggregator.weak_supervision.proportion_classifier import ProportionClassifier
 from federation.features import fit
-from federation.randomness import generator
+from federation.contract.randomness import generator
 from scenarios.data.catalogue import load
 
 BAGS = 12

@@ -14,8 +14,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.randomness import generator
+from federation.contract.errors import InputError
+from federation.contract.randomness import generator
 
 DEGREES = (2, 3)
 MOST_MONOMIALS = 20_000

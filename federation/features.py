@@ -14,7 +14,8 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
+from federation.contract.limits import MOST_COLUMNS, MOST_FEATURES, whole
 from federation.feature_steps import (
     DEGREES,
     Affine,
@@ -62,8 +63,9 @@ class FeatureMap:
     steps: tuple[Step, ...]
 
     def __post_init__(self) -> None:
-        if self.columns < 1 or self.dimension < 1:
-            raise InputError(f"a feature map needs columns, got {self.columns} to {self.dimension}")
+        whole("columns of a feature map", self.columns, 1, MOST_COLUMNS)
+        for width in self.widths[1:]:  # before anything so wide is made
+            whole("features of a map, and columns between its steps,", width, 1, MOST_FEATURES)
 
     def __repr__(self) -> str:
         return f"FeatureMap({self.columns} -> {self.dimension}: {', '.join(s.kind for s in self.steps)})"

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 _MOST_PARAMETERS = 2**24
 _WIDEST = 2**12  # what a tile of rows needs in memory

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 @dataclass(frozen=True)

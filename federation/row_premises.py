@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check, Unit
 
 HELD_ONCE = Assumption("a row lies at one party, which answers about it in one place only", Check.DECLARED)
 DIFFERENT_PEOPLE = Assumption("every row is about another person", Check.DECLARED)

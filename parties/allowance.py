@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from federation.errors import BudgetExceededError, InputError
-from federation.guarantee import Guarantee
-from federation.marginal_messages import Exchange
+from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.guarantee import Guarantee
+from federation.contract.question import ReleaseId
 from federation.privacy.composition import compose
 
 Spent = dict[str, list[dict[str, Any]]]  # by party, the guarantees of its releases
 
-_EXCHANGE, _ANSWERED = "exchange", "answered"  # beside the guarantee of an exchange: its name and its queries so far
+_RELEASE, _ANSWERED = "release", "answered"  # beside a guarantee: the name of its release and its queries so far
+_EXCHANGE = "exchange"  # the name of a release in older ledgers
 _ROUNDING = 1e-9  # relative slack for allowances written with few digits
 
 
@@ -59,25 +60,24 @@ class Allowance:
                 f'the node\'s "allowance" must be JSON with ledger (a file), epsilon and delta, got {text!r}: {error!r}'
             ) from error
 
-    def spend(self, party: int, guarantee: Guarantee, exchange: Exchange | None = None) -> None:
-        """Write down a release before it is made, however it ends.
+    def spend(self, party: int, guarantee: Guarantee, release: ReleaseId) -> None:
+        """Write down an answer before it is given, however it ends.
 
-        With an `exchange` the guarantee is that of all its queries: the first that is answered pays for all of them,
-        and each is answered once. Raises `BudgetExceededError`, and writes nothing, when the releases of this party
-        would together spend more than the allowance; `InputError` when earlier ones protect another unit, so that no
-        total exists, and for a query that was answered before, or in an exchange that began with another guarantee.
+        The guarantee is that of all queries of the release: the first that is answered pays for all of them, and each
+        is answered once. Raises `BudgetExceededError`, and writes nothing, when the releases of this party would
+        together spend more than the allowance; `InputError` when earlier ones protect another unit, so that no total
+        exists, and for a query that was answered before, or in a release that began with another guarantee.
         """
         ledger = self.ledger.resolve()  # else a new file would take the place of a link, and not of the file it means
         with _locked(ledger):
             spent = _read(ledger)
             known = spent.setdefault(str(party), [])
-            if exchange is not None and (begun := _begun(known, exchange)) is not None:
-                _require_new(begun, guarantee, exchange)
-                begun[_ANSWERED].append(exchange.query)
+            if (begun := _begun(known, release)) is not None:
+                _require_new(begun, guarantee, release)
+                begun[_ANSWERED].append(release.query)
                 _write(ledger, spent)
                 return
-            counted = {} if exchange is None else {_EXCHANGE: exchange.name, _ANSWERED: [exchange.query]}
-            known.append({**guarantee.to_dict(), **counted})
+            known.append({**guarantee.to_dict(), _RELEASE: release.name, _ANSWERED: [release.query]})
             epsilon, delta = compose([Guarantee.from_dict(_promised(record)) for record in known], self.delta)
             if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
                 raise BudgetExceededError(
@@ -87,22 +87,28 @@ class Allowance:
             _write(ledger, spent)
 
 
-def _begun(known: list[dict[str, Any]], exchange: Exchange) -> dict[str, Any] | None:
-    """The record of an exchange that has been paid for."""
-    return next((record for record in known if record.get(_EXCHANGE) == exchange.name), None)
+def _begun(known: list[dict[str, Any]], release: ReleaseId) -> dict[str, Any] | None:
+    """The record of a release that has been paid for."""
+    return next((record for record in known if _name(record) == release.name), None)
+
+
+def _name(record: dict[str, Any]) -> str | None:
+    """What a record's release is called; ledgers from before releases had names call exchanges only."""
+    found: str | None = record.get(_RELEASE, record.get(_EXCHANGE))
+    return found
 
 
 def _promised(record: dict[str, Any]) -> dict[str, Any]:
     """The guarantee of a record."""
-    return {name: value for name, value in record.items() if name not in (_EXCHANGE, _ANSWERED)}
+    return {name: value for name, value in record.items() if name not in (_RELEASE, _EXCHANGE, _ANSWERED)}
 
 
-def _require_new(begun: dict[str, Any], guarantee: Guarantee, exchange: Exchange) -> None:
-    """Refuse a query that a party has answered, or whose noise is not that of the exchange. Raises `InputError`."""
+def _require_new(begun: dict[str, Any], guarantee: Guarantee, release: ReleaseId) -> None:
+    """Refuse a query that a party has answered, or whose noise is not that of the release. Raises `InputError`."""
     if json.loads(json.dumps(guarantee.to_dict())) != _promised(begun):
-        raise InputError("this exchange began with another guarantee; begin a new one, whose noise is paid for again")
-    if exchange.query in begun[_ANSWERED]:
-        raise InputError(f"query {exchange.query} of this exchange was answered before; each is answered once")
+        raise InputError("this release began with another guarantee; begin a new one, whose noise is paid for again")
+    if release.query in begun[_ANSWERED]:
+        raise InputError(f"query {release.query} of this release was answered before; each is answered once")
 
 
 @contextmanager

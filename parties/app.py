@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import get_type_hints
 
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
+from federation.contract.submission import check_submission
 from federation.grids.codec import decode_question, encode_submission
 from federation.grids.nodes import node_config
 from federation.grids.replies import PREPARE, failed
 from federation.grids.stock import ROLL_CALL, present
-from federation.messages import check_submission
-from federation.registry import Installed, questions
-from parties.holdings import Cohort
+from parties.answering import answered
+from parties.holdings import Cohort, Tampering
+from parties.registry import Answerer, answerers
 
 app = ClientApp()
 _log = logging.getLogger(__name__)
@@ -41,16 +41,15 @@ def _guarded(act: Callable[[Cohort, Message], RecordDict]) -> Callable[[Message,
     return handle
 
 
-def _handler(installed: Installed) -> Callable[[Message, Context], Message]:
+def _handler(answerer: Answerer) -> Callable[[Message, Context], Message]:
     """Answers with what is installed, which is imported when it is asked for: a broken package costs no other."""
 
     def respond(cohort: Cohort, message: Message) -> RecordDict:
-        answer = installed.load()
-        question = decode_question(message.content, get_type_hints(answer)["question"])
-        submission = answer(cohort, question)
+        question = decode_question(message.content, answerer.question_type())
+        submission = answered(cohort, question)
         check_submission(question, submission)  # a fault of ours is found here, not at the aggregator
-        if replacement := getattr(cohort.provider, "sent", None):
-            submission = replacement(question, submission)
+        if isinstance(cohort.provider, Tampering):
+            submission = cohort.provider.sent(question, submission)
         return encode_submission(submission, question.fields())
 
     return _guarded(respond)
@@ -64,5 +63,5 @@ def _prepare(cohort: Cohort, message: Message) -> RecordDict:
 
 app.query(PREPARE)(_guarded(_prepare))
 app.query(ROLL_CALL)(present)
-for _name, _installed in questions().items():
-    app.query(_name)(_handler(_installed))
+for _name, _answerer in answerers().items():
+    app.query(_name)(_handler(_answerer))

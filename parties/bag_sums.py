@@ -4,43 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.bag_releases import OFF
-from federation.errors import InputError
-from federation.label_messages import BagSums, BagSumsQuestion, WeightedSumsQuestion
-from federation.label_releases import DATA_DEPENDENT, bag_sums_mechanism, guarantee_of, weighted_sums_mechanism
-from federation.messages import Submission
+from federation.contract.errors import InputError
+from federation.contract.question import OFF
+from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, noisy_rows, sign_weights, stratified_noise
 from federation.numerics.sketch import label_sums, sketch
 from federation.privacy.bag_sums.laplace import LaplaceBagSums
-from federation.randomness import NoiseBits
+from federation.questions.labels import BagSums, BagSumsQuestion, WeightedSumsQuestion
+from parties.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings import Cohort
 from parties.labelled import labelled
-from parties.noising import noised, require_deployable, require_public_features
 
 
-def answer(cohort: Cohort, question: BagSumsQuestion) -> Submission:
+def answer(cohort: Cohort, question: BagSumsQuestion) -> NoisyAct:
     """Rows, weights and noisy label sums of the bags of every party (Fig. 2).
 
-    A party whose data fails is named among the failures, and costs no other party. Raises `InputError` for a
-    question that only a simulation may ask, and at a deployed node whose features are not declared public.
+    Raises `InputError` at a deployed node whose features are not declared public, and for few bags of many rows.
     """
     require_public_features(cohort)
-    guarantee, design = guarantee_of(question), question.design
-    require_deployable(cohort, question.noising, guarantee)
+    design = question.design
     _require_most_rows(cohort, design)
-    exact = question.noising.mechanism["noise"] == OFF
+    exact = question.noise.kind == OFF
 
-    def act(party: int, noise: NoiseBits) -> dict[str, np.ndarray]:
+    def act(party: int, noise: NoiseBits) -> Arrays:
         rows, labels = labelled(cohort, party, question.rows)
         formed = _formed(rows, design)
-        mechanism = None if exact else bag_sums_mechanism(question, formed)
+        mechanism = None if exact else question.mechanism(formed)
         public = _design_bits(cohort, party, question)
         bags = disjoint_bags(design.taking_part(formed), formed, design.size, public)
         noisy = _noisy(design, bags, public)
         if cohort.seed is None and not noisy.any(axis=1).all():
             raise InputError("a bag has no noisy label; ask for noise on a number of labels in every bag")
         weights, sums = [], []
-        for _ in range(question.noising.draws):
+        for _ in range(question.draws):
             weights.append(_weights(design, formed, public))
             if mechanism is None:
                 sums.append(label_sums(labels, bags, weights[-1]))
@@ -51,27 +47,26 @@ def answer(cohort: Cohort, question: BagSumsQuestion) -> Submission:
         found = {"rows": rows[bags], "weights": np.stack(weights), "sums": np.stack(sums)}
         return _filled_up(question, formed, found)
 
-    return noised(cohort, question, act, guarantee)
+    return act
 
 
-def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> Submission:
-    """Sums of rows and labels with weights that nobody learns, of every party (Fig. 1); failures as in `answer`.
+def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> NoisyAct:
+    """Sums of rows and labels with weights that nobody learns, of every party (Fig. 1).
 
     Features of all rows of a bag are mixed but not protected. Raises `InputError` as `answer`.
     """
     require_public_features(cohort)
-    guarantee, design = guarantee_of(question), question.design
-    require_deployable(cohort, question.noising, guarantee)
+    design = question.design
     _require_most_rows(cohort, design)
-    exact = question.noising.mechanism["noise"] in (OFF, DATA_DEPENDENT)
+    exact = not question.noise.aims
 
-    def act(party: int, noise: NoiseBits) -> dict[str, np.ndarray]:
+    def act(party: int, noise: NoiseBits) -> Arrays:
         rows, labels = labelled(cohort, party, question.rows)
         formed = _formed(rows, design)
-        mechanism = None if exact else weighted_sums_mechanism(question, formed)
+        mechanism = None if exact else question.mechanism(formed)
         secret = _design_bits(cohort, party, question)
         row_sums, sums = [], []
-        for _ in range(question.noising.draws):
+        for _ in range(question.draws):
             bags = disjoint_bags(design.taking_part(formed), formed, design.size, secret)
             weights = gaussian_weights(formed, design.size, secret)
             # Exact sums of labels are left alone unless they are sent: that they overflow would tell of a label.
@@ -80,13 +75,12 @@ def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> Submissio
             sums.append(mixed.labels if mechanism is None else mechanism.release(labels[bags], weights, noise))
         return _filled_up(question, formed, {"row_sums": np.stack(row_sums), "label_sums": np.stack(sums)})
 
-    return noised(cohort, question, act, guarantee)
+    return act
 
 
 def _design_bits(cohort: Cohort, party: int, question: BagSumsQuestion | WeightedSumsQuestion) -> NoiseBits:
     """A stream for bags and weights, apart from that of the noise: weights may be published, and noise may not."""
-    noising = question.noising
-    return NoiseBits(cohort.seed if noising.seeded else None, f"bags and weights|{noising.purpose}", party)
+    return NoiseBits(cohort.seed if question.seeded else None, f"bags and weights|{question.release.key}", party)
 
 
 def _require_most_rows(cohort: Cohort, design: BagSums) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from federation.bag_messages import Bags
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.questions.bags import Bags
 from parties.holdings import Cohort, Holdings
 
 _log = logging.getLogger(__name__)

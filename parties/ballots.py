@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.messages import BALLOT_PARTS, ProbabilitiesQuestion, Submission
+from federation.contract.submission import Submission
+from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion
 from parties.groups import Group, asked
 from parties.holdings import Cohort
 from parties.training import trained

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 from federation.numerics.erm import attainable_tolerance, fit_labels
 from parties.estimators import fit_estimator, scikit_learn_classifiers
 

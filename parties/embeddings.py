@@ -4,49 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.bag_messages import EmbeddingsQuestion, NoisyEmbeddingsQuestion, RowsQuestion
-from federation.bag_releases import joint_guarantee, joint_mechanism, largest_bag
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.features import FeatureMap
-from federation.messages import Submission
 from federation.numerics.kernels.embedding import mean_embedding
-from federation.randomness import NoiseBits
+from federation.questions.bags import EmbeddingsQuestion, NoisyEmbeddingsQuestion, RowsQuestion, largest_bag
+from parties.answering import Arrays, NoisyAct, PlainAct
 from parties.bags import bags_of
 from parties.holdings import Cohort
-from parties.noising import noised, require_deployable, require_public_features
-from parties.one_by_one import gathered
 from parties.private_features import private_features, rows_at_a_time
 
 
-def answer(cohort: Cohort, question: EmbeddingsQuestion) -> Submission:
-    """The mean of every bag behind the feature map (Iyer et al. 2016, Sec. 2); zeros for bags that are not there.
+def answer(cohort: Cohort, question: EmbeddingsQuestion) -> PlainAct:
+    """The mean of every bag behind the feature map (Iyer et al. 2016, Sec. 2); zeros for bags that are not there."""
 
-    Raises `InputError` at a deployed node whose features are not declared public.
-    """
-    require_public_features(cohort)
-
-    def act(party: int) -> dict[str, np.ndarray]:
+    def act(party: int) -> Arrays:
         bags = bags_of(cohort, party, question.bags)
         means = np.zeros(question.fields()["means"].shape)
         for bag in np.flatnonzero(bags.sizes).tolist():
             means[bag] = mean_embedding(question.feature_map, bags.rows_of(bag))
         return {"sizes": bags.sizes, "means": means}
 
-    return gathered(cohort, question, act)
+    return act
 
 
-def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> Submission:
+def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> NoisyAct:
     """Label counts and mean embedding of every bag, private together; zeros for bags that are not there.
 
-    Raises `InputError` for a question that only a simulation may ask.
+    Raises `InputError` for a feature map that does not bound its rows' norms.
     """
     _require_short_rows(question.feature_map)
-    guarantee, mechanism = joint_guarantee(question), joint_mechanism(question)
-    require_deployable(cohort, question.noising, guarantee)
+    mechanism = question.mechanism()
     classes, weight = question.bags.classes, question.label_weight
     most = largest_bag(rows_at_a_time(question.feature_map))
 
-    def act(party: int, bits: NoiseBits) -> dict[str, np.ndarray]:
+    def act(party: int, bits: NoiseBits) -> Arrays:
         bags = bags_of(cohort, party, question.bags, private_rows=True)
         if bags.sizes.max() > most:  # sizes are public
             raise InputError(
@@ -60,22 +52,18 @@ def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> Submiss
             total = np.zeros(question.feature_map.dimension)
             for tile in private_features(question.feature_map, bags.rows_of(bag)):
                 total += tile.sum(axis=0)
-            noisy = mechanism.release(np.concatenate([weight * bags.counts[bag], total]), bits, question.noising.draws)
+            noisy = mechanism.release(np.concatenate([weight * bags.counts[bag], total]), bits, question.draws)
             counts[:, bag] = _summing_to(noisy[:, :classes] / weight, size)
             means[:, bag] = noisy[:, classes:] / size
         return {"sizes": bags.sizes, "counts": counts, "means": means}
 
-    return noised(cohort, question, act, guarantee)
+    return act
 
 
-def send_rows(cohort: Cohort, question: RowsQuestion) -> Submission:
-    """The rows of every bag behind the feature map, filled up with zeros.
+def send_rows(cohort: Cohort, question: RowsQuestion) -> PlainAct:
+    """The rows of every bag behind the feature map, filled up with zeros."""
 
-    Raises `InputError` at a deployed node whose features are not declared public.
-    """
-    require_public_features(cohort)
-
-    def act(party: int) -> dict[str, np.ndarray]:
+    def act(party: int) -> Arrays:
         bags = bags_of(cohort, party, question.bags)
         rows = np.zeros(question.fields()["rows"].shape)
         for bag in np.flatnonzero(bags.sizes).tolist():
@@ -85,7 +73,7 @@ def send_rows(cohort: Cohort, question: RowsQuestion) -> Submission:
             rows[bag, : len(held)] = held
         return {"sizes": bags.sizes, "rows": rows}
 
-    return gathered(cohort, question, act)
+    return act
 
 
 def _summing_to(counts: np.ndarray, size: float) -> np.ndarray:

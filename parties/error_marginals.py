@@ -4,39 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.bag_releases import OFF
-from federation.errors import InputError
-from federation.guarantee import Unit
-from federation.marginal_messages import MarginalsQuestion
-from federation.marginal_releases import answer_guarantee, exchange_guarantee, marginal_noise
-from federation.messages import Submission
+from federation.contract.guarantee import Unit
+from federation.contract.question import OFF
+from federation.contract.randomness import NoiseBits
 from federation.numerics.binning import Bins
 from federation.privacy.marginals.noise import MarginalNoise
 from federation.privacy.marginals.published import PublishedRates
-from federation.randomness import NoiseBits
+from federation.questions.marginals import MarginalsQuestion
 from federation.row_premises import protected
+from parties.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings import Cohort
-from parties.noising import noised, require_deployable, require_public_features
 from parties.two_classes import two_classes
 
 
-def answer(cohort: Cohort, question: MarginalsQuestion) -> Submission:
+def answer(cohort: Cohort, question: MarginalsQuestion) -> NoisyAct:
     """Every party is the oracle of an exchange, of which this is one query (Algorithm 1).
 
     A deployed party counts the queries of an exchange in the ledger of its allowance, and answers none twice and none
-    beyond the last. A party whose data fails is named among the failures, and costs no other party. Raises `InputError`
-    for a question that only a simulation may ask, or that takes features to be public when they are not.
+    beyond the last. Raises `InputError` for a question that takes features to be public when they are not.
     """
     unit = protected(question.protect)
     if unit is Unit.LABEL:
         require_public_features(cohort)
-    guarantee = answer_guarantee(question)
-    require_deployable(cohort, question.noising, guarantee)
-    if question.noising.draws != 1:
-        raise InputError(f"a query is answered once, got {question.noising.draws} draws; begin an exchange for each")
-    noise = None if question.noising.mechanism["noise"] == OFF else marginal_noise(question)
+    noise = None if question.noise.kind == OFF else question.mechanism()
 
-    def act(party: int, bits: NoiseBits) -> dict[str, np.ndarray]:
+    def act(party: int, bits: NoiseBits) -> Arrays:
         errors, corrects = np.zeros((2, question.bins.total), dtype=np.int64)
         for features, classes in two_classes(cohort, party, question.feature_map, unit):
             wrong = question.hypothesis.predict(features) != classes
@@ -44,7 +36,7 @@ def answer(cohort: Cohort, question: MarginalsQuestion) -> Submission:
             corrects += counts(question.bins, features[~wrong])
         return released(question, noise, unit, errors, corrects, bits)
 
-    return noised(cohort, question, act, guarantee, paid=exchange_guarantee(question), exchange=question.exchange)
+    return act
 
 
 def counts(bins: Bins, features: np.ndarray) -> np.ndarray:

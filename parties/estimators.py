@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from parties.groups import vote_type
 
 

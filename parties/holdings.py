@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.declared import NOTHING, Declared
+from federation.contract.errors import InputError
+from federation.contract.limits import CODE, Limits
+from federation.contract.question import Question
+from federation.contract.submission import Submission
 from federation.reference import Reference
 
 
@@ -67,11 +71,7 @@ class DroppedOut(Exception):
 
 
 class Provider(Protocol):
-    """Where a node finds its parties' rows; named in the node's own configuration, never in a message.
-
-    A simulation's provider may also have `sent(question, submission) -> Submission`: what hostile parties send in
-    place of their honest answers.
-    """
+    """Where a node finds its parties' rows; named in the node's own configuration, never in a message."""
 
     def holdings(self, party: int) -> Holdings:
         """The rows of one party."""
@@ -79,6 +79,15 @@ class Provider(Protocol):
 
     def evaluation(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Raw evaluation rows and labels in a simulation, None in a deployment."""
+        ...
+
+
+@runtime_checkable
+class Tampering(Protocol):
+    """A simulation's provider some of whose parties are hostile."""
+
+    def sent(self, question: Question, submission: Submission) -> Submission:
+        """What is sent in place of an honest answer."""
         ...
 
 
@@ -91,8 +100,9 @@ def _provider(reference: str) -> Provider:
 class Cohort:
     """The parties first..first+count-1 behind one node. `seed` is set in a simulation only.
 
-    In a deployment `allowance` says what a party may spend (`parties.allowance.Allowance`, as JSON), and
-    `public_features` that its rows may leave it without their labels.
+    In a deployment `allowance` says what a party may spend (`parties.allowance.Allowance`, as JSON),
+    `public_features` that its rows may leave it without their labels, `declared` what the site knows of its data, and
+    `limits` how large an answer may be.
     """
 
     reference: str
@@ -101,13 +111,15 @@ class Cohort:
     seed: int | None
     allowance: str | None = None
     public_features: bool = False
+    declared: Declared = NOTHING
+    limits: Limits = CODE
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Cohort:
         """From a Flower node configuration: `holdings` (a reference as JSON), `first-party`, `parties`; in a
-        simulation `seed`, in a deployment `allowance` and `public-features`.
+        simulation `seed`, in a deployment `allowance`, `public-features`, `declared` and `limits`.
 
-        Raises `InputError` when a key is missing.
+        Raises `InputError` when a key is missing or malformed.
         """
         try:
             seed, allowance = config.get("seed"), config.get("allowance")
@@ -118,6 +130,8 @@ class Cohort:
                 None if seed is None else int(seed),
                 None if allowance is None else str(allowance),
                 config.get("public-features") is True,  # nothing that merely looks like it
+                NOTHING if config.get("declared") is None else Declared.from_json(str(config["declared"])),
+                CODE if config.get("limits") is None else Limits.from_json(str(config["limits"])),
             )
         except KeyError as error:
             raise InputError(f"the node's configuration lacks {error}") from error

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.messages import IndividualQuestion, Submission, Training
+from federation.contract.errors import InputError
+from federation.contract.submission import Submission
+from federation.questions.votes import IndividualQuestion, Training
 from parties.groups import Group, asked
 from parties.holdings import Cohort
 from parties.training import trained, world_key

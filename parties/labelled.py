@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.label_messages import LabelledRows
+from federation.contract.errors import InputError
+from federation.questions.labels import LabelledRows
 from parties.holdings import Cohort
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.messages import Training
+from federation.questions.votes import Training
 from parties.holdings import Cohort, Holdings
 from parties.isolation import Failure, isolated, jointly
 
@@ -45,11 +44,8 @@ class Loaded:
 def load(cohort: Cohort, training: Training) -> tuple[Loaded, dict[int, str]]:
     """What the parties of a cohort hold, and why the remaining ones hold nothing usable.
 
-    A party's features are the same bits whoever is loaded with it. Raises `InputError` at a node with an allowance:
-    what is learned here goes out without noise, to an aggregator that is trusted, and such a node trusts nobody.
+    A party's features are the same bits whoever is loaded with it.
     """
-    if cohort.seed is None and cohort.allowance is not None:
-        raise InputError("this node answers under a guarantee only; without an allowance it trusts the aggregator")
     held: list[Holdings] = []
     failures: dict[int, str] = {}
     for party in cohort.parties:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.messages import ParametersQuestion, Submission
+from federation.contract.submission import Submission
 from federation.numerics.batched import attainable_tolerances, fit_many
 from federation.numerics.contrasts import contrasts
+from federation.questions.votes import ParametersQuestion
 from parties.holdings import Cohort
 from parties.isolation import jointly
 from parties.loading import Loaded, load

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import FeatureMap
 
 TILE = 1024  # rows at a time: what lies between two steps stays in cache

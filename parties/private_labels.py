@@ -4,55 +4,47 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.bag_releases import OFF
-from federation.label_messages import LabelSumsQuestion, PrivateLabelsQuestion
-from federation.label_releases import guarantee_of, labels_mechanism, sums_mechanism
-from federation.messages import Submission
-from federation.randomness import NoiseBits
+from federation.contract.question import OFF
+from federation.contract.randomness import NoiseBits
+from federation.questions.labels import LabelSumsQuestion, PrivateLabelsQuestion
+from parties.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings import Cohort
 from parties.labelled import labelled
-from parties.noising import noised, require_deployable, require_public_features
 
 
-def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> Submission:
+def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> NoisyAct:
     """All rows of every party with a private label each; zeros where there is no row.
 
-    A party whose data fails is named among the failures, and costs no other party. Raises `InputError` for a
-    question that only a simulation may ask, and at a deployed node whose features are not declared public.
+    Raises `InputError` at a deployed node whose features are not declared public.
     """
     require_public_features(cohort)
-    guarantee = guarantee_of(question)
-    require_deployable(cohort, question.noising, guarantee)
-    mechanism = None if question.noising.mechanism["noise"] == OFF else labels_mechanism(question)
+    mechanism = None if question.noise.kind == OFF else question.mechanism()
 
-    def act(party: int, bits: NoiseBits) -> dict[str, np.ndarray]:
+    def act(party: int, bits: NoiseBits) -> Arrays:
         rows, labels = labelled(cohort, party, question.rows)
         fields, size = question.fields(), len(rows)
         sent = {name: np.zeros(declared.shape) for name, declared in fields.items()}
         sent["size"], sent["rows"][:size] = np.asarray(float(size)), rows
-        for draw in range(question.noising.draws):
+        for draw in range(question.draws):
             sent["labels"][draw, :size] = labels if mechanism is None else mechanism.release(labels, bits)
         return sent
 
-    return noised(cohort, question, act, guarantee)
+    return act
 
 
-def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> Submission:
-    """X'X and the noisy X'y of every party, its noise shaped by its own public rows; failures as in `answer`.
+def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> NoisyAct:
+    """X'X and the noisy X'y of every party, its noise shaped by its own public rows.
 
     Raises `InputError` as `answer`.
     """
     require_public_features(cohort)
-    guarantee = guarantee_of(question)
-    require_deployable(cohort, question.noising, guarantee)
 
-    def act(party: int, bits: NoiseBits) -> dict[str, np.ndarray]:
-        draws = question.noising.draws
+    def act(party: int, bits: NoiseBits) -> Arrays:
         rows, labels = labelled(cohort, party, question.rows)
-        if question.noising.mechanism["noise"] == OFF:
-            moment = np.tile(rows.T @ labels, (draws, 1))
+        if question.noise.kind == OFF:
+            moment = np.tile(rows.T @ labels, (question.draws, 1))
         else:
-            moment = sums_mechanism(question, rows).release(rows, labels, bits, draws)
+            moment = question.mechanism(rows).release(rows, labels, bits, question.draws)
         return {"size": np.asarray(float(len(rows))), "gram": rows.T @ rows, "moment": moment}
 
-    return noised(cohort, question, act, guarantee)
+    return act

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from federation.messages import StatisticQuestion, Submission
+from federation.contract.submission import Submission
 from federation.numerics.contrasts import contrasts
+from federation.questions.votes import StatisticQuestion
 from parties.ballots import row_tiles
 from parties.groups import Group, asked
 from parties.holdings import Cohort

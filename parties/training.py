@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from federation.contract.randomness import generator
 from federation.digest import digest
-from federation.messages import Training
-from federation.randomness import generator
+from federation.questions.votes import Training
 from parties import linear
 from parties.classifiers import DEFAULT_REGULARISATION, LOGISTIC, MIXTURE, drawn_member
 from parties.estimators import EstimatorGroup, fit_estimator

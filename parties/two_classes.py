@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
 from federation.features import FeatureMap
-from federation.guarantee import Unit
 from parties.holdings import Cohort
 from parties.private_features import TILE, private_features
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from federation.contract.submission import Submission
 from federation.memory import keep_freed_memory
-from federation.messages import Submission, VotesQuestion
+from federation.questions.votes import VotesQuestion
 from parties.groups import Group, asked
 from parties.holdings import Cohort
 from parties.training import trained

@@ -11,7 +11,7 @@ from typing import Annotated
 import click
 import typer
 
-from federation.errors import DEBUG, FederationError, told
+from federation.contract.errors import DEBUG, FederationError, told
 from scenarios.commands import inspect
 from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.released.classifier_models import ReleasedClassifiers
-from aggregator.released.model_files import head
-from aggregator.released.models import ReleasedModels
-from federation.errors import InputError, nearest_name
+from aggregator.contract.registry import model
+from aggregator.released.model_files import ReleasedFile, head
+from federation.contract.errors import InputError, nearest_name
 from scenarios.data.files import read_group, read_rows
-from scenarios.scores.metrics import CLASS_RATIO, REGRESSION
 from scenarios.scores.results import read_results
 from scenarios.settings.protocol_options import BASELINES
-
-if TYPE_CHECKING:
-    from aggregator.ratios.estimator import RatioEstimator
-    from aggregator.released.released_estimators import ReleasedEstimators
 
 DEFAULT = "default"
 LEVEL = 0.9  # of intervals
@@ -100,65 +93,32 @@ def predict(
     """
     source = find_model(directory, variant, split)
     kind, _ = head(source)
-    if by is not None and kind != CLASS_RATIO:
-        does = "predicts a number for" if kind == REGRESSION else "names the class of"
+    loaded = model(kind)
+    if by is not None and loaded.predicts != "ratios":
+        does = "predicts a number for" if loaded.predicts == "numbers" else "names the class of"
         raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
-    if kind == REGRESSION:
-        return _numbers(source, file, epsilon, draw)
-    if kind == ReleasedClassifiers.kind:
-        return _told_apart(source, file, epsilon, draw)
-    if kind != CLASS_RATIO:
-        models = ReleasedModels.load(source)
-        used, index = _chosen(source, models, epsilon)
-        _check_draw(source, draw, models.draws(index))
-        rows = read_rows(file, models.columns, models.text_columns)
-        best = models.scores(rows, index, draw).argmax(axis=1)
-        return Prediction(tuple(models.classes[label] for label in best), used)
-    from aggregator.ratios.ratio_models import ReleasedRatios
-
-    ratios = ReleasedRatios.load(source)
-    used, index = _chosen(source, ratios, epsilon)
-    _check_draw(source, draw, ratios.draws(index))
-    rows = read_rows(file, ratios.columns, ratios.text_columns)
-    features, estimator = ratios.feature_maps[index].transform(rows), ratios.estimator(index, draw)
-    sets = {"": np.arange(len(rows))} if by is None else _sets(read_group(file, by))
-    with threadpool_limits(1):  # many small products, which threads slow down
-        found = {name: _ratios(ratios.classes, estimator, features[members]) for name, members in sets.items()}
-    return RatioPrediction(found, len(rows), used)
-
-
-def _ratios(classes: Sequence[str], estimator: RatioEstimator, rows: np.ndarray) -> list[Ratio]:
-    from aggregator.ratios.class_means import ClassMeans
-    from aggregator.ratios.intervals import intervals
-
-    shares = estimator.predict(rows)
-    ends: list[Any] = [None] * len(classes)
-    if isinstance(estimator, ClassMeans):
-        with suppress(InputError):  # too little is known of the errors
-            ends = [(float(low), float(high)) for low, high in intervals(estimator, rows, level=LEVEL)]
-    return [Ratio(name, float(share), end) for name, share, end in zip(classes, shares, ends, strict=True)]
-
-
-def _told_apart(source: Path, file: Path, epsilon: float | None, draw: int) -> Prediction:
-    """The classes of rows by a classifier that is no linear model."""
-    models = ReleasedClassifiers.load(source)
+    models = loaded.load(source)
     used, index = _chosen(source, models, epsilon)
     _check_draw(source, draw, models.draws(index))
-    features = models.feature_maps[index].transform(read_rows(file, models.columns, models.text_columns))
-    return Prediction(tuple(models.classes[code] for code in models.predict(index, draw, features)), used)
+    rows = read_rows(file, models.columns, models.text_columns)
+    if loaded.predicts == "ratios":
+        sets = {"": np.arange(len(rows))} if by is None else _sets(read_group(file, by))
+        with threadpool_limits(1):  # many small products, which threads slow down
+            found = {name: _ratios(models, index, draw, rows[members]) for name, members in sets.items()}
+        return RatioPrediction(found, len(rows), used)
+    predicted = models.predicted(index, draw, rows)
+    if loaded.predicts == "numbers":
+        return RegressionPrediction(tuple(map(float, predicted)), used)
+    return Prediction(tuple(models.classes[code] for code in predicted), used)
 
 
-def _numbers(source: Path, file: Path, epsilon: float | None, draw: int) -> RegressionPrediction:
-    from aggregator.released.regression_models import ReleasedRegressions
-
-    models = ReleasedRegressions.load(source)
-    used, index = _chosen(source, models, epsilon)
-    _check_draw(source, draw, models.draws(index))
-    features = models.feature_maps[index].transform(read_rows(file, models.columns, models.text_columns))
-    return RegressionPrediction(tuple(map(float, models.predict(index, draw, features))), used)
+def _ratios(models: ReleasedFile[Any], index: int, draw: int, rows: np.ndarray) -> list[Ratio]:
+    shares, known = models.predicted(index, draw, rows), models.intervals(index, draw, rows, LEVEL)
+    ends = [None] * len(shares) if known is None else [(float(low), float(high)) for low, high in known]
+    return [Ratio(name, float(share), end) for name, share, end in zip(models.classes, shares, ends, strict=True)]
 
 
-def _chosen(source: Path, models: ReleasedModels | ReleasedEstimators, epsilon: float | None) -> tuple[Used, int]:
+def _chosen(source: Path, models: ReleasedFile[Any], epsilon: float | None) -> tuple[Used, int]:
     """The release at an epsilon, the largest that there is for None, and its number."""
     known = [float(value) for value in models.epsilons]
     index = known.index(max(known)) if epsilon is None else _index(known, epsilon, source)

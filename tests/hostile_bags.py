@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 from bagged import Parties
 
-from federation.messages import Question, Submission
+from federation.contract.question import Question
+from federation.contract.submission import Submission
 
 
 class Extreme(Parties):

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 from two_class_parties import Parties
 
-from federation.messages import Question, Submission
+from federation.contract.question import Question
+from federation.contract.submission import Submission
 from parties.holdings import DroppedOut, Holdings
 
 HONEST = 3  # parties, the first ones

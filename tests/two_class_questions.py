@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.bag_messages import Noising
+from federation.questions.bags import Noising
 from federation.features import completed, fit
 from federation.hypotheses import Hypothesis
-from federation.marginal_messages import Exchange, MarginalsQuestion
-from federation.moment_messages import MomentQuestion
+from federation.questions.marginals import Exchange, MarginalsQuestion
+from federation.questions.moments import MomentQuestion
 from federation.numerics.binning import Bins
 
 ROWS = np.random.default_rng(5).normal(size=(200, 3))

@@ -8,7 +8,8 @@ from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.tally import VoteTally
 from aggregator.world.public import PublicRows
 from federation.features import fit
-from federation.messages import Submission, Training, VotesQuestion
+from federation.contract.submission import Submission
+from federation.questions.votes import Training, VotesQuestion
 
 STAGES = ("unit_norm",)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from aggregator.advice import risk
-from federation.errors import InputError
-from federation.guarantee import require_delta, require_epsilon
+from federation.contract.errors import InputError
+from federation.contract.guarantee import require_delta, require_epsilon
 from federation.privacy import gaussian
 from federation.privacy.bag_sums.calibration import smallest_sigma, smallest_tau
 from federation.privacy.bag_sums.design import BagDesign

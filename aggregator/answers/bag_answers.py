@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from aggregator.answers.local_answers import LocalAnswers
-from federation.guarantee import Guarantee
-from federation.messages import Question
+from federation.contract.guarantee import Guarantee
+from federation.contract.question import Question
 
 _ROUNDING = 1e-9  # of a bag's size: what counts in units of grid steps may miss in their sum
 

@@ -8,19 +8,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from aggregator.answers.local_answers import LocalAnswers
-from federation.bag_releases import OFF
-from federation.guarantee import Guarantee
-from federation.label_messages import BagSumsQuestion, LabelSumsQuestion, PrivateLabelsQuestion, WeightedSumsQuestion
-from federation.label_releases import (
-    DATA_DEPENDENT,
-    LabelQuestion,
-    bag_sums_mechanism,
-    labels_mechanism,
-    sums_mechanism,
-    weighted_sums_mechanism,
-)
+from federation.contract.guarantee import Guarantee
 from federation.privacy.bag_sums.laplace import LaplaceBagSums
 from federation.privacy.labels.binned_response import BinnedResponse
+from federation.questions.labels import (
+    BagSumsQuestion,
+    LabelQuestion,
+    LabelSumsQuestion,
+    PrivateLabelsQuestion,
+    WeightedSumsQuestion,
+)
 
 _REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56
 _ROUNDING = 1e-9  # relative, of sums over the rows of a party
@@ -38,11 +35,13 @@ class LabelAnswers(LocalAnswers):
     secret weights have no such bound.
     """
 
+    question: LabelQuestion
+
     def __init__(self, question: LabelQuestion, parties: int, promise: Guarantee | None) -> None:
         super().__init__(question, parties, promise)
         low, high = question.rows.label_range
         self._middle, self._half, self._largest = low + (high - low) / 2, (high - low) / 2, max(abs(low), abs(high))
-        self._exact = question.noising.mechanism["noise"] in (OFF, DATA_DEPENDENT)
+        self._exact = not question.noise.aims
         self._deviation, self._values = self._noise(question)
 
     def _well_formed(self, arrays: Arrays) -> np.ndarray:
@@ -64,17 +63,18 @@ class LabelAnswers(LocalAnswers):
         if self._exact:
             return 0.0, (low, high)
         if isinstance(question, PrivateLabelsQuestion):
-            mechanism = labels_mechanism(question)
+            mechanism = question.mechanism()
             if isinstance(mechanism, BinnedResponse):
                 return 0.0, (min(mechanism.values), max(mechanism.values))
             reach = _REACH * float(np.max(mechanism.variance())) ** 0.5
             return reach / _REACH, (low - reach, high + reach)
         if isinstance(question, LabelSumsQuestion):
             # As for rows in all directions: fewer have no more noise.
-            return sums_mechanism(question, np.eye(question.rows.feature_map.dimension)).variance() ** 0.5, (low, high)
+            return question.mechanism(np.eye(question.rows.feature_map.dimension)).variance() ** 0.5, (low, high)
         if isinstance(question, WeightedSumsQuestion):
-            return weighted_sums_mechanism(question).tau, (low, high)
-        bags = bag_sums_mechanism(question)
+            return question.mechanism().tau, (low, high)
+        assert isinstance(question, BagSumsQuestion)
+        bags = question.mechanism()
         return (2**0.5 * bags.scale if isinstance(bags, LaplaceBagSums) else bags.sigma), (low, high)
 
     def _labels(self, arrays: Arrays) -> np.ndarray:
@@ -91,7 +91,7 @@ class LabelAnswers(LocalAnswers):
         """Sums that the published weights can give."""
         weights = arrays["weights"]
         total, sizes = weights.sum(axis=3), np.abs(weights).sum(axis=3)
-        if question.noising.mechanism["noise"] == "laplace":
+        if question.noise.kind == "laplace":
             deviation = np.full(total.shape, self._deviation)
         else:
             deviation = self._deviation * np.sqrt(np.square(weights).sum(axis=3))

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
-from federation.guarantee import Guarantee
-from federation.messages import Question, Submission, check_submission
+from aggregator.answers.roll import Roll
+from federation.contract.guarantee import Guarantee
+from federation.contract.question import Question
+from federation.contract.submission import Submission, check_submission
 
 CHECKED = "answers were checked on arrival; those out of form were left out"  # as a ledger puts it
 _REFUSED = "answer refused: values outside the declared range"
+_UNPROMISED = "answer refused: it lacks the guarantee asked for"
 _PROMISED = ("epsilon", "delta", "unit", "adjacency", "mechanism")
 
 
 class CheckedAnswers(ABC):
     """Answers of K parties to one question; `promise` is the guarantee that each must carry, None for those without."""
 
+    recipe: tuple[Any, ...] = ()
+
     def __init__(self, question: Question, parties: int, promise: Guarantee | None) -> None:
         self.question, self._promise = question, promise
         self._fields = question.fields()
-        self._present = np.zeros(parties, dtype=bool)
+        self._roll = Roll(parties)
 
     @property
     def answered(self) -> int:
         """Number of parties whose answer was accepted."""
-        return int(self._present.sum())
+        return self._roll.answered
 
     @property
     def present(self) -> np.ndarray:
         """Ids of the parties whose answer was accepted, ascending."""
-        return np.flatnonzero(self._present)
+        return self._roll.present
 
     def add(self, submission: Submission) -> dict[int, str]:
         """Take a submission in; returns the refused parties and why.
@@ -38,17 +44,19 @@ class CheckedAnswers(ABC):
         Raises `InputError`, and takes nothing in, when the submission as a whole is malformed.
         """
         check_submission(self.question, submission)
-        if self._promise is not None and not _same(submission.guarantee, self._promise):
-            return dict.fromkeys(submission.parties.tolist(), "answer refused: it lacks the guarantee asked for")
+        unpromised = self._promise is not None and not _same(submission.guarantee, self._promise)
+        faults = {_UNPROMISED: np.full(len(submission.parties), unpromised), _REFUSED: self._impossible(submission)}
+        counted, refused = self._roll.admit(submission.parties, faults)
+        self._keep(submission.parties[counted], {name: array[counted] for name, array in submission.arrays.items()})
+        return refused
+
+    def _impossible(self, submission: Submission) -> np.ndarray:
+        """Which parties' answers are out of range, or cannot be those of honest parties, (P,)."""
         fine = np.ones(len(submission.parties), dtype=bool)
         for name, declared in self._fields.items():
             fine &= ~declared.invalid(submission.arrays[name])
         fine[fine] = self._well_formed({name: array[fine] for name, array in submission.arrays.items()})
-        fine &= ~self._present[submission.parties]
-        kept = submission.parties[fine]
-        self._keep(kept, {name: array[fine] for name, array in submission.arrays.items()})
-        self._present[kept] = True
-        return dict.fromkeys(submission.parties[~fine].tolist(), _REFUSED)
+        return ~fine
 
     @abstractmethod
     def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:

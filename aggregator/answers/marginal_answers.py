@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from aggregator.answers.local_answers import SummedAnswers
-from federation.bag_releases import OFF
-from federation.guarantee import Guarantee, Unit
-from federation.marginal_messages import PUBLISHED, MarginalsQuestion
-from federation.marginal_releases import marginal_noise
+from federation.contract.guarantee import Guarantee, Unit
+from federation.questions.bags import OFF
+from federation.questions.marginals import PUBLISHED, MarginalsQuestion
 
 _REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56
 _GRID = 2.0**20  # published rates times rows are whole multiples of its inverse: their sum is the same in any order
@@ -25,10 +24,10 @@ class MarginalAnswers(SummedAnswers):
 
     def __init__(self, question: MarginalsQuestion, parties: int, most: int, promise: Guarantee | None) -> None:
         super().__init__(question, parties, promise)
-        noise = question.noising.mechanism["noise"]
+        noise = question.noise.kind
         self._published = noise == PUBLISHED
         self._most = most
-        self._reach = 0.0 if noise == OFF else _REACH * marginal_noise(question).deviation
+        self._reach = 0.0 if noise == OFF else _REACH * question.mechanism().deviation
         self._exact_rows = noise == OFF or question.protect == Unit.LABEL
 
     @property

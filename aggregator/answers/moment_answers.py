@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from aggregator.answers.local_answers import SummedAnswers
-from federation.bag_releases import OFF
-from federation.guarantee import Guarantee
-from federation.moment_messages import MomentQuestion
-from federation.moment_releases import moment_noise
+from federation.contract.guarantee import Guarantee
+from federation.questions.moments import MomentQuestion
 
 _REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56
 _ROUNDING = 1e-6
@@ -24,8 +22,7 @@ class MomentAnswers(SummedAnswers):
 
     def __init__(self, question: MomentQuestion, parties: int, promise: Guarantee | None) -> None:
         super().__init__(question, parties, promise)
-        noisy = question.noising.mechanism["noise"] != OFF
-        self._variance = moment_noise(question).variance() if noisy else 0.0
+        self._variance = question.mechanism().variance() if question.noise.aims else 0.0
 
     @property
     def rows(self) -> float:

@@ -19,6 +19,11 @@ class Roll:
         """Number of parties counted so far."""
         return int(self._answered.sum())
 
+    @property
+    def present(self) -> np.ndarray:
+        """Ids of the parties counted so far, ascending."""
+        return np.flatnonzero(self._answered)
+
     def admit(self, parties: np.ndarray, faults: Mapping[str, np.ndarray]) -> tuple[np.ndarray, dict[int, str]]:
         """Count those of `parties` (P,), distinct ids, who are declared, have not answered and have no fault.
 

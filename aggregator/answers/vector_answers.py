@@ -8,8 +8,9 @@ import numpy as np
 
 from aggregator.answers.clipped_mean import ClippedMean
 from aggregator.answers.roll import Roll
-from federation.guarantee import Assumption, Check
-from federation.messages import Question, Submission, check_submission
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.question import Question
+from federation.contract.submission import Submission, check_submission
 
 VECTOR_CHECKS = ("answers were checked and clipped on arrival; refused and missing ones count as zero",)
 

@@ -9,7 +9,7 @@ from scipy.linalg import qr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 _DEPENDENT = 1e-10  # singular values below this share of the largest, of columns of norm 1, are zero
 

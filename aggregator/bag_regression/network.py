@@ -15,9 +15,9 @@ from aggregator.bag_regression.scaling import column_scaling
 from aggregator.bag_regression.training import Schedule, train
 from aggregator.bag_regression.validation import checked_bags, checked_labels, checked_range, checked_rows
 from aggregator.ratios.parameters import require_integer, require_number
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
+from federation.contract.randomness import generator
 from federation.memory import keep_freed_memory
-from federation.randomness import generator
 
 _TILE = 8192  # rows scaled or predicted at a time
 _ROWS_PER_STEP, _BAGS_PER_STEP = 1024, 16

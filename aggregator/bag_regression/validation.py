@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 _TILE = 8192
 

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from aggregator.central.perturbation import LinearScores, Perturbable
-from federation.errors import InputError
+from aggregator.contract.perturbable import LinearScores, Perturbable
+from federation.contract.errors import InputError
 from federation.privacy.additive import AdditiveMechanism, Noise, calibrate
 from federation.privacy.sensitivity import statistic
 

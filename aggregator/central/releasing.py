@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 from aggregator.central.diagnostics import diagnose
-from aggregator.central.perturbation import Perturbable
+from aggregator.contract.ledger import Ledger
+from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, PUBLIC_CHOICES
+from aggregator.contract.release import Release
 from aggregator.world.plan import WorldPlan
-from aggregator.world.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, PUBLIC_CHOICES
-from federation.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee
-from federation.ledger import Ledger
-from federation.messages import Release
+from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee
+from federation.contract.randomness import NoiseBits
 from federation.privacy.additive import Noise, calibrate
-from federation.randomness import NoiseBits
 
 _DELTA_EXPONENT = 1.1  # a delta of 1/K already allows one party to be exposed entirely
 
 
-def release(
-    plan: WorldPlan,
-    variant: str,
-    noise: Noise | Literal["off"],
-    epsilon: float,
-    perturbable: Perturbable,
-    ledger: Ledger,
-) -> Release:
-    """The release at one epsilon with `plan.draws` independent draws; a single one with `noise` off.
+def release(plan: WorldPlan, variant: str, epsilon: float, perturbable: Perturbable, ledger: Ledger) -> Release:
+    """The release at one epsilon with `plan.draws` independent draws.
 
     The ledger is charged before the noise is drawn; it may raise `BudgetExceededError`.
     """
-    if noise == "off":
-        nothing = NoGuarantee("noise is off")
-        ledger.charge(variant, nothing, perturbable.checks)
-        return Release(variant, perturbable.decode(perturbable.value[None, :], None), nothing)
+    noise = perturbable.noise
     mechanism = calibrate(
         noise,
         sensitivity=perturbable.sensitivity,

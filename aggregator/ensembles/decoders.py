@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.central.perturbation import Decoder, LinearScores, two_rows
+from aggregator.central.decoding import Decoder, two_rows
+from aggregator.contract.perturbable import LinearScores
 from aggregator.world.public import Coordinates
 from federation.numerics.contrasts import contrasts
 from federation.numerics.discrepancy import discrepancy_minimiser

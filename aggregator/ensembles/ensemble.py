@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from aggregator.ensembles.tally import VoteTally
 from aggregator.world.public import PublicRows
-from federation.messages import Submission
+from federation.contract.submission import Submission
 from federation.numerics.erm import gradient_floor, minimise
 
 Labels = Literal["soft", "majority"]
@@ -26,6 +26,11 @@ class Ensemble:
     def add(self, submission: Submission) -> dict[int, str]:
         """Count votes; returns refused parties and why (`VoteTally.add`)."""
         return self.tally.add(submission)
+
+    @property
+    def recipe(self) -> tuple[Any, ...]:
+        """Votes are counted in one way."""
+        return ()
 
     @property
     def answered(self) -> int:

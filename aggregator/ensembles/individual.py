@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from federation.messages import IndividualQuestion, Submission, check_submission
+from aggregator.answers.roll import Roll
+from federation.contract.submission import Submission, check_submission
+from federation.questions.votes import IndividualQuestion
 
 
 class IndividualScores:
     """Collects the scores of a sample of at most `parties` parties; sums in party order, whoever answers first."""
 
+    recipe: tuple[Any, ...] = ()
+
     def __init__(self, question: IndividualQuestion, parties: int) -> None:
         self._question = question
-        self._scores = {name: np.full(min(parties, question.first), np.nan) for name in question.fields()}
+        self._roll = Roll(min(parties, question.first))
+        self._scores = {name: np.full(self._roll.parties, np.nan) for name in question.fields()}
 
     @property
     def answered(self) -> int:
         """Number of scores so far."""
-        return int(min(np.isfinite(scores).sum() for scores in self._scores.values()))
+        return self._roll.answered
 
     def add(self, submission: Submission) -> dict[int, str]:
         """Keep a submission's scores; returns the parties refused and why."""
         check_submission(self._question, submission)
-        fields, first = self._question.fields(), next(iter(self._scores.values()))
-        refused = submission.parties >= len(first)
-        refused |= np.isfinite(first[np.where(refused, 0, submission.parties)]) & ~refused
-        for name, values in submission.arrays.items():
-            refused |= fields[name].invalid(values)
-        for name, values in submission.arrays.items():
-            self._scores[name][submission.parties[~refused]] = values[~refused]
-        return {int(party): "no score of a party in the sample" for party in submission.parties[refused]}
+        fields = self._question.fields()
+        faults = {f"no {name} from 0 to 1": fields[name].invalid(found) for name, found in submission.arrays.items()}
+        counted, refused = self._roll.admit(submission.parties, faults)
+        for name, found in submission.arrays.items():
+            self._scores[name][submission.parties[counted]] = found[counted]
+        return refused
 
     def means(self) -> dict[str, float]:
         """Mean of each score over the parties that answered."""

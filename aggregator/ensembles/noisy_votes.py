@@ -8,15 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.central.perturbation import (
-    PUBLIC_ROWS,
-    VOTE_ASSUMPTIONS,
-    VOTE_CHECKS,
-    Decode,
-    LinearScores,
-    Perturbable,
-    two_rows,
-)
+from aggregator.central.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, two_rows
+from aggregator.contract.perturbable import Decode, LinearScores, Perturbable
 from aggregator.ensembles.ensemble import Ensemble
 from federation.numerics.contrasts import contrast_rounding, contrasts
 from federation.numerics.erm import attainable_tolerance, minimise

@@ -6,18 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from aggregator.central.perturbation import (
-    PUBLIC_ROWS,
-    VOTE_ASSUMPTIONS,
-    VOTE_CHECKS,
-    Decode,
-    LinearScores,
-    Perturbable,
-    two_rows,
-)
+from aggregator.central.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, two_rows
+from aggregator.contract.perturbable import Decode, LinearScores, Perturbable
 from aggregator.ensembles.ensemble import Ensemble, Labels
 from aggregator.world.option_rules import refuse_public_reach
-from federation.guarantee import Assumption, Check, Unit
+from federation.contract.guarantee import Assumption, Check, Unit
 from federation.numerics.contrasts import contrast_rounding, contrasts
 from federation.privacy import sensitivity
 from federation.privacy.additive import AdditiveMechanism

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
-from aggregator.central.perturbation import PUBLIC_ROWS, Decoder, Perturbable
-from aggregator.world.premises import ATTENDANCE, COUNTED_ONCE
+from aggregator.central.decoding import PUBLIC_ROWS, Decoder
+from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
 from aggregator.world.public import Coordinates, PublicRows
-from federation.messages import StatisticQuestion, Training
+from federation.questions.votes import StatisticQuestion, Training
 
 _ROUNDING = 1 + 1e-9  # what a party's double precision may add to an entry
 
@@ -21,7 +23,9 @@ def share_norm(coordinates: Coordinates, classes: int) -> float:
     return math.sqrt(1 - 1 / classes) * coordinates.reach
 
 
-def share_question(training: Training, public: PublicRows, coordinates: Coordinates, ballot: str) -> StatisticQuestion:
+def share_question(
+    training: Training, public: PublicRows, coordinates: Coordinates, ballot: Literal["labels", "probabilities"]
+) -> StatisticQuestion:
     """Ask each party for its own share of the statistic in these coordinates."""
     largest = share_norm(coordinates, training.classes) * _ROUNDING
     return StatisticQuestion(training, public.rows, coordinates.rows, largest, ballot)

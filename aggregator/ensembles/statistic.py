@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.central.perturbation import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, Decoder, Perturbable
+from aggregator.central.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, Decoder
+from aggregator.contract.perturbable import Perturbable
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.world.public import Coordinates
-from federation.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check
 from federation.numerics.contrasts import contrasts
 from federation.privacy import sensitivity
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from aggregator.answers.roll import Roll
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.question import Field
+from federation.contract.submission import Submission, check_submission
 from federation.memory import keep_freed_memory
-from federation.messages import BALLOT_PARTS, Field, ProbabilitiesQuestion, Submission, VotesQuestion, check_submission
+from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, VotesQuestion
 
 _PARTIES_PER_BYTE = 255  # so many votes are counted in a byte without overflow
 _ROWS = 1 << 16  # rows counted at a time, and

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from aggregator.central.collected import CollectedProtocol
+from aggregator.contract.public_numbers import PublicNumbers, Sent, product
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import Protect
 from aggregator.ensembles.share_answers import ShareAnswers, share_question
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
 from aggregator.world.public import PublicRows, Shape, refuse_fitted
-from federation.messages import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
+from federation.contract.guarantee import Unit
+from federation.questions.votes import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
 
 Submit = Literal["votes", "statistic"]
 Ballot = Literal["labels", "probabilities"]
 VoteQuestion = VotesQuestion | ProbabilitiesQuestion | StatisticQuestion
 
 
-class VoteProtocol:
+class VoteProtocol(CollectedProtocol):
     """Base of the vote protocols: one question per world, counted in one tally; options may ask for another answer.
 
     submit: what a party sends, its `votes` or only its share of the `statistic` in coordinates of `shape`.
@@ -28,6 +31,27 @@ class VoteProtocol:
     ballot: Ballot = "labels"
     shape: Shape = "whitened"
     protect: Protect = "party"
+    perturb: str
+
+    @property
+    def on_minimiser(self) -> bool:
+        """Whether it is a minimiser that gets the noise."""
+        return self.perturb == "output"
+
+    @property
+    def unit(self) -> Unit:
+        """A party, or with it an auxiliary row."""
+        return Unit(self.protect)
+
+    def sends(self, public: PublicNumbers) -> Sent:
+        """Votes on all public rows, or a share of their statistic."""
+        if self.submit == "statistic":
+            return Sent("its share of the votes' statistic", product(contrasts_of(public), public.features), False)
+        if self.ballot == "probabilities":
+            return Sent(
+                "class probabilities on every public row", product(public.public_rows, contrasts_of(public)), False
+            )
+        return Sent("one vote on every public row", public.public_rows, False)
 
     def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
         """Refuse features and classifiers that these options cannot work with; raises `InputError`."""
@@ -53,3 +77,8 @@ class VoteProtocol:
             return ShareAnswers(public.coordinates(self.shape), question, parties)
         tally = ProbabilityTally if isinstance(question, ProbabilitiesQuestion) else VoteTally
         return Ensemble(public, tally(question, parties))
+
+
+def contrasts_of(public: PublicNumbers) -> int | None:
+    """Classes less one."""
+    return None if public.classes is None else max(0, public.classes - 1)

@@ -11,11 +11,11 @@ from aggregator.exchange.hypothesis_training import train_hypothesis
 from aggregator.exchange.label_estimation import estimate_labels
 from aggregator.exchange.public_rules import bins_per_feature, importance_strength, label_strength, published_bins
 from aggregator.exchange.settings import ExchangeSettings
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import generator
 from federation.hypotheses import Hypothesis
 from federation.numerics.binning import Bins
 from federation.numerics.marginal_fits import importance_weights
-from federation.randomness import generator
 
 
 @dataclass(frozen=True, eq=False)

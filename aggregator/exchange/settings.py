@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from aggregator.ratios.parameters import require_flag, require_integer
 from aggregator.world.limits import MOST_BINS, MOST_EPOCHS, MOST_ROUNDS, MOST_WIDTH
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 
 Memory = Literal["cumulative", "instantaneous"]
 LabelEstimate = Literal["entropy", "least_squares"]

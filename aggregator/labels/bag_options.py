@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 def require_size(size: int, bags: int | None) -> None:

@@ -6,20 +6,20 @@ from typing import Literal
 
 import numpy as np
 
-from aggregator.answers.local_answers import LocalAnswers
+from aggregator.answers.label_answers import LabelAnswers
 from aggregator.bag_regression.least_squares import BagLeastSquares
 from aggregator.bag_regression.network import BagNetwork
 from aggregator.released.regression_models import linear, neural
 from aggregator.released.released_estimators import Described
-from federation.errors import InputError
-from federation.label_messages import BagSumsQuestion, WeightedSumsQuestion
+from federation.contract.errors import InputError
+from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
 
 Learner = Literal["linear", "network"]
 
 _DEPENDENT = 1e-12  # eigenvalues below this share of the largest, of columns of norm 1, are rounding errors of X'X
 
 
-def formed_bags(answers: LocalAnswers) -> np.ndarray:
+def formed_bags(answers: LabelAnswers) -> np.ndarray:
     """Which bags of the parties that answered are there, bool (P, m)."""
     question = answers.question
     assert isinstance(question, BagSumsQuestion | WeightedSumsQuestion)

@@ -15,8 +15,8 @@ from aggregator.ratios.parameters import require_integer, require_number
 from aggregator.ratios.scaled_rows import ScaledRows
 from aggregator.ratios.unmixing import unmixing
 from aggregator.ratios.validation import checked
+from federation.contract.randomness import generator
 from federation.numerics import simplex
-from federation.randomness import generator
 
 
 class HeldOut(NamedTuple):

@@ -9,7 +9,7 @@ from scipy.linalg import qr
 from sklearn.base import clone
 
 from aggregator.ratios.estimator import RatioEstimator
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics import simplex
 
 CANDIDATES = tuple(2.0**k for k in range(-5, 6))

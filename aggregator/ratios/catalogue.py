@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 from federation.reference import Reference
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from aggregator.ratios.parameters import require_flag
 from aggregator.ratios.sample import thinned
 from aggregator.ratios.unmixing import Unmixing, given_labels, tempered, undistorted
 from aggregator.ratios.validation import checked_covariance, checked_means, checked_proportions
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics import simplex
 from federation.numerics.kernels.exact import ExactSupport
 from federation.numerics.kernels.features import FeatureKernel

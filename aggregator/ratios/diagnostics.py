@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from aggregator.ratios.class_means import ClassMeans
 from aggregator.ratios.mmd import MMD
 from aggregator.ratios.unmixing import centred
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 def conditioning(proportions: np.ndarray) -> dict[str, float]:

@@ -7,10 +7,10 @@ import numpy as np
 from aggregator.ratios.class_means import ClassMeans
 from aggregator.ratios.unmixing import centred
 from aggregator.ratios.validation import checked_set
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import generator
 from federation.numerics import simplex
 from federation.numerics.kernels.features import FeatureKernel
-from federation.randomness import generator
 
 _ENTRIES = 1 << 21  # of the class means drawn together
 

@@ -14,7 +14,7 @@ from aggregator.ratios.estimator import RatioEstimator
 from aggregator.ratios.parameters import require_integer, require_number
 from aggregator.ratios.sample import thinned
 from aggregator.ratios.validation import checked, checked_set
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.kernels.bandwidth import median_squared_distance
 from federation.numerics.kernels.choice import WITH_BANDWIDTH, kernel
 from federation.numerics.kernels.exact import ExactSupport

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from aggregator.ratios.parameters import require_integer, require_number
 from aggregator.ratios.scaled_rows import ScaledRows
 from aggregator.ratios.validation import checked
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import generator
 from federation.numerics import simplex
-from federation.randomness import generator
 
 _FIRST = 1e-5  # of the cost, with which the guessed labels begin to count
 _GROWTH = 2.0

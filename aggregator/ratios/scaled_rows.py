@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from aggregator.ratios.estimator import RatioEstimator
 from aggregator.ratios.parameters import require_integer, require_number
+from federation.contract.errors import InputError
 from federation.digest import digest
-from federation.errors import InputError
 from federation.numerics.kernels.bandwidth import median_squared_distance
 from federation.numerics.kernels.features import FeatureKernel
 from federation.numerics.kernels.fourier import FourierKernel

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 _ROUNDING = 1e-6  # how far proportions may miss the simplex
 _DEPENDENT = 1e-8  # singular values below this share of the largest are zero

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from aggregator.released.released_estimators import Described, ReleasedEstimators
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.hypotheses import Hypothesis
 
 _LEARNER = "network"
@@ -22,6 +22,7 @@ class ReleasedClassifiers(ReleasedEstimators):
 
     kind: ClassVar[str] = "classifier"
     what: ClassVar[str] = "a released classifier"
+    predicts: ClassVar[Literal["classes", "numbers", "ratios"]] = "classes"
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -53,6 +54,10 @@ class ReleasedClassifiers(ReleasedEstimators):
     def predict(self, release: int, draw: int, features: np.ndarray) -> np.ndarray:
         """Class codes (n,) by the chosen hypothesis for features (n, d). Raises `InputError`."""
         return self.chosen(release, draw).predict(features)
+
+    def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
+        """Class codes (n,) of raw rows by the chosen hypothesis. Raises `InputError`."""
+        return self.predict(release, draw, self.feature_maps[release].transform(rows))
 
     def _known(self, release: int, draw: int) -> Described:
         description, arrays = self.releases[release][draw]

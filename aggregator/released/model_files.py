@@ -13,17 +13,18 @@ from collections.abc import Hashable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
 
+from federation.contract.errors import InputError
 from federation.digest import digest
-from federation.errors import InputError
 from federation.features import FeatureMap
 
 Release = TypeVar("Release", bound=Sized)  # of one epsilon: an entry for each noise draw
 Arrays = dict[str, np.ndarray]
+LINEAR = "linear"  # the kind that files do not name
 
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, BadZipFile)
 
@@ -47,6 +48,7 @@ class ReleasedFile(ABC, Generic[Release]):
 
     kind: ClassVar[str | None]  # in the file; None for linear models
     what: ClassVar[str]  # a model of this kind, in a sentence
+    predicts: ClassVar[Literal["classes", "numbers", "ratios"]]  # of every row, or of a set of rows
 
     def draws(self, release: int) -> int:
         """Number of noise draws of a release."""
@@ -89,6 +91,22 @@ class ReleasedFile(ABC, Generic[Release]):
             )
 
     @abstractmethod
+    def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
+        """What one model says of raw rows (n, columns): class codes or numbers (n,), or class ratios (C,) of them all.
+
+        Raises `InputError` for a damaged file.
+        """
+
+    def intervals(self, release: int, draw: int, rows: np.ndarray, level: float) -> np.ndarray | None:
+        """Intervals (C, 2) of ratios that cover with probability `level`; None where too little is known of errors."""
+        return None
+
+    @classmethod
+    @abstractmethod
+    def gathered(cls, models: Sequence[Any]) -> Release:
+        """The release of one epsilon from the models of its noise draws."""
+
+    @abstractmethod
     def _packed(self) -> tuple[Arrays, dict[str, Any]]:
         """The releases as arrays, and what the description says of them."""
 
@@ -98,13 +116,13 @@ class ReleasedFile(ABC, Generic[Release]):
         """Inverse of `_packed`, from an open npz; raises what a damaged file raises."""
 
 
-def head(path: Path) -> tuple[str | None, list[float]]:
-    """The kind of the models in a file, None for linear ones, and the epsilon that each release aimed at.
+def head(path: Path) -> tuple[str, list[float]]:
+    """The kind of the models in a file, as its entry point is called, and the epsilon that each release aimed at.
 
     Raises `InputError` for a file that is no released model.
     """
     with _opened(path, "a released model") as (description, stored):
-        return description.get("kind"), stored["epsilon"].tolist()
+        return description.get("kind") or LINEAR, stored["epsilon"].tolist()
 
 
 def kept_once(names: Sequence[Hashable]) -> tuple[list[int], list[int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,6 +15,7 @@ class ReleasedModels(ReleasedFile[np.ndarray]):
 
     kind: ClassVar[str | None] = None
     what: ClassVar[str] = "a released linear model"
+    predicts: ClassVar[Literal["classes", "numbers", "ratios"]] = "classes"
 
     @property
     def weights(self) -> tuple[np.ndarray, ...]:
@@ -23,6 +25,15 @@ class ReleasedModels(ReleasedFile[np.ndarray]):
     def scores(self, rows: np.ndarray, epsilon_index: int, draw: int) -> np.ndarray:
         """Class scores (n, C) of raw rows (n, columns) by one release."""
         return self.feature_maps[epsilon_index].transform(rows) @ self.weights[epsilon_index][draw].T
+
+    def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
+        """Class codes (n,), ties going to the first."""
+        return self.scores(rows, release, draw).argmax(axis=1)
+
+    @classmethod
+    def gathered(cls, models: Sequence[Any]) -> np.ndarray:
+        """From the weights (C, d) of each draw."""
+        return np.stack(models)
 
     def _packed(self) -> tuple[Arrays, dict[str, Any]]:
         return {f"weights_{number}": weights for number, weights in enumerate(self.weights)}, {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from aggregator.bag_regression.network import BagNetwork
 from aggregator.released.released_estimators import Described, ReleasedEstimators
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 class ReleasedRegressions(ReleasedEstimators):
@@ -16,6 +16,11 @@ class ReleasedRegressions(ReleasedEstimators):
 
     kind: ClassVar[str] = "regression"
     what: ClassVar[str] = "a released regression"
+    predicts: ClassVar[Literal["classes", "numbers", "ratios"]] = "numbers"
+
+    def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
+        """Labels (n,) of raw rows. Raises `InputError` for an unknown learner."""
+        return self.predict(release, draw, self.feature_maps[release].transform(rows))
 
     def predict(self, release: int, draw: int, features: np.ndarray) -> np.ndarray:
         """Labels (n,) of rows behind the release's feature map (n, d). Raises `InputError` for an unknown learner."""

@@ -6,6 +6,7 @@ number n of each fitted array.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,11 @@ class ReleasedEstimators(ReleasedFile[tuple[Described, ...]]):
     """Estimators, each a JSON description and named arrays; the release of each epsilon is those of its draws."""
 
     kind: ClassVar[str]
+
+    @classmethod
+    def gathered(cls, models: Sequence[Any]) -> tuple[Described, ...]:
+        """From the description and arrays of each draw."""
+        return tuple(models)
 
     def _packed(self) -> tuple[Arrays, dict[str, Any]]:
         """Equal arrays are kept once."""

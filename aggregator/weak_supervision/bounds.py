@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 def weight_shift(slope: float, regularisation: float, moment_distance: float) -> float:

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aggregator.weak_supervision.moments import MomentEstimate, from_labels
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.linear_odd.catalogue import loss
 from federation.numerics.linear_odd.losses import LinearOddLoss
 from federation.numerics.linear_odd.minimiser import minimise_linear_odd

@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist, squareform
 from aggregator.ratios.parameters import require_number
 from aggregator.weak_supervision.mean_map import BagMeans
 from aggregator.weak_supervision.moments import MomentEstimate
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 MOST_BAGS = 3000  # two unknowns for each, in a dense system
 GAMMA = 0.1

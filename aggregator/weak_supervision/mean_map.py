@@ -9,7 +9,7 @@ import numpy as np
 
 from aggregator.ratios.validation import checked
 from aggregator.weak_supervision.moments import MomentEstimate
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 LARGEST_CONDITION = 1e3
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from aggregator.answers.label_answers import LabelAnswers
 from aggregator.answers.moment_answers import MomentAnswers
-from federation.label_messages import PrivateLabelsQuestion
-from federation.label_releases import labels_mechanism
 from federation.numerics.norms import within_norm
+from federation.questions.labels import PrivateLabelsQuestion
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,5 +36,5 @@ def of_private_labels(answers: LabelAnswers) -> Moments:
     held = np.arange(question.rows.most) < answers.array("size")[present][:, None]
     rows = within_norm(answers.array("rows")[present][held])
     labels = answers.array("labels")[present].swapaxes(1, 2)[held]
-    variance = 4 * float(np.max(labels_mechanism(question).variance(np.array(question.rows.label_range))))
+    variance = 4 * float(np.max(question.mechanism().variance(np.array(question.rows.label_range))))
     return Moments((2 * labels - 1).T @ rows / len(rows), variance * float(np.square(rows).sum()) / len(rows) ** 2)

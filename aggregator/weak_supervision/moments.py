@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggregator.ratios.parameters import require_number
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.feature_steps import finite_rows
 
 RIDGE = 0.01

@@ -6,7 +6,7 @@ import numpy as np
 
 from aggregator.weak_supervision.classifier import MeanOperatorClassifier
 from aggregator.weak_supervision.moments import MomentEstimate, from_noisy_labels, from_randomised_response
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 class NoisyLabelClassifier(MeanOperatorClassifier):

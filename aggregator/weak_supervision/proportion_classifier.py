@@ -11,7 +11,7 @@ from aggregator.weak_supervision.classifier import MeanOperatorClassifier
 from aggregator.weak_supervision.laplacian_mean_map import GAMMA, laplacian_mean_map
 from aggregator.weak_supervision.mean_map import mean_map
 from aggregator.weak_supervision.moments import MomentEstimate
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 
 Method = Literal["mean_map", "laplacian"]
 

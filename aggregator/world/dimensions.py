@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import require_epsilon
+from federation.contract.errors import InputError
+from federation.contract.guarantee import require_epsilon
 from federation.privacy import gaussian, sensitivity
 
 OMITTED = 0.7

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
-from federation.errors import InputError
-from federation.grids.asking import Collector
+from federation.contract.collector import Collector
+from federation.contract.errors import InputError
+from federation.contract.question import PrivateQuestion, Question, ReleaseId
 from federation.grids.codec import question_digest
-from federation.messages import Question, Training
+from federation.questions.votes import Training
+
+C = TypeVar("C", bound=Collector)
 
 
 class Inquiry:
@@ -18,22 +21,34 @@ class Inquiry:
     """
 
     def __init__(self) -> None:
-        self._asked: dict[str, tuple[Question, dict[Any, Collector]]] = {}
+        self._asked: dict[str, tuple[Question, dict[tuple[type, tuple[Any, ...]], Any]]] = {}
         self._closed: set[str] = set()
         self._trainings: dict[int, int] = {}
+        self._releases: dict[ReleaseId, str] = {}
 
-    def add(self, question: Question, training: Training, collector: Any) -> Any:
+    def add(self, question: Question, training: Training, collector: C) -> C:
         """The collector that takes the answers: `collector`, or an equal one of the same question.
 
         A question of an earlier round is not asked again: raises `InputError` for a new collector of its answers.
         """
         self._trainings.setdefault(id(training), len(self._trainings))
-        name = f"{self._trainings[id(training)]:06d}|{question_digest(question)}"
+        contents = question_digest(question)
+        name = f"{self._trainings[id(training)]:06d}|{contents}"
+        if isinstance(question, PrivateQuestion):
+            self._require_own_name(question, contents)
         _, collectors = self._asked.setdefault(name, (question, {}))
-        kept = collectors.setdefault((type(collector), getattr(collector, "recipe", ())), collector)
+        kept = collectors.setdefault((type(collector), collector.recipe), collector)
         if kept is collector and name in self._closed:
             raise InputError(f"the question '{question.kind}' has been answered; collect its answers in one round")
         return kept
+
+    def _require_own_name(self, question: PrivateQuestion, contents: str) -> None:
+        """Refuse two different questions under one name: equal noise would cancel between their answers."""
+        if self._releases.setdefault(question.release, contents) != contents:
+            raise InputError(
+                f"two different questions '{question.kind}' share the release '{question.release.name}', and so their "
+                "noise; the protocol must name all that it depends on"
+            )
 
     def questions(self) -> list[tuple[Question, list[Collector]]]:
         """What to ask in this round, in an order that does not depend on who asked first within one training."""

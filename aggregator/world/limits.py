@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.limits import MOST_FEATURES
 
-MOST_ROWS = 10**9  # of parties, and parties; a public guess of them, too
-MOST_FEATURES = 100_000  # that a map makes of a row
 MOST_BINS = 10_000  # of one feature
 MOST_WIDTH = 2**12  # of a hidden layer, as of a hypothesis (`federation.hypotheses`)
 MOST_EPOCHS = 100_000

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 def require_positive(name: str, value: float) -> None:

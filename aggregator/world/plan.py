@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.reference import Reference
 
 
@@ -43,7 +43,7 @@ class WorldPlan:
     `class_names` says where the class names come from, for the ledger. Real labels have no `classes` but a public
     `label_range` [lo, hi], and `class_names` says where that comes from. `bags` is the most bags of a party,
     `largest_bag` and `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in
-    `federation.bag_messages.Bags`; all are public. So are `private_rows`, the rows of all parties together, where a
+    `federation.questions.bags.Bags`; all are public. So are `private_rows`, the rows of all parties together, where a
     guarantee is for replaced rows or labels, and is used by nothing else. `shifted` says that the public rows are drawn
     otherwise than the private ones. `sparing` lets a variant that cannot begin fail alone, as one that fails later.
 

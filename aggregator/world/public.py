@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.feature_steps import OneHot
 from federation.features import FeatureMap
 from federation.privacy import sensitivity

@@ -16,7 +16,7 @@ from aggregator.world.plan import PublicTable, WorldPlan
 from aggregator.world.public import PublicRows
 from federation.digest import digest
 from federation.features import FeatureMap, fit
-from federation.messages import Training
+from federation.questions.votes import Training
 
 AUTO = {"whiten": "auto"}
 

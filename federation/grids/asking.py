@@ -5,34 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from flwr.app import Message
 from flwr.serverapp import Grid
 
-from federation.errors import InputError, QuorumError
+from federation.contract.collector import Collector
+from federation.contract.errors import InputError, QuorumError
+from federation.contract.question import Question
 from federation.grids.codec import decode_submission, encode_question
 from federation.grids.failures import Failures, describe
-from federation.messages import Question, Submission
 
 _PAUSE = 0.005  # seconds between pulls that brought nothing
-
-
-class Collector(Protocol):
-    """Where the answers to one question go.
-
-    Collectors of one type that have equal `recipe`s (empty where there is no such attribute) make the same of the
-    same answers; an aggregator keeps one of them.
-    """
-
-    @property
-    def answered(self) -> int:
-        """Number of parties whose answer was accepted."""
-        ...
-
-    def add(self, submission: Submission) -> dict[int, str]:
-        """Take a submission in; returns the refused parties and why."""
-        ...
 
 
 @dataclass(frozen=True)

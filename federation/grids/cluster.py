@@ -9,7 +9,7 @@ from typing import Any
 import ray
 from ray._private.services import canonicalize_bootstrap_address
 
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
 
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process

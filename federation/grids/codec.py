@@ -1,27 +1,32 @@
 """Between the project's messages and Flower's records: arrays as arrays, everything else as one line of JSON.
 
 A question is any frozen dataclass of arrays, JSON values, feature maps and further such dataclasses; its type
-hints say how to read it back. Nothing is ever unpickled, and an undeclared or missing part is refused.
+hints say how to read it back, and values of other types are refused. Nothing is ever unpickled, and an undeclared or
+missing part is refused.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee
+from federation.contract.question import Field, Question
+from federation.contract.submission import Submission
 from federation.digest import digest
-from federation.errors import InputError
 from federation.features import FeatureMap
 from federation.grids.packing import pack, packed_length, unpack
-from federation.guarantee import Guarantee
-from federation.messages import Field, Question, Submission
 
 Q = TypeVar("Q")
 
@@ -60,6 +65,22 @@ def _flatten(message: Any, prefix: str, settings: dict[str, Any], arrays: dict[s
             settings[name] = value
 
 
+class _Taken(dict[str, Any]):
+    """A mapping that knows which of its entries nobody has looked up."""
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        super().__init__(entries)
+        self._unread = set(entries)
+
+    def __getitem__(self, name: str) -> Any:
+        self._unread.discard(name)
+        return super().__getitem__(name)
+
+    def left(self) -> set[str]:
+        """The names of the others."""
+        return self._unread
+
+
 @cache
 def _hints(cls: Any) -> dict[str, Any]:
     """Types of a dataclass's fields, class variables not."""
@@ -67,20 +88,53 @@ def _hints(cls: Any) -> dict[str, Any]:
     return {name: hint for name, hint in get_type_hints(cls).items() if name in declared}
 
 
-def _rebuild(cls: Any, prefix: str, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+def _rebuild(cls: Any, prefix: str, settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     values: dict[str, Any] = {}
     for name, hint in _hints(cls).items():
         full = prefix + name
         if hint is np.ndarray:
             values[name] = arrays[full]
         elif hint is FeatureMap:
-            parts = {key[len(full) + 1 :]: array for key, array in arrays.items() if key.startswith(full + ".")}
+            parts = {key[len(full) + 1 :]: arrays[key] for key in arrays if key.startswith(full + ".")}
             values[name] = FeatureMap.from_arrays(settings[full], parts)
         elif is_dataclass(hint):
             values[name] = _rebuild(hint, full + ".", settings, arrays)
         else:
-            values[name] = settings[full]
+            values[name] = _typed(hint, settings[full], full)
     return cls(**values)
+
+
+def _typed(hint: Any, value: Any, name: str) -> Any:
+    """A plain value as its type hint has it. Raises `TypeError` for a value of another type or choice."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        if any(type(value) is type(allowed) and value == allowed for allowed in arguments):
+            return value
+    elif origin in (Union, UnionType):
+        for alternative in arguments:
+            with suppress(TypeError):
+                return _typed(alternative, value, name)
+    elif origin is tuple and isinstance(value, list):
+        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
+        if len(kinds) == len(value):
+            return tuple(_typed(kind, item, name) for kind, item in zip(kinds, value, strict=True))
+    elif hint is float and type(value) in (int, float):
+        return _finite(value, name)
+    elif (hint in (bool, int, str, NoneType) and type(value) is hint) or (
+        origin in (dict, Mapping) and isinstance(value, dict)
+    ):
+        return value
+    raise TypeError(f"{name} must be {getattr(hint, '__name__', None) or hint}, got {value!r:.100}")
+
+
+def _finite(value: float, name: str) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise TypeError(f"{name} must be a finite number, got {value!r:.100}")
+    return number
 
 
 def _contents(question: Question) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -107,9 +161,17 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
     known, question = _latest.get(question_type, (None, None))
     if known is not records:
         settings, arrays = _parts(records)
+        for name, array in arrays.items():
+            if array.dtype.kind not in "biuf":
+                raise InputError(
+                    f"a {question_type.__name__} cannot be read: {name} must be numbers, got {array.dtype}"
+                )
         try:
-            question = _rebuild(question_type, "", settings, arrays)
-        except (KeyError, TypeError, ValueError) as error:
+            read, taken = _Taken(settings), _Taken(arrays)
+            question = _rebuild(question_type, "", read, taken)
+            if strays := sorted({*read.left(), *taken.left()}):
+                raise ValueError(f"it has undeclared parts {', '.join(strays):.200}")
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"a {question_type.__name__} cannot be read: {error!r}") from error
         _latest[question_type] = (records, question)
     return question

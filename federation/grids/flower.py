@@ -19,7 +19,7 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 from ray._private.state import actors
 
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
 from federation.grids.cluster import connect, processors
 from federation.grids.nodes import Placement, cohort_size
 from federation.grids.simulation import Progress

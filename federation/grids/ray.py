@@ -18,7 +18,7 @@ import ray
 from flwr.app import Array, Context, Message, Metadata, RecordDict
 from ray.exceptions import RayActorError, RayError
 
-from federation.errors import InputError, QuorumError
+from federation.contract.errors import InputError, QuorumError
 from federation.grids.cluster import connect
 from federation.grids.nodes import Placement
 from federation.grids.queue import QueueGrid

@@ -6,7 +6,7 @@ from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
 
-from federation.errors import FederationError
+from federation.contract.errors import FederationError
 
 PREPARE = "prepare"  # the query with which a grid asks a process to load what a node serves, ahead of any question
 

@@ -15,7 +15,7 @@ from flwr.app import ConfigRecord, Context, Error, Message, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
-from federation.errors import FederationError, InputError, QuorumError
+from federation.contract.errors import FederationError, InputError, QuorumError
 from federation.grids.nodes import Placement
 from federation.grids.simulation import Progress, SimulationGrid
 

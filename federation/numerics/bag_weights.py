@@ -1,7 +1,7 @@
 """Which rows lie in which bag, with which weight, and which labels get noise: drawn from bits alone, never from labels.
 
-Everything comes from a ChaCha20 stream (`federation.randomness.NoiseBits`), so equal keys give equal bags on every
-machine. Whether the key is public (bags and weights that are published with the labels' sums) or secret (Gaussian
+Everything comes from a ChaCha20 stream (`federation.contract.randomness.NoiseBits`), so equal keys give equal bags on
+every machine. Whether the key is public (bags and weights that are published with the labels' sums) or secret (Gaussian
 weights that are themselves the protection) is the caller's decision; noise must have another key than published
 weights. Bags, weights and noisy rows of one release take their bits one after another, or from a key each.
 """
@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.randomness import NoiseBits
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 
 _BLOCK = 1 << 20  # words at a time
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
 from federation.numerics.erm import fit_labels, gradient_floor
 from federation.numerics.label_losses import check_regularisation
 from federation.numerics.links import Link, Logistic, Softmax

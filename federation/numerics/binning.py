@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

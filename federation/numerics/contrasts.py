@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 def contrasts(classes: int) -> np.ndarray:

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.erm import attainable_tolerance, minimise
 from federation.numerics.label_losses import label_loss
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dgeqrf, dorgqr, dposv
 
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
 from federation.numerics.label_losses import (
     BinaryLoss,
     LabelLoss,

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 _BLOCK_ENTRIES = 1 << 18  # weighted rows are formed in blocks of about 2 MB, which stay in cache
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
 from federation.numerics import dual_newton, interior_point
 from federation.numerics.bounded_fits import BoundedFit
 from federation.numerics.penalties import Entropy, Penalty, Quadratic

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
 
 _ACCURACY = 1e-10  # certified, of the range of the objective
 _SETTLED = 1e-13  # a problem is left alone from there

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.memory import keep_freed_memory
 
 _TILE_ENTRIES = 1 << 18  # of float64: 2 MiB

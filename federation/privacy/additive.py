@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_epsilon
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_epsilon
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
 from federation.privacy.mechanism import NOISE_KEY, promised
-from federation.randomness import NoiseBits
 
 Noise = Literal["pure", "gaussian"]
 

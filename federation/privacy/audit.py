@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 _THRESHOLDS = 200  # candidate thresholds per sample
 

@@ -13,13 +13,13 @@ from typing import Literal
 
 import numpy as np
 
+from federation.contract.randomness import NoiseBits
 from federation.privacy import l2_gamma
 from federation.privacy.additive import AdditiveMechanism, calibrate
 from federation.privacy.audit import AuditResult, audit
 from federation.privacy.counts import discrete_gaussian as count_gaussian
 from federation.privacy.counts import lattice_laplace
 from federation.privacy.counts.additive import AdditiveCounts
-from federation.randomness import NoiseBits
 
 RUNS = 500_000
 CONFIDENCE = 0.999

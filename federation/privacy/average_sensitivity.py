@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 from federation.privacy.sensitivity import radius
 
 FORMS = ("published", "tight", "diameter")

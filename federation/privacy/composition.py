@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from federation.errors import InputError
-from federation.guarantee import Guarantee, require_delta
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee, require_delta
 from federation.privacy import concentrated, discrete_gaussian, gaussian
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 def epsilon(delta: float, rho: float) -> float:

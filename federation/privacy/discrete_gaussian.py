@@ -11,10 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_laplace, gaussian
 from federation.privacy.lazy_uniform import below_exp_square, collect
-from federation.randomness import NoiseBits
 
 MAX_SIGMA = 2**40
 _MAX_SUM_SIGMA = 2**20  # the exact sum of one coordinate runs over 80 sigma terms

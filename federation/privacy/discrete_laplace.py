@@ -12,9 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.lazy_uniform import collect, floor_exponential
-from federation.randomness import NoiseBits
 
 MAX_SCALE = 2**40  # beyond, too many draws need interval arithmetic, and sums could leave the exact doubles
 _MAX_SINH = 700.0  # its sinh is the largest that a double holds

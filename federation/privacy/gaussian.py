@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 _SMALL_MU = 0.5  # below it the two Mills ratios nearly cancel, and their difference is integrated instead
 _SAFE = 1e-12  # relative step to the safe side of a root

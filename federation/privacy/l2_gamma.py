@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.randomness import NoiseBits
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 
 _NODES = 16
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 _PREFIX_BITS = 63  # one word gives a 63-bit prefix, and its lowest bit stays free for a sign
 _COARSE = 2**48  # below this prefix the relative width of U exceeds 2^-48: settle it at once

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import ClassVar, Protocol
 
-from federation.errors import InputError, nearest_name
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_delta, require_epsilon
+from federation.contract.errors import InputError, nearest_name
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_delta, require_epsilon
 
 NOISE_KEY = Assumption(
     "the ChaCha20 key of the noise is secret and serves no other release; the stream is as good as random",

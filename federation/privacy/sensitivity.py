@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 
 FORMS = ("published", "tight", "diameter", "public_features")
 

@@ -14,15 +14,15 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.numerics.trace_ellipsoid import BLOCK, smallest_trace
 from federation.privacy.additive import AdditiveMechanism, Noise, summation_error
 from federation.privacy.additive import calibrate as calibrate_additive
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.mechanism import PUBLIC_ROWS
 from federation.privacy.mechanism import Replacement
-from federation.randomness import NoiseBits
 
 ShapeKind = Literal["optimal", "whitened", "isotropic"]
 

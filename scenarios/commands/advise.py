@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
     from aggregator.advice.ranking import Advice

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 
 if TYPE_CHECKING:
     from federation.privacy.audited import Verdict

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.commands.options import AsJson, ScenarioName, Settings
 
 
@@ -72,7 +72,7 @@ def list_choices(as_json: AsJson = False) -> None:
 
 def _choices() -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
     """(title, (name, what it is in one line) of each choice)."""
-    from federation.registry import protocol_names
+    from aggregator.contract.registry import protocol_names
     from scenarios.commands.privacy import privacy_app
     from scenarios.data.catalogue import names
     from scenarios.settings.loader import library, load
@@ -96,7 +96,7 @@ def _choices() -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
 
 def _about_protocol(name: str) -> str:
     """What it is, or why it cannot be used here."""
-    from federation.registry import protocol
+    from aggregator.contract.registry import protocol
 
     try:
         return _first_line(protocol(name).__doc__)

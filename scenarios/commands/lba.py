@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.commands.llp import RangeOption, parsed_range
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ def lba(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Per-instance delta of wtd-LBA on a file (DATA DEPENDENT, no guarantee), and the noise that would give one."""
+    from federation.contract.randomness import NoiseBits
     from federation.numerics.bag_weights import disjoint_bags
     from federation.privacy.bag_sums import repaired
     from federation.privacy.bag_sums.per_instance import DATA_DEPENDENT, per_instance_delta
-    from federation.randomness import NoiseBits
 
     if label_range is None:
         raise InputError("--range LOW,HIGH must declare the public range of labels; it cannot be taken from the data")

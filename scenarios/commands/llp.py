@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
     from federation.privacy.bag_sums.design import BagDesign, Weights

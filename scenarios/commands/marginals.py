@@ -10,10 +10,10 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
-    from federation.guarantee import Adjacency, Unit
+    from federation.contract.guarantee import Adjacency, Unit
     from federation.privacy.marginals.noise import MarginalNoise
     from federation.privacy.marginals.published import PublishedRates
 
@@ -80,7 +80,7 @@ class _Candidate:
 
 def _protected(protect: str, adjacency: str | None) -> tuple[Unit, Adjacency]:
     """Raises `InputError` for what error marginals do not protect."""
-    from federation.guarantee import Adjacency, Unit
+    from federation.contract.guarantee import Adjacency, Unit
 
     if protect not in _ADJACENCIES:
         raise InputError(f"--protect must be {' or '.join(_ADJACENCIES)}, got '{protect}'")

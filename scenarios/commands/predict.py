@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
     from scenarios.prediction import RatioPrediction, Used

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np

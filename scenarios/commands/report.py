@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 REPORT = "report.html"
 

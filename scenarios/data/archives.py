@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 
 
 class Archive:

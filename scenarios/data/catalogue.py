@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 from scenarios.data.class_sets import CLASS_SETS
 from scenarios.data.data_sets import Bundled, DataSet, Filed, Generated
 from scenarios.data.expril_sets import EXPRIL_SETS

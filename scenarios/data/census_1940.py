@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.data_sets import Filed
 from scenarios.data.large_csv import read_large
 from scenarios.data.tables import Table

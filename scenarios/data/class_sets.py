@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.archives import Archive
 from scenarios.data.data_sets import Bundled, Filed
 from scenarios.data.files import official_split, read_table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from federation.randomness import generator
+from federation.contract.randomness import generator
 from scenarios.data.data_sets import Generated
 from scenarios.data.tables import Table
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.archives import Archive
 from scenarios.data.parquet import ParquetSheet, read_parquet
 from scenarios.data.sheets import Sheet, is_missing, read_sheet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.randomness import generator
+from federation.contract.randomness import generator
 from scenarios.data.tables import Table
 
 ROWS, COLUMNS, CLASSES = 600_000, 10, 3

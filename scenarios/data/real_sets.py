@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.archives import Archive
 from scenarios.data.census_1940 import CENSUS_1940
 from scenarios.data.criteo import CRITEO

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 from federation.features import text_code
 from scenarios.data.tables import cut, listed
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
 _COLUMNS_SHOWN = 30

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from scenarios.reports.curves import Axis, Curve
 from scenarios.reports.summary import NON_PRIVATE, Spread, VariantSummary
-from scenarios.scores.metrics import MSE, PRIMARY, label
+from scenarios.scores.metrics import MSE, label
+from scenarios.scores.tasks import primaries
 from scenarios.settings.protocol_options import BASELINES
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ _EXPLANATION_OF_A_CROWD = (
 )
 _EXPLANATION_OF_HOLLOW = f"\nhollow markers: {NON_PRIVATE}, the ε is claimed and not kept"
 _MAGNITUDES = 20.0  # squared errors this many times apart are drawn on a logarithmic scale
-_ERRORS = {metric.name for metric in PRIMARY if not metric.higher_is_better}
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def panels(
     measure = label(metric)
     every = [curve for curves in shown.values() for curve in curves]
     scale = "log" if metric == MSE.name and _spans_magnitudes(every) else "linear"
-    limits = _limits(every, metric in _ERRORS, scale)
+    limits = _limits(every, metric in {known.name for known in primaries() if not known.higher_is_better}, scale)
     for number, (axes, (name, curves)) in enumerate(zip(grid, shown.items(), strict=False)):
         axes.set_title(textwrap.fill(name, 40), fontsize=9)
         if one_value:

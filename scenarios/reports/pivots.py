@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scenarios.reports.summary import NON_PRIVATE, Spread, VariantSummary, epsilons
-from scenarios.scores.metrics import PRIMARY, in_percent
+from scenarios.scores.metrics import in_percent
+from scenarios.scores.tasks import primaries
 from scenarios.settings.protocol_options import POOLED
 
 _PREFIX = "protocols."
@@ -81,7 +82,7 @@ def _ratio(metric: str, pooled: Spread | None, leading: Spread | None) -> str:
     """How much worse than `pooled` the leading variant is, relative to it; empty where either is missing."""
     if pooled is None or leading is None or pooled.mean == 0:
         return ""
-    worse = -1 if any(known.name == metric and not known.higher_is_better for known in PRIMARY) else 1
+    worse = -1 if any(known.name == metric and not known.higher_is_better for known in primaries()) else 1
     return f"{worse * (pooled.mean - leading.mean) / pooled.mean:.3f}"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.reports.figures import draw
 from scenarios.reports.pivots import pivots
 from scenarios.reports.readings import at, leaders, listed, protection, readings

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.scores.results import Row, read_results, write_results
 
 RUNS = Path("runs")

@@ -12,11 +12,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from federation.errors import FederationError
+from aggregator.contract.ledger import Budget
+from aggregator.contract.public_numbers import PublicNumbers
+from federation.contract.errors import FederationError
+from federation.contract.guarantee import Guarantee
 from federation.grids.launch import open_grid
 from federation.grids.simulation import SimulationGrid
-from federation.guarantee import Adjacency, Guarantee, Unit
-from federation.ledger import Budget
 from scenarios.data.catalogue import digest
 from scenarios.data.tables import Table, describe
 from scenarios.runs.costs import Costs
@@ -27,7 +28,7 @@ from scenarios.scores.results import NOBODY, Row, write_results
 from scenarios.settings.explained import to_yaml
 from scenarios.settings.floors import require_floors
 from scenarios.settings.label_rules import require_two_classes
-from scenarios.settings.protocol_options import BASELINES, spending
+from scenarios.settings.protocol_options import BASELINES, promise
 from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants, world_key
 from scenarios.simulated.simulation import SplitSpec, split
@@ -103,7 +104,7 @@ def cells(scenario: Scenario, data_dir: str | None) -> list[Cell]:
 
 
 def check_budget(scenario: Scenario) -> None:
-    """Refuse a scenario whose budget cannot pay for a release, before any party is asked.
+    """Refuse a scenario whose budget cannot pay for a release, before any data is read.
 
     Raises `BudgetExceededError`.
     """
@@ -112,10 +113,9 @@ def check_budget(scenario: Scenario) -> None:
         return
     for variant in variants(scenario):
         for epsilon in scenario.privacy.epsilon:
-            spent = spending(variant.kind, variant.options, epsilon, scenario.privacy.delta)
-            if spent is not None:
-                planned = Guarantee(*spent, Unit.PARTY, Adjacency.REPLACE, variant.kind)
-                Budget(budget.epsilon, budget.delta).gate([planned], f"release '{variant.name}'")
+            promised = promise(variant.kind, variant.options, epsilon, PublicNumbers(scenario.privacy.delta))
+            if promised is not None and isinstance(promised.spends, Guarantee):
+                Budget(budget.epsilon, budget.delta).gate([promised.spends], f"release '{variant.name}'")
 
 
 def run(

@@ -16,19 +16,18 @@ from aggregator.failed_variants import FailedVariants
 from aggregator.released.model_files import head
 from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.views import fitted
+from federation.contract.randomness import generator
 from federation.features import FeatureMap
 from federation.grids.launch import run_server_app
 from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
-from federation.randomness import generator
 from parties.classifiers import LOGISTIC
 from scenarios.data.catalogue import entry
 from scenarios.runs.costs import Costs
-from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.constant import constant_metrics
-from scenarios.scores.metrics import CLASS_RATIO
 from scenarios.scores.results import Row, missed, protection
 from scenarios.scores.scored import Scoring
+from scenarios.scores.tasks import REGRESSION, scoring
 from scenarios.settings.classifier import leading
 from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, task
 from scenarios.settings.schema import Data, Scenario
@@ -105,17 +104,14 @@ class World:
     @cached_property
     def scoring(self) -> Scoring:
         """What scores the releases, by the labels of the data and the task of the protocols."""
-        if not self.split.table.classes:
-            from scenarios.scores.regression_scoring import RegressionScoring
-
-            return RegressionScoring(self.split)
-        if task(variant.kind for variant in self.variants) != CLASS_RATIO:
-            return ClassificationScoring(self.split)
-        from scenarios.scores.ratio_scoring import RatioScoring  # brings all estimators along
-
+        known = task(variant.kind for variant in self.variants)
+        if not self.split.table.classes:  # as of a scenario with baselines only
+            known = known if known.labels == "real" else REGRESSION
+        if not known.targets:
+            return scoring(known, self.split)
         targets, cut = self.scenario.data.targets, self.split.cut
         sets = target_sets(self.split.table, cut.test, targets, seed=self.scenario.seed, split=self.spec.split)
-        return RatioScoring(self.split, sets)
+        return scoring(known, self.split, sets)
 
     def plan(self, per_node: int) -> WorldPlan:
         """What the aggregator is asked to do, with `per_node` parties behind each node."""

@@ -1,54 +1,37 @@
-"""The tasks that protocols are for, and the metrics that their releases are judged by."""
+"""The metrics that releases are judged by, and how their values are shown."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from aggregator.contract.task import Metric
 from scenarios.scores.results import Row
 
-CLASSIFICATION, CLASS_RATIO, REGRESSION = "classification", "class_ratio", "regression"
 AT_SHARE = "l1_at_"  # followed by a class share: the L1 error on the target sets with that share
 AT_ROUND = "accuracy_at_round_"  # followed by a number of rounds: the accuracy of what they have learned
 _SHARES = ("accuracy", "balanced_accuracy", "auc")
-_LABELS = {"auc": "AUC", "l1": "L1 error", "mse": "mean squared error"}
+_LABELS = {"auc": "AUC"}
 _DIGITS = 4  # of a squared error
 _LEAST_MAGNITUDE, _MOST_MAGNITUDE = -4, 6  # powers of ten that are written without an exponent
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric by which variants are compared: `name` in results.csv, `several` of them in a sentence."""
-
-    name: str
-    several: str
-    higher_is_better: bool
-
-    @property
-    def mean(self) -> str:
-        """The mean over releases, in a sentence."""
-        return f"mean {label(self.name).removeprefix('mean ')}"
-
-    def better(self, value: float, other: float) -> bool:
-        """Whether a value is better than another."""
-        return value > other if self.higher_is_better else value < other
-
-
-ACCURACY = Metric("accuracy", "accuracies", True)
-L1 = Metric("l1", "L1 errors", False)
-MSE = Metric("mse", "squared errors", False)
-PRIMARY = (ACCURACY, L1, MSE)  # of classification, class ratios and regression
+ACCURACY = Metric("accuracy", "accuracies", True, "accuracy")
+L1 = Metric("l1", "L1 errors", False, "L1 error")
+MSE = Metric("mse", "squared errors", False, "mean squared error")
 
 
 def label(name: str) -> str:
     """A metric's name in words, as on the axis of a figure."""
-    return _LABELS.get(name, name.replace("_", " "))
+    known = {metric.name: metric.label for metric in (ACCURACY, L1, MSE)}
+    return {**_LABELS, **known}.get(name, name.replace("_", " "))
 
 
 def heading(name: str) -> str:
     """A metric's name above its values; of an error it says which of them are good."""
-    metric = next((metric for metric in PRIMARY if metric.name == name), ACCURACY)
+    from scenarios.scores.tasks import primaries
+
+    metric = next((metric for metric in primaries() if metric.name == name), ACCURACY)
     return label(name) if metric.higher_is_better else f"{label(name)} (lower is better)"
 
 
@@ -77,9 +60,11 @@ def shown(name: str, value: float, beside: float | None = None, *, percent: bool
 
 
 def primary(rows: Iterable[Row]) -> Metric:
-    """The metric by which variants are compared: the first of `PRIMARY` that rows have, accuracy if they have none."""
+    """The metric by which variants are compared: the first primary one that rows have, accuracy if they have none."""
+    from scenarios.scores.tasks import primaries
+
     present = {row["metric"] for row in rows}
-    return next((metric for metric in PRIMARY if metric.name in present), ACCURACY)
+    return next((metric for metric in primaries() if metric.name in present), ACCURACY)
 
 
 def at_share(share: float) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from aggregator.released.regression_models import ReleasedRegressions
+from federation.contract.errors import InputError
 from federation.digest import digest
-from federation.errors import InputError
 from federation.features import FeatureMap
 from scenarios.scores.metrics import MSE
 from scenarios.scores.scored import Metrics

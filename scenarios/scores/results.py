@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 COLUMNS = (
     "scenario", "protocol", "variant", "default", "epsilon", "delta", "unit", "split", "noise", "metric", "value",

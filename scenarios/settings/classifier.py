@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.settings.problems import problems, refusal, refuse, rule, unknown_key
 
 LOGISTIC = "logistic"

@@ -5,7 +5,7 @@ In a deployment nobody can check a floor without telling; whoever makes up the p
 
 from __future__ import annotations
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sweep import variants
 from scenarios.simulated.partition import smallest_count

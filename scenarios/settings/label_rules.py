@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.catalogue import NO_RANGE, entry, names
-from scenarios.scores.metrics import CLASS_RATIO, REGRESSION
 from scenarios.settings.partition_entry import BY, partition_kind
-from scenarios.settings.protocol_options import CLASSIFYING_BASELINES, default_kind, protects_single_rows, task
+from scenarios.settings.protocol_options import CLASSIFYING_BASELINES, default_kind, requires
 from scenarios.settings.values import all_values
 from scenarios.simulated.partition import BY_CLASS
 
@@ -27,8 +26,8 @@ def unsuited(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     data = scenario.data
     first, wanted = default_kind(scenario.protocols), are_real(scenario)
     real = {source: _has_real_labels(source, data.range is not None) for source in all_values(data.source)}
-    local = [protocol.kind for protocol in scenario.protocols if protects_single_rows(protocol.kind)]
-    counted = first is not None and task([first]) == CLASS_RATIO
+    local = [protocol.kind for protocol in scenario.protocols if requires(protocol.kind).single_rows]
+    counted = first is not None and requires(first).bags
     yield from _labels_made_public(scenario, wanted or counted or bool(local))
     if (local or wanted) and any(person is not None for person in all_values(data.person)):
         single = local[0] if local else first or "a baseline"
@@ -53,13 +52,13 @@ def are_real(scenario: Scenario) -> bool:
     """Whether the labels have to be real numbers, by the protocols, or by the data where there are baselines only."""
     data, first = scenario.data, default_kind(scenario.protocols)
     if first is not None:
-        return task([first]) == REGRESSION
+        return requires(first).labels == "real"
     return all(_has_real_labels(source, data.range is not None) for source in all_values(data.source))
 
 
 def require_two_classes(scenario: Scenario, table: Table) -> None:
     """Refuse protocols for two classes where the data has another number of them. Raises `InputError`."""
-    kind = next((protocol.kind for protocol in scenario.protocols if protects_single_rows(protocol.kind)), None)
+    kind = next((protocol.kind for protocol in scenario.protocols if requires(protocol.kind).two_classes), None)
     if kind is not None and len(table.classes) != 2:
         raise InputError(
             f"data.positive: missing; {kind} is for two classes, and '{table.name}' has {len(table.classes)}: name "

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 from scenarios.settings.yaml_rules import LARGEST_TEXT, KeyPath, parse
 
 _SUFFIXES = (".yaml", ".yml")

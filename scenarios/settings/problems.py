@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from federation.errors import nearest_name
+from federation.contract.errors import nearest_name
 from scenarios.settings.yaml_rules import KeyPath, dump
 
 # Alternatives of a union are tagged with such names, which are no part of the key path.

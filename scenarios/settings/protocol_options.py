@@ -17,9 +17,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
-from federation import registry
-from federation.errors import FederationError, InputError, nearest_name
-from scenarios.scores.metrics import CLASS_RATIO, CLASSIFICATION
+from aggregator.contract import registry
+from aggregator.contract.protocol import Place, Requires, Trust
+from aggregator.contract.public_numbers import Promise, PublicNumbers
+from aggregator.contract.task import Task
+from federation.contract.errors import FederationError, InputError, nearest_name
+from federation.contract.guarantee import NoGuarantee
+from scenarios.scores import tasks
 from scenarios.settings.problems import MISSING, any_of, one_of, problems, refusal, refuse, rule, shown, unknown_key
 from scenarios.settings.yaml_rules import KeyPath
 
@@ -59,7 +63,7 @@ class Protocol:
         for options, _ in self.choices():
             chosen = registry.protocol(self.kind)(**options)
             try:
-                getattr(chosen, "check_setting", lambda *_: None)(features, classifier)
+                chosen.check_setting(features, classifier)
             except FederationError as error:
                 texts[str(error)] = None
         return list(texts)
@@ -143,29 +147,28 @@ def default_kind(protocols: Iterable[Protocol]) -> str | None:
     return next((protocol.kind for protocol in protocols if protocol.kind not in BASELINES), None)
 
 
-def task(kinds: Iterable[str]) -> str:
-    """What protocols of these kinds are for together: what the class of the first that is no baseline says as `task`.
+def task(kinds: Iterable[str]) -> Task:
+    """What protocols of these kinds are for together: the task of the first that is no baseline.
 
-    Classification when it says nothing, or there are baselines only.
+    Classification where there are baselines only.
     """
     return next(
-        (getattr(registry.protocol(kind), "task", CLASSIFICATION) for kind in kinds if kind not in BASELINES),
-        CLASSIFICATION,
+        (tasks.task(registry.protocol(kind).task) for kind in kinds if kind not in BASELINES), tasks.CLASSIFICATION
     )
 
 
-def protects_single_rows(kind: str) -> bool:
-    """Whether parties of a classification protect single rows or labels themselves: its class says `local_noise`."""
-    return kind not in BASELINES and bool(getattr(registry.protocol(kind), "local_noise", False))
+def requires(kind: str) -> Requires:
+    """What a kind needs of data and parties; nothing for a baseline."""
+    return Requires() if kind in BASELINES else registry.protocol(kind).requires
 
 
 def wanted_features(kinds: Iterable[Any]) -> tuple[Any, ...]:
     """The feature map that the first of these kinds which is an installed protocol takes by default, if it says so."""
-    installed = registry.protocol_names()
-    first = next((kind for kind in kinds if kind in installed), None)
+    known = registry.protocol_names()
+    first = next((kind for kind in kinds if kind in known), None)
     try:
-        return () if first is None else tuple(getattr(registry.protocol(first), "default_features", ()))
-    except InputError:  # it cannot be imported, as `Protocol.parse` will say
+        return () if first is None else tuple(registry.protocol(first).requires.features)
+    except InputError:  # it cannot be used, as `Protocol.parse` will say
         return ()
 
 
@@ -176,33 +179,41 @@ def misplaced(protocols: Sequence[Protocol]) -> list[tuple[int, str]]:
     for position, protocol in enumerate(protocols):
         own = common if protocol.kind in BASELINES else task([protocol.kind])
         if own != common:
-            text = f"{protocol.kind} has the task {own}, {first} the task {common}; a scenario has one, remove either"
+            text = (
+                f"{protocol.kind} has the task {own.name}, {first} the task {common.name}; a scenario has one, remove "
+                "either"
+            )
             found.append((position, text))
-        elif protocol.kind in CLASSIFYING_BASELINES and common == CLASS_RATIO:
+        elif protocol.kind in CLASSIFYING_BASELINES and protocol.kind not in common.baselines and common.targets:
             does = CLASSIFYING_BASELINES[protocol.kind]
             text = f"the baseline {protocol.kind} {does}, which {first} cannot be compared with; remove it"
             found.append((position, text))
     return found
 
 
-def spending(kind: str, options: Mapping[str, Any], epsilon: float, delta: float) -> tuple[float, float] | None:
-    """The (epsilon, delta) that a release will be charged for; None without a guarantee.
-
-    Delta is 0 where `noise` is `pure`. The class may know better: `spends(epsilon, delta)` of its instances.
-    """
-    noise = options.get("noise", "off")
-    if kind in BASELINES or noise == "off":
+def promise(kind: str, options: Mapping[str, Any], epsilon: float, public: PublicNumbers) -> Promise | None:
+    """What a release of a variant promises by public numbers; None for a baseline, which has none."""
+    if kind in BASELINES:
         return None
-    chosen = registry.protocol(kind)(**options)
-    if hasattr(chosen, "spends"):
-        known: tuple[float, float] | None = chosen.spends(epsilon, delta)
-        return known
-    return epsilon, 0.0 if noise == "pure" else delta
+    return registry.protocol(kind)(**options).promise(public, epsilon, Trust.AGGREGATOR)
+
+
+def spending(kind: str, options: Mapping[str, Any], epsilon: float, delta: float) -> tuple[float, float] | None:
+    """The (epsilon, delta) that a release will be charged at most; None without a guarantee."""
+    promised = promise(kind, options, epsilon, PublicNumbers(delta))
+    if promised is None or isinstance(promised.spends, NoGuarantee):
+        return None
+    return promised.spends.epsilon, promised.spends.delta
+
+
+def without_noise(kind: str, options: Mapping[str, Any]) -> bool:
+    """Whether a variant adds no noise anywhere, so that it has a single release whatever epsilons are asked for."""
+    return kind not in BASELINES and registry.protocol(kind)(**options).noise_at(Trust.AGGREGATOR) is Place.NOWHERE
 
 
 def why_default(kind: str) -> str:
-    """Why a kind's defaults are what they are, in a line or two: its class may say so as `why_default`."""
-    return str(getattr(_options(kind).type, "why_default", ""))
+    """Why a kind's defaults are what they are, in a line or two."""
+    return "" if kind in BASELINES else registry.protocol(kind).why_default
 
 
 def _usable() -> Iterator[_Options]:
@@ -219,14 +230,14 @@ def _options(kind: str) -> _Options:
 
 
 @cache
-def _known_options(kind: str, options_type: Any) -> _Options:
+def _known_options(kind: str, options_type: type[registry.Protocol] | None) -> _Options:
     return _Options(kind, options_type)
 
 
 class _Options:
     """What the class of one protocol accepts (None: no options). Values are kept as JSON has them."""
 
-    def __init__(self, kind: str, options_type: Any) -> None:
+    def __init__(self, kind: str, options_type: type[registry.Protocol] | None) -> None:
         self.kind = kind
         self.type = options_type
         self.types: dict[str, Any] = {}
@@ -234,10 +245,8 @@ class _Options:
         self.defaults: dict[str, Any] = {}
         if self.type is None:
             return
-        if not dataclasses.is_dataclass(self.type):
-            raise InputError(f"protocol '{kind}' is not a dataclass of options; its package must be repaired")
         hints = typing.get_type_hints(self.type, include_extras=True)
-        for option in dataclasses.fields(self.type):
+        for option in dataclasses.fields(self.type):  # type: ignore[arg-type]  # checked when it was loaded
             if not option.init:
                 continue
             self.types[option.name] = hints[option.name]
@@ -266,8 +275,7 @@ class _Options:
 
     def idle(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Options that make no difference, and beside which: the class may say so by `idle()` of its instances."""
-        told: dict[str, str] = getattr(self.type(**options), "idle", dict)()
-        return told
+        return {} if self.type is None else self.type(**options).idle()
 
     def parse(self, given: Mapping[str, Any]) -> Protocol:
         errors: list[tuple[KeyPath, Any, Any]] = []
@@ -307,9 +315,7 @@ class _Options:
 
     def _why_refused(self, name: str, item: Any) -> str | None:
         """What the class knows of a word that it does not allow, by its `why_refused(option, word)` if it has one."""
-        known = getattr(self.type, "why_refused", None)
-        text: str | None = known(name, item) if known is not None and isinstance(item, str) else None
-        return text
+        return self.type.why_refused(name, item) if self.type is not None and isinstance(item, str) else None
 
     def _is_swept(self, name: str, value: Any) -> bool:
         return isinstance(value, list) and not _holds_list(self.types[name])
@@ -336,6 +342,8 @@ class _Options:
 
     def _refusal(self, options: Mapping[str, Any]) -> str | None:
         """What the class says against options together, None when it takes them."""
+        if self.type is None:
+            return None
         try:
             self.type(**options)
         except (FederationError, ValueError, TypeError) as error:

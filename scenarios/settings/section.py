@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from aggregator.world.limits import MOST_ROWS
+from federation.contract.limits import MOST_ROWS
 
 Count = Annotated[int, Field(ge=1, le=MOST_ROWS)]
 

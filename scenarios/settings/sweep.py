@@ -11,7 +11,14 @@ from typing import Any
 
 from scenarios.settings import auxiliary_entry, partition_entry
 from scenarios.settings.classifier import LOGISTIC, REGULARISATION, label, swept_regularisations
-from scenarios.settings.protocol_options import BASELINES, Protocol, default_kind, is_default, variant_name
+from scenarios.settings.protocol_options import (
+    BASELINES,
+    Protocol,
+    default_kind,
+    is_default,
+    variant_name,
+    without_noise,
+)
 from scenarios.settings.schema import Scenario, swept_keys
 from scenarios.settings.section import Section
 from scenarios.simulated.targets import Targets
@@ -79,7 +86,7 @@ def releases(variant: Variant, scenario: Scenario) -> int:
     """How many models one world releases of a variant: none of a baseline, a single one with noise off."""
     if variant.kind in BASELINES:
         return 0
-    if variant.options.get("noise") == "off":
+    if without_noise(variant.kind, variant.options):
         return 1
     return len(scenario.privacy.epsilon) * scenario.trials.noise
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from scenarios.scores.metrics import CLASS_RATIO, CLASSIFICATION
 from scenarios.settings.label_rules import are_real
-from scenarios.settings.protocol_options import BASELINES, CONSTANT, default_kind, protects_single_rows, spending, task
+from scenarios.settings.protocol_options import (
+    BASELINES,
+    CONSTANT,
+    default_kind,
+    requires,
+    spending,
+    task,
+    without_noise,
+)
 from scenarios.settings.values import all_values
 
 if TYPE_CHECKING:
@@ -19,7 +26,7 @@ def unused(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     """(key path, why) of settings that are for class ratios, in a scenario that has none."""
     data, parties = scenario.data, scenario.parties
     kinds = [protocol.kind for protocol in scenario.protocols]
-    if task(kinds) == CLASS_RATIO:
+    if task(kinds).targets:
         return
     first = default_kind(scenario.protocols) or kinds[0]
     if data.targets is not None:
@@ -44,7 +51,7 @@ def idle(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
         for protocol in scenario.protocols
         if protocol.kind not in BASELINES
         for options, _ in protocol.choices()
-        if options.get("noise") != "off"
+        if not without_noise(protocol.kind, options)
     ]
     if not spent:
         text = "no protocol adds noise"
@@ -57,4 +64,4 @@ def _trains(kind: str, real: bool) -> bool:
     """Whether a protocol or baseline trains the classifier of the parties, where labels are `real` numbers or not."""
     if kind in BASELINES:
         return kind != CONSTANT and not real
-    return task([kind]) == CLASSIFICATION and not protects_single_rows(kind)
+    return requires(kind).classifier

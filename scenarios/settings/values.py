@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from aggregator.world.limits import MOST_FEATURES
+from federation.contract.limits import MOST_FEATURES
 from scenarios.settings.problems import MANY, ONE, rule
 
 _BARE_STAGES = ("scale", "standardise", "signed_log", "constant", "unit_norm", "max_norm")

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 KeyPath = tuple[str | int, ...]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 MAJORITY, PROPORTIONS = "majority", "proportions"
 PRESCRIBED = (MAJORITY, PROPORTIONS)

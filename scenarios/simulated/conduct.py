@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from federation.contract.question import Field
+from federation.contract.randomness import generator
 from federation.grids.packing import bits_per_entry
-from federation.messages import Field
-from federation.randomness import generator
 
 Kind = Literal["flip", "random", "target", "malformed", "oversized"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
-from federation.randomness import generator
+from federation.contract.errors import InputError, nearest_name
+from federation.contract.randomness import generator
 from parties.bags import kept_rows
 from scenarios.data.tables import Table
 from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.randomness import generator
+from federation.contract.errors import InputError
+from federation.contract.randomness import generator
 from scenarios.data.tables import Table
 
 OFFICIAL = "official"

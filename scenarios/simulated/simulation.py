@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from federation.messages import IndividualQuestion, Question, Submission
+from federation.contract.question import Question
+from federation.contract.submission import Submission
+from federation.questions.votes import IndividualQuestion
 from federation.reference import Reference
 from parties.holdings import DroppedOut, Holdings
 from scenarios.data.catalogue import digest, load

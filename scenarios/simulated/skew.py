@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.randomness import generator
+from federation.contract.randomness import generator
 
 SKEWS = ("dirichlet", "quantity")
 LEAST, MOST = 1e-6, 1e6  # of a skew's number; nothing changes beyond

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from federation.errors import InputError, nearest_name
-from federation.randomness import generator
+from federation.contract.errors import InputError, nearest_name
+from federation.contract.randomness import generator
 from scenarios.data.tables import Table
-from scenarios.scores.metrics import CLASS_RATIO
 from scenarios.settings.problems import rule
 from scenarios.settings.protocol_options import task
 from scenarios.settings.section import Count, Section
@@ -49,7 +48,7 @@ class Targets(Section):
 
 def wants_targets(scenario: Scenario) -> bool:
     """Whether a scenario estimates class ratios."""
-    return task(entry.kind for entry in scenario.protocols) == CLASS_RATIO
+    return task(entry.kind for entry in scenario.protocols).targets
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,9 @@ from worlds import run
 from aggregator.class_ratio import ClassRatio
 from aggregator.ratios.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
-from federation.bag_messages import Bags, CountsQuestion, Noising
-from federation.bag_releases import counts_guarantee
-from federation.errors import InputError
+from federation.questions.bags import Bags, CountsQuestion, Noising
+from federation.questions.bags import counts_guarantee
+from federation.contract.errors import InputError
 from federation.grids.launch import open_grid
 from federation.reference import Reference
 from scenarios.settings.protocol_options import Protocol

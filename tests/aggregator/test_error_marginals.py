@@ -14,9 +14,9 @@ from worlds import guarantees, run, run_in_cohorts
 from aggregator.error_marginals import ErrorMarginals
 from aggregator.released.classifier_models import ReleasedClassifiers
 from aggregator.world.plan import VariantPlan
-from federation.errors import BudgetExceededError, InputError
+from federation.contract.errors import BudgetExceededError, InputError
 from federation.grids.launch import open_grid
-from federation.marginal_releases import exchange_noise
+from federation.questions.marginals import exchange_noise
 from federation.reference import Reference
 
 HONEST = Reference("two_class_parties:Parties")

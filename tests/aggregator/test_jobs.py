@@ -7,7 +7,7 @@ import pytest
 
 from aggregator.central.central_job import CentralJob
 from aggregator.world.plan import VariantPlan
-from federation.errors import FederationError
+from federation.contract.errors import FederationError
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement
 from federation.reference import Reference

@@ -13,7 +13,7 @@ from aggregator.mean_operator import MeanOperator
 from aggregator.released.models import ReleasedModels
 from aggregator.weak_supervision.classifier import MeanOperatorClassifier
 from aggregator.world.plan import VariantPlan
-from federation.errors import BudgetExceededError, InputError
+from federation.contract.errors import BudgetExceededError, InputError
 from federation.features import completed, fit
 from federation.grids.launch import open_grid
 from federation.privacy.moments.calibration import calibrate

@@ -3,14 +3,15 @@ import pytest
 
 from aggregator.parameter_average import ParameterAverage
 from aggregator.world.public import PublicRows
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
-from federation.guarantee import Check
-from federation.messages import Submission, Training
+from federation.contract.guarantee import Check
+from federation.contract.submission import Submission
+from federation.questions.votes import Training
 from federation.numerics.contrasts import contrasts
 from federation.privacy.average_sensitivity import parameter_average, radius_of_any_rows
 from federation.privacy.sensitivity import radius
-from federation.registry import protocol
+from aggregator.contract.registry import protocol
 
 LAM, PARTIES = 1e-2, 9
 VARIANTS = {

@@ -4,7 +4,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from aggregator.weighted_erm import WeightedERM
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 def test_it_is_a_scikit_learn_classifier():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.bag_messages import (
+from federation.questions.bags import (
     LARGEST_COUNT,
     LARGEST_FEATURE,
     Bags,
@@ -20,7 +20,7 @@ from federation.bag_messages import (
     NoisyEmbeddingsQuestion,
     RowsQuestion,
 )
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit, with_fourier
 from federation.grids.codec import (
     bytes_per_party,
@@ -30,9 +30,9 @@ from federation.grids.codec import (
     encode_submission,
     question_digest,
 )
-from federation.guarantee import Adjacency, Guarantee, Unit
-from federation.messages import Submission, check_submission
-from federation.registry import questions
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.submission import Submission, check_submission
+from parties.registry import questions
 
 ROWS = np.random.default_rng(3).normal(size=(40, 3))
 UNIT = fit(["standardise", "unit_norm"], ROWS)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.bag_messages import Bags, CountsQuestion, Noising, NoisyEmbeddingsQuestion
-from federation.bag_releases import (
+from federation.questions.bags import Bags, CountsQuestion, Noising, NoisyEmbeddingsQuestion
+from federation.questions.bags import (
     OFF,
     PUBLISHED,
     count_mechanism,
@@ -22,9 +22,9 @@ from federation.bag_releases import (
     joint_mechanism,
     largest_bag,
 )
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import FeatureMap, with_fourier
-from federation.guarantee import SEEDED, Adjacency, Check, Guarantee, NoGuarantee, Unit
+from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, NoGuarantee, Unit
 from federation.privacy.composition import compose
 from federation.row_premises import UNTIMED
 

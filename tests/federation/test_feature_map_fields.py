@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.feature_steps import Affine, Append, ClipNorm, Fourier, OneHot, Polynomial, SignedLog, UnitNorm
 from federation.features import FeatureMap
 

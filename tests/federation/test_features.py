@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.feature_steps import Fourier, waves
 from federation.features import FeatureMap, fit, mixed_units, text_code, with_fourier
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError, nearest_name
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.errors import InputError, nearest_name
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, float("inf"), float("nan")])

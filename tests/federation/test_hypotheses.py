@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.hypotheses import Hypothesis
 
 

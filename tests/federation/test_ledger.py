@@ -1,8 +1,8 @@
 import pytest
 
-from federation.errors import BudgetExceededError
-from federation.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.ledger import Budget, Ledger
+from federation.contract.errors import BudgetExceededError
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from aggregator.contract.ledger import Budget, Ledger
 
 
 def pure(epsilon, unit=Unit.PARTY):

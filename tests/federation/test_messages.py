@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
-from federation.guarantee import NoGuarantee
-from federation.messages import Field, Release, Submission, Training, VotesQuestion, check_submission
+from federation.contract.guarantee import NoGuarantee
+from federation.contract.question import Field
+from aggregator.contract.release import Release
+from federation.contract.submission import Submission, check_submission
+from federation.questions.votes import Training, VotesQuestion
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics.pairwise import polynomial_kernel
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.feature_steps import MOST_MONOMIALS, Append, Polynomial, UnitNorm
 from federation.features import FeatureMap, completed, fit, with_polynomial
 

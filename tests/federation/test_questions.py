@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
 from federation.grids.codec import bytes_per_party, decode_question, encode_question, question_digest
-from federation.messages import (
+from federation.questions.votes import (
     BALLOT_PARTS,
     ParametersQuestion,
     ProbabilitiesQuestion,
     StatisticQuestion,
-    Submission,
     Training,
-    check_submission,
 )
+from federation.contract.submission import Submission, check_submission
 
 
 def asked(public):

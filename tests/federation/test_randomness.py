@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from federation.errors import InputError
-from federation.randomness import NoiseBits, generator
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits, generator
 
 
 def test_equal_keys_give_equal_streams_however_they_are_read():

@@ -1,6 +1,6 @@
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.reference import Reference
 
 

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from federation.errors import InputError
-from federation.registry import protocol, protocol_names, questions
+from federation.contract.errors import InputError
+from aggregator.contract.registry import protocol, protocol_names
+from parties.registry import questions
 from scenarios.commands.inspect import list_choices, schema
 from scenarios.settings.schema import resolve
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from two_class_questions import marginals, moment
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.grids.codec import decode_question, encode_question, question_digest
-from federation.guarantee import SEEDED, Adjacency, NoGuarantee, Unit
-from federation.marginal_messages import Exchange
-from federation.marginal_releases import answer_guarantee, exchange_guarantee
-from federation.moment_releases import moment_guarantee
+from federation.contract.guarantee import SEEDED, Adjacency, NoGuarantee, Unit
+from federation.questions.marginals import Exchange
+from federation.questions.marginals import answer_guarantee, exchange_guarantee
+from federation.questions.moments import moment_guarantee
 from federation.privacy.composition import compose
 from federation.row_premises import DIFFERENT_PEOPLE, HELD_ONCE, UNTIMED
 

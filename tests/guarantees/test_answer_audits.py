@@ -9,7 +9,7 @@ from aggregator.answers.vector_answers import VectorAnswers
 from aggregator.audits.worst_answers import neighbours
 from aggregator.parameter_average import ParameterAverage
 from aggregator.soft_vote import SoftVote
-from federation.registry import protocol
+from aggregator.contract.registry import protocol
 from scenarios.audits.audit_scenario import audit_variant
 from scenarios.settings.sweep import Variant
 

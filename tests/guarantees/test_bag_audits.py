@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from aggregator.class_ratio import ClassRatio
-from federation import bag_releases
-from federation.guarantee import Unit
+from federation.questions import bags as bag_releases
+from federation.contract.guarantee import Unit
 from federation.privacy.additive import calibrate
 from federation.privacy.counts.additive import AdditiveCounts
 from scenarios.audits.audit_bags import Setting, audit_pair, question_of, worst_pair

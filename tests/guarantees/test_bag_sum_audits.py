@@ -17,7 +17,7 @@ from federation.privacy.bag_sums import label_sums, laplace, noisy_labels, repai
 from federation.privacy.bag_sums.design import BagDesign
 from federation.privacy.bag_sums.per_instance import leverages_and_residuals
 from federation.privacy.bag_sums.perturbed_pair import pair_delta
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 CONFIDENCE = 0.999
 RUNS = 60_000

@@ -9,7 +9,7 @@ from federation.privacy.audit import audit
 from federation.privacy.counts.dirichlet import ScaledDirichlet, calibrate_floor, calibrate_shifted
 from federation.privacy.counts.dirichlet_sampler import sample
 from federation.privacy.counts.published_dirichlet import published_release, sigma_for_counts, true_delta
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 RUNS = 100_000
 CONFIDENCE = 0.999

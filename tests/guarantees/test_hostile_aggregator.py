@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from crafted_labels import ROWS
 
-from federation.bag_messages import Noising
-from federation.errors import InputError
+from federation.questions.bags import Noising
+from federation.contract.errors import InputError
 from federation.feature_steps import Affine
 from federation.features import FeatureMap
-from federation.label_messages import (
+from federation.questions.labels import (
     BagSums,
     BagSumsQuestion,
     LabelledRows,
@@ -23,7 +23,7 @@ from federation.label_messages import (
     WeightedSumsQuestion,
 )
 from federation.reference import Reference
-from federation.registry import questions
+from parties.registry import questions
 from parties.holdings import Cohort
 
 LABELS = ("0", "1", "nan", "-inf", "1e300")

@@ -13,8 +13,8 @@ from worlds import run
 
 from aggregator.ratios.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
-from federation.bag_messages import LARGEST_FEATURE
-from federation.errors import QuorumError
+from federation.questions.bags import LARGEST_FEATURE
+from federation.contract.errors import QuorumError
 from federation.grids.launch import open_grid
 from federation.reference import Reference
 from scenarios.simulated.conduct import Conduct, Kind

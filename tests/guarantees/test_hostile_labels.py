@@ -13,7 +13,7 @@ from worlds import run
 
 from aggregator.released.regression_models import ReleasedRegressions
 from aggregator.world.plan import VariantPlan
-from federation.errors import QuorumError
+from federation.contract.errors import QuorumError
 from federation.grids.launch import open_grid
 from federation.reference import Reference
 from scenarios.simulated.conduct import Conduct, Kind

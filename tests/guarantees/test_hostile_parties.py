@@ -17,8 +17,8 @@ from aggregator.soft_vote import SoftVote
 from aggregator.world.public import PublicRows
 from federation.features import fit
 from federation.grids.codec import decode_submission, encode_submission
-from federation.messages import Training
-from federation.registry import questions
+from federation.questions.votes import Training
+from parties.registry import questions
 from parties.holdings import Cohort
 from scenarios.simulated.conduct import Conduct, Kind
 from scenarios.simulated.simulation import SplitSpec

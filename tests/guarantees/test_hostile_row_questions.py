@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from two_class_questions import marginals, moment
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.feature_steps import Affine, Append, ClipNorm, Fourier, OneHot, Polynomial, UnitNorm
 from federation.features import FeatureMap
 from federation.grids.codec import decode_question, encode_question
 from federation.hypotheses import Hypothesis
 from federation.numerics.binning import Bins
 from federation.reference import Reference
-from federation.registry import questions
+from parties.registry import questions
 from parties.holdings import Cohort
 
 CONTENTS = ({}, {"missing": [0]}, {"huge": [0]}, {"strange": [0]})

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.audit import audit
 from federation.privacy.labels.binned_response import BinnedResponse
 from federation.privacy.labels.calibration import calibrate
@@ -15,7 +15,7 @@ from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.one_bit import OneBitLabels
 from federation.privacy.shaped_gaussian import calibrate as calibrate_sums
 from federation.privacy.shaped_gaussian import fit_shape
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 RUNS = 200_000
 RANGE = (0.0, 4.0)

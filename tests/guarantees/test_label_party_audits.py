@@ -7,13 +7,13 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from federation import label_releases
-from federation.guarantee import Unit
-from federation.label_releases import bag_sums_mechanism
+from federation.questions import labels as label_releases
+from federation.contract.guarantee import Unit
+from federation.questions.labels import bag_sums_mechanism
 from federation.numerics.bag_weights import stratified_noise
 from federation.privacy.audit import audit
-from federation.randomness import NoiseBits
-from federation.registry import protocol
+from federation.contract.randomness import NoiseBits
+from aggregator.contract.registry import protocol
 from parties import bag_sums
 from scenarios.audits.audit_bags import SEED, audit_pair
 from scenarios.audits.audit_labels import LabelPair, LabelSetting, label_question_of

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from federation.guarantee import Adjacency, Unit
+from federation.contract.guarantee import Adjacency, Unit
 from federation.numerics.binning import Bins
 from federation.privacy.audit import audit
 from federation.privacy.marginals.noise import calibrate
 from federation.privacy.marginals.published import PublishedRates, published_loss
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 RUNS = 60_000
 FEATURES, QUERIES = 3, 2

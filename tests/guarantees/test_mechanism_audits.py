@@ -6,7 +6,7 @@ import pytest
 
 from federation.privacy.audit import audit
 from federation.privacy.audited import CONFIDENCE, Verdict, audited_mechanisms, judge
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 MECHANISMS = audited_mechanisms()
 RUNS = 200_000

@@ -11,7 +11,7 @@ import pytest
 from federation.privacy import l2_gamma
 from federation.privacy.audit import audit
 from federation.privacy.moments.calibration import calibrate
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 RUNS = 200_000
 EPSILON, DELTA = 1.0, 0.01

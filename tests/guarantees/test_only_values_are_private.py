@@ -12,10 +12,11 @@ from aggregator.parameter_average import ParameterAverage
 from aggregator.soft_vote import SoftVote
 from aggregator.world.public import PublicRows
 from federation.features import fit
-from federation.guarantee import Adjacency
-from federation.messages import Submission, Training
+from federation.contract.guarantee import Adjacency
+from federation.contract.submission import Submission
+from federation.questions.votes import Training
 from federation.privacy.additive import calibrate
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 PARTIES = 9
 CLASSIFIER = {"name": "logistic", "parameters": {"regularisation": 1e-2}}

@@ -16,13 +16,13 @@ from scipy.special import kve
 from two_class_questions import moment
 
 from aggregator.answers.moment_answers import MomentAnswers
-from federation.messages import Submission
+from federation.contract.submission import Submission
 from federation.privacy.additive import calibrate, calibrate_laplace
 from federation.privacy.gaussian import delta as gaussian_delta
 from federation.privacy.moments import shares
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 from federation.reference import Reference
-from federation.registry import protocol
+from aggregator.contract.registry import protocol
 from parties import moments
 from parties.holdings import Cohort
 from scenarios.audits.audit_bags import audit_pair

@@ -7,13 +7,13 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from federation.bag_messages import Noising
+from federation.questions.bags import Noising
 from federation.features import FeatureMap
-from federation.marginal_messages import Exchange
-from federation.marginal_releases import marginal_noise
-from federation.moment_messages import MomentQuestion
-from federation.moment_releases import moment_noise
-from federation.registry import protocol
+from federation.questions.marginals import Exchange
+from federation.questions.marginals import marginal_noise
+from federation.questions.moments import MomentQuestion
+from federation.questions.moments import moment_noise
+from aggregator.contract.registry import protocol
 from parties import error_marginals
 from scenarios.audits import audit_two_classes
 from scenarios.audits.audit_bags import audit_pair
@@ -205,7 +205,7 @@ class TestBrokenExchanges:
 
 
 def test_randomised_response_with_half_the_noise_is_refuted(monkeypatch):
-    from federation.label_releases import labels_mechanism
+    from federation.questions.labels import labels_mechanism
 
     def halved(question):
         mechanism = labels_mechanism(question)

@@ -16,7 +16,7 @@ from federation.numerics.contrasts import contrasts
 from federation.privacy import sensitivity
 from federation.privacy.additive import calibrate
 from federation.privacy.audit import audit
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 from scenarios.audits.audit_scenario import audit_variant
 from scenarios.settings.sweep import Variant
 

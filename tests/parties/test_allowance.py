@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from federation.errors import BudgetExceededError, InputError
-from federation.guarantee import Adjacency, Guarantee, Unit
-from federation.marginal_messages import Exchange
+from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.questions.marginals import Exchange
 from federation.privacy.moments.calibration import calibrate as sum_noise
 from parties.allowance import Allowance
 

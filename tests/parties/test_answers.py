@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from synthetic import Parties, draw
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
-from federation.messages import IndividualQuestion, Training, VotesQuestion, check_submission
+from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
+from federation.contract.submission import check_submission
 from federation.reference import Reference
 from parties import individual, training, votes
 from parties.holdings import Cohort, Holdings

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from linear_labels import RANGE, draw
 
-from federation.bag_messages import Noising
-from federation.errors import InputError
+from federation.questions.bags import Noising
+from federation.contract.errors import InputError
 from federation.features import FeatureMap
-from federation.guarantee import Unit
-from federation.label_messages import BagSums, BagSumsQuestion, LabelledRows, WeightedSumsQuestion
-from federation.label_releases import bag_sums_mechanism, weighted_sums_mechanism
-from federation.messages import check_submission
+from federation.contract.guarantee import Unit
+from federation.questions.labels import BagSums, BagSumsQuestion, LabelledRows, WeightedSumsQuestion
+from federation.questions.labels import bag_sums_mechanism, weighted_sums_mechanism
+from federation.contract.submission import check_submission
 from federation.reference import Reference
 from parties.bag_sums import answer, answer_secretly
 from parties.holdings import Cohort

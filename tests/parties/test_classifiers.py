@@ -3,7 +3,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from synthetic import draw
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from parties.classifiers import check_classifier, drawn_member, fit
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 0.05}}

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from bagged import counts_of
 
-from federation.bag_messages import Bags, CountsQuestion, Noising
-from federation.errors import InputError
-from federation.guarantee import Unit
-from federation.messages import check_submission
+from federation.questions.bags import Bags, CountsQuestion, Noising
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
+from federation.contract.submission import check_submission
 from federation.reference import Reference
 from parties.counts import answer
 from parties.holdings import Cohort
@@ -79,7 +79,7 @@ def test_a_person_in_several_bags_pays_for_each_of_them():
     once = CountsQuestion(Bags(3, 3, rows_per_person=1), question("pure").noising)
     thrice = CountsQuestion(Bags(3, 3, rows_per_person=3), question("pure").noising)
     assert thrice.noising == once.noising
-    from federation.bag_releases import count_mechanism, counts_guarantee
+    from federation.questions.bags import count_mechanism, counts_guarantee
 
     assert count_mechanism(thrice).epsilon == pytest.approx(1 / 3)
     promised = counts_guarantee(thrice)

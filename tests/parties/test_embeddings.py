@@ -3,13 +3,13 @@ import json
 import numpy as np
 import pytest
 
-from federation.bag_messages import Bags, EmbeddingsQuestion, Noising, NoisyEmbeddingsQuestion, RowsQuestion
-from federation.bag_releases import joint_mechanism
-from federation.errors import InputError
+from federation.questions.bags import Bags, EmbeddingsQuestion, Noising, NoisyEmbeddingsQuestion, RowsQuestion
+from federation.questions.bags import joint_mechanism
+from federation.contract.errors import InputError
 from federation.feature_steps import Affine, UnitNorm
 from federation.features import FeatureMap, with_fourier
-from federation.guarantee import Unit
-from federation.messages import check_submission
+from federation.contract.guarantee import Unit
+from federation.contract.submission import check_submission
 from federation.reference import Reference
 from parties import embeddings, private_features
 from parties.embeddings import answer, answer_noisily, send_rows

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from synthetic import draw
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from parties.estimators import EstimatorGroup, fit_estimator, scikit_learn_classifiers
 
 PARTY = np.array([4])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from parties.holdings import Cohort, Holdings
 from parties.loading import load
 

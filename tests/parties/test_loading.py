@@ -3,7 +3,7 @@ import pytest
 from synthetic import Parties, draw
 
 from federation.features import fit
-from federation.messages import Training
+from federation.questions.votes import Training
 from parties import holdings as holdings_module
 from parties.holdings import Cohort, Holdings
 from parties.loading import load

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from two_class_questions import marginals, moment, noising
 
-from federation.bag_messages import Bags, CountsQuestion, NoisyEmbeddingsQuestion
+from federation.questions.bags import Bags, CountsQuestion, NoisyEmbeddingsQuestion
 from federation.features import FeatureMap, with_fourier
-from federation.label_messages import (
+from federation.questions.labels import (
     BagSums,
     BagSumsQuestion,
     LabelledRows,
@@ -17,7 +17,7 @@ from federation.label_messages import (
     WeightedSumsQuestion,
 )
 from federation.reference import Reference
-from federation.registry import questions
+from parties.registry import questions
 from parties.holdings import Cohort
 
 ROWS = LabelledRows(FeatureMap(2, ()), -1.0, 1.0, 8)

@@ -6,7 +6,8 @@ from synthetic import Parties
 from aggregator.parameter_average import ParameterAverage
 from aggregator.world.public import PublicRows
 from federation.features import fit
-from federation.messages import Training, check_submission
+from federation.questions.votes import Training
+from federation.contract.submission import check_submission
 from federation.numerics.contrasts import contrasts
 from federation.reference import Reference
 from parties import parameters

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.feature_steps import Affine, Append, Fourier, UnitNorm
 from federation.features import FeatureMap
 from parties import private_features as module

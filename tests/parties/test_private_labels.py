@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from linear_labels import RANGE, draw
 
-from federation.bag_messages import Noising
-from federation.errors import InputError
+from federation.questions.bags import Noising
+from federation.contract.errors import InputError
 from federation.features import FeatureMap
-from federation.guarantee import Unit
-from federation.label_messages import LabelledRows, LabelSumsQuestion, PrivateLabelsQuestion
-from federation.label_releases import labels_mechanism, sums_mechanism
-from federation.messages import check_submission
+from federation.contract.guarantee import Unit
+from federation.questions.labels import LabelledRows, LabelSumsQuestion, PrivateLabelsQuestion
+from federation.questions.labels import labels_mechanism, sums_mechanism
+from federation.contract.submission import check_submission
 from federation.reference import Reference
 from parties.holdings import Cohort
 from parties.private_labels import answer, answer_in_sum

@@ -4,7 +4,8 @@ import pytest
 from aggregator.ensembles.share_answers import share_norm, share_question
 from aggregator.world.public import PublicRows
 from federation.features import fit
-from federation.messages import Training, check_submission
+from federation.questions.votes import Training
+from federation.contract.submission import check_submission
 from federation.numerics.contrasts import contrasts
 from federation.reference import Reference
 from parties import shares

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from federation.features import fit
-from federation.messages import Training
+from federation.questions.votes import Training
 from federation.reference import Reference
 from parties.estimators import EstimatorGroup
 from parties.holdings import Cohort

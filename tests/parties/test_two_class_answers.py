@@ -8,10 +8,10 @@ import pytest
 from two_class_parties import draw
 from two_class_questions import marginals, moment
 
-from federation.errors import InputError
-from federation.guarantee import Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
 from federation.hypotheses import Hypothesis
-from federation.messages import check_submission
+from federation.contract.submission import check_submission
 from federation.numerics.norms import within_norm
 from federation.reference import Reference
 from parties import error_marginals, moments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 @dataclass(frozen=True)

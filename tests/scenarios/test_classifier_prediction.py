@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from aggregator.released.classifier_models import ReleasedClassifiers, network
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.feature_steps import Append
 from federation.features import FeatureMap
-from federation.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.hypotheses import Hypothesis
 from scenarios.commands.predict import predict_command
 from scenarios.prediction import Prediction, predict

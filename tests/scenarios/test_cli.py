@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from federation.errors import BudgetExceededError, QuorumError
+from federation.contract.errors import BudgetExceededError, QuorumError
 from scenarios import cli
 from scenarios.commands import run as run_module
 from scenarios.settings.loader import library

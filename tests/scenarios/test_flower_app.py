@@ -19,7 +19,7 @@ from flwr.app import Context, RecordDict
 
 import scenarios
 from aggregator.app import app
-from federation.errors import BudgetExceededError, InputError
+from federation.contract.errors import BudgetExceededError, InputError
 
 SMALL = ["data.auxiliary=60", "data.features=[{whiten: 4}, unit_norm]", "parties.count=20", "trials.splits=2"]
 ROOT = Path(__file__).resolve().parents[2]

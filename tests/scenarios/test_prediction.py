@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.released.models import ReleasedModels
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit, text_code
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from scenarios.commands.predict import predict_command
 from scenarios.prediction import Prediction, Used, find_model, predict
 

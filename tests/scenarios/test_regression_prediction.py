@@ -7,10 +7,10 @@ import json
 import pytest
 from released_lines import stored
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.feature_steps import Append
 from federation.features import FeatureMap
-from federation.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from scenarios.commands.predict import predict_command
 from scenarios.prediction import RegressionPrediction, predict
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import generator
 from federation.numerics.kernels.tiles import tiles
-from federation.randomness import generator
 
 _SAMPLE = 1000  # rows: half a million pairs, whose median is known to about a thousandth of the distribution
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 from federation.numerics.kernels.exact import EnergyKernel, GaussianKernel
 from federation.numerics.kernels.fourier import FourierKernel
 from federation.numerics.kernels.interface import Kernel

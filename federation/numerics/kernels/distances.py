@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 class NegativeSquares:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import FeatureMap
 from federation.memory import keep_freed_memory
 

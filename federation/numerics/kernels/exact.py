@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.kernels.distances import NegativeSquares
 from federation.numerics.kernels.interface import Kernel, Support
 from federation.numerics.kernels.tiles import ROWS, tiles

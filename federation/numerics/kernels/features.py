@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.kernels.interface import Kernel, Support
 from federation.numerics.kernels.tiles import tiles
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from federation.contract.errors import InputError
 from federation.digest import digest
-from federation.errors import InputError
 
 
 class Stored(ABC):

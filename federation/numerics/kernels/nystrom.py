@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import generator
 from federation.numerics.kernels.distances import NegativeSquares
 from federation.numerics.kernels.features import FeatureKernel
 from federation.numerics.kernels.tiles import tiles
-from federation.randomness import generator
 
 _NEGLIGIBLE = 1e-10  # share of the largest eigenvalue below which a direction holds rounding errors only
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.kernels.exact import EnergyKernel, ExactSupport, GaussianKernel
 from federation.numerics.kernels.features import FeatureSupport
 from federation.numerics.kernels.fourier import FourierKernel

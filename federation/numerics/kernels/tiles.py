@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.memory import keep_freed_memory
 
 ROWS = 256  # of 512 features: 1 MiB, which stays in a core's own cache

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 from federation.numerics.linear_odd.condition import require_linear_odd
 from federation.numerics.linear_odd.losses import LinearOddLoss, PiecewiseLinearLoss
 from federation.numerics.linear_odd.symmetric_proper import Generator, SymmetricProper

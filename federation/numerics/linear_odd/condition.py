@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 MARGINS = (1.0, 2.0, 0.5, 0.25, 0.75, 1.5, 3.0, 4.0, 8.0, 16.0, 0.1, 0.01)
 _ROUNDING = 1e-9

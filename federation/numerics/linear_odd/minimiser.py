@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
 from federation.numerics.label_losses import check_finite
 from federation.numerics.linear_odd.interior_point import minimise_kinked
 from federation.numerics.linear_odd.losses import LinearOddLoss, PiecewiseLinearLoss

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.linear_odd.problem import Problem, lengths, rounding
 
 _SINGULAR = 1e-10  # eigenvalues below this share of the largest are zero

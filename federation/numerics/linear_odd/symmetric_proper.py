@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 from federation.numerics.linear_odd.losses import LinearOddLoss
 
 _GRID = np.concatenate([np.linspace(0, 4, 81), np.geomspace(4.5, 64, 20)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.bag_sums.design import BagDesign
 from federation.privacy.bag_sums.weight_ratio import mean_delta
 from federation.privacy.labels.label_range import LabelRange

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.bag_sums.accounting import delta, require_epsilon_from_zero, width
 from federation.privacy.bag_sums.composition import composed_delta
 from federation.privacy.bag_sums.design import BagDesign

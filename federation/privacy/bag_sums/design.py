@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from federation.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name
 
 Weights = Literal["gaussian", "signs"]
 

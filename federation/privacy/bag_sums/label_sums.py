@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_gaussian, discrete_laplace
 from federation.privacy.bag_sums.accounting import width
-from federation.randomness import NoiseBits
 
 LABEL_STEPS = 2**20  # of the label range
 NOISE_STEPS = 2**26  # standard deviation of Gaussian noise

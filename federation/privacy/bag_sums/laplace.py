@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_laplace
 from federation.privacy.bag_sums import accounting, label_sums
 from federation.privacy.bag_sums.design import Weights, require_bags
 from federation.privacy.bag_sums.mechanism import AlikeBags, public_numbers
-from federation.randomness import NoiseBits
 
 _PUBLIC_ROWS = Assumption("features, bags and weights are public: only labels are protected", Check.DECLARED)
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.bag_sums.design import BagDesign, Weights
 from federation.privacy.mechanism import Replacement
 

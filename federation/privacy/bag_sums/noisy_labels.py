@@ -12,13 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy.bag_sums import accounting, calibration, composition, label_sums
 from federation.privacy.bag_sums.design import BagDesign
 from federation.privacy.bag_sums.mechanism import public_numbers
 from federation.privacy.mechanism import Replacement
-from federation.randomness import NoiseBits
 
 _PUBLIC_ROWS = Assumption(
     "features, bags, weights and which labels are noisy are public: only labels are protected", Check.DECLARED

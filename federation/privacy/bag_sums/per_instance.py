@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.bag_sums.accounting import width
 from federation.privacy.bag_sums.perturbed_pair import pair_delta
 

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 # Least value and step of x = ln(distance from where the integrand begins)
 _PRECISE, _COARSE = (-24.0, 0.05), (-8.0, 0.2)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from federation.errors import FederationError
+from federation.contract.errors import FederationError
 
 _NEGLIGIBLE = 50.0  # nats below the largest value: what lies beyond adds less than e^-45 of the integral
 _FIRST, _LAST = 64, 2**15  # intervals of the trapezoidal rule

@@ -14,12 +14,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy.bag_sums import accounting, calibration, label_sums
 from federation.privacy.bag_sums.design import Weights, binomial, require_bags
 from federation.privacy.bag_sums.mechanism import AlikeBags, public_numbers
 from federation.privacy.bag_sums.weight_ratio import mean_delta_chi
-from federation.randomness import NoiseBits
 
 _UNPROTECTED_ROWS = Assumption(
     "only labels are protected: sums of rows are released without noise and may reveal features", Check.DECLARED

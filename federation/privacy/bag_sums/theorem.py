@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy import gaussian
 from federation.privacy.bag_sums.accounting import positive, require_epsilon_from_zero, width
 from federation.privacy.bag_sums.design import BagDesign

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy.counts.mechanism import CountReplacement
 from federation.privacy.mechanism import NOISE_KEY
-from federation.randomness import NoiseBits
 
 _MAX_SPREAD = 2**12  # classes times scale up to which the law of the centred noise is summed term by term
 

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption
+from federation.contract.randomness import NoiseBits
 from federation.privacy.counts import independent_laplace
 from federation.privacy.counts.additive import equal_counts, exchangeable
 from federation.privacy.counts.dirichlet_sampler import log_gamma
@@ -17,7 +18,6 @@ from federation.privacy.counts.discrete_gaussian import CountGaussian, exact_del
 from federation.privacy.counts.grid import smallest_scale
 from federation.privacy.counts.independent_laplace import IndependentLaplace
 from federation.privacy.counts.mechanism import CountReplacement
-from federation.randomness import NoiseBits
 
 _TINY = 1e-3  # in records: what a noisy count that is not positive is replaced by
 _VARIANCE_ENTRIES = 100_000  # draws times classes of the covariance

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.counts import baselines, dirichlet, discrete_gaussian, independent_laplace, lattice_laplace
 from federation.privacy.counts.additive import AdditiveCounts
 from federation.privacy.counts.mechanism import CountMechanism

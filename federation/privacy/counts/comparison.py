@@ -8,14 +8,14 @@ from typing import get_args
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.counts.additive import AdditiveCounts, checked_counts
 from federation.privacy.counts.calibration import CountNoise, calibrate
 from federation.privacy.counts.dirichlet import MAX_FLOOR
 from federation.privacy.counts.dirichlet_divergence import MeasuredDelta
 from federation.privacy.counts.distortion import DRAWS, Distortion, affordable, distortion, sampled
 from federation.privacy.counts.published_dirichlet import published_release, sigma_for_counts, true_delta
-from federation.randomness import NoiseBits
 
 PUBLISHED_DIRICHLET = "published_dirichlet"
 _RUNS = 2**20  # draws times classes of a measured delta

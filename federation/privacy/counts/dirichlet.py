@@ -14,14 +14,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy.counts.additive import PUBLIC_BAG, WHOLE_COUNTS, checked_counts, exchangeable
 from federation.privacy.counts.dirichlet_loss import delta_exact, delta_exact_limit, require_level
 from federation.privacy.counts.dirichlet_sampler import GRID_BITS, sample
 from federation.privacy.counts.mechanism import CountReplacement
 from federation.privacy.mechanism import NOISE_KEY
-from federation.randomness import NoiseBits
 
 MAX_FLOOR = 10**6  # a pseudo-count beyond it is Gaussian noise to all intents, and delta would lose digits
 _REAL_LAW = Assumption(

@@ -13,10 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.counts.dirichlet_loss import beta_tail
 from federation.privacy.counts.dirichlet_sampler import log_gamma
-from federation.randomness import NoiseBits
 
 _BLOCK = 2**16  # draws at a time
 _REACH = 1e9  # log odds beyond every root that matters

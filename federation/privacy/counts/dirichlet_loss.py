@@ -19,7 +19,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 _SHIFT = 12  # gamma functions are compared at arguments at least this large, where few terms of Stirling's series do
 _FAR = 600.0  # beyond it exp(-|ln T|) nears the smallest double, and one term of the beta series is exact

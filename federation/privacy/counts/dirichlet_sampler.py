@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.l2_gamma import gamma_radius
-from federation.randomness import NoiseBits
 
 GRID_BITS = 32
 _LEAST = 1e-300  # a largest parameter below it would leave no finite logarithm

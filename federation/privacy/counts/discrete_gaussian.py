@@ -13,10 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_gaussian, gaussian
 from federation.privacy.counts.additive import AdditiveCounts, centred_l1
 from federation.privacy.counts.grid import smallest_scale
-from federation.randomness import NoiseBits
 
 _MAX_SUM_SIGMA = 100.0  # beyond, the corrected integral is exact to double precision
 _SMOOTH_SIGMA = 8.0  # from here on the centred noise has the moments of its continuous limit, with one correction

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from federation.contract.randomness import NoiseBits
 from federation.numerics.simplex import project
 from federation.privacy.counts.additive import AdditiveCounts, checked_counts
 from federation.privacy.counts.mechanism import CountMechanism
-from federation.randomness import NoiseBits
 
 DRAWS = 20_000
 _NEGLIGIBLE = 1e-9  # probability that the projection moves anything

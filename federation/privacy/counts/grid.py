@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 _RELATIVE_BITS = 20  # the grid's step is between 2^-20 and 2^-19 of the scale
 _MAX_BITS = 40  # of a numerator or denominator: the samplers' limit

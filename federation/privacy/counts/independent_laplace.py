@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_laplace
 from federation.privacy.counts.additive import AdditiveCounts, centred_l1
 from federation.privacy.counts.lattice_laplace import least_scale, loss_beyond
-from federation.randomness import NoiseBits
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_laplace
 from federation.privacy.counts.additive import AdditiveCounts
 from federation.privacy.counts.grid import smallest_scale
 from federation.privacy.lazy_uniform import below_exp, collect
-from federation.randomness import NoiseBits
 
 _SAFE = 1e-12  # relative distance to the safe side of delta: covers the rounding of its computation
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.counts.mechanism import CountMechanism
 
 

@@ -6,9 +6,9 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from federation.guarantee import Unit
+from federation.contract.guarantee import Unit
+from federation.contract.randomness import NoiseBits
 from federation.privacy.mechanism import Mechanism, Replacement
-from federation.randomness import NoiseBits
 
 
 class CountMechanism(Mechanism, Protocol):

@@ -14,14 +14,14 @@ from itertools import chain
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import NoGuarantee
+from federation.contract.errors import InputError
+from federation.contract.guarantee import NoGuarantee
+from federation.contract.randomness import NoiseBits
 from federation.privacy.counts.additive import checked_counts
 from federation.privacy.counts.baselines import LaplacePrior, published_laplace
 from federation.privacy.counts.dirichlet_divergence import MeasuredDelta, divergence
 from federation.privacy.counts.dirichlet_loss import delta_eq9, delta_eq9_limit, require_level
 from federation.privacy.counts.dirichlet_sampler import sample
-from federation.randomness import NoiseBits
 
 _STEP = 1 / 8  # of ln sigma in the scan
 _BLOCK = 16  # sigmas at a time: most scans end early

@@ -13,11 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_gaussian, discrete_laplace
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.mechanism import LabelReplacement
-from federation.randomness import NoiseBits
 
 STEPS = 2**20
 

@@ -13,13 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy.labels import response
 from federation.privacy.labels.bins import MAX_POINTS, Bins, optimal_bins
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.mechanism import LabelReplacement
-from federation.randomness import NoiseBits
 
 _FLAT = 0.05  # bins whose means have a smaller slope in the labels tell too little of them
 _LARGE_EPSILON = 50.0  # from here on nothing is lost by treating answers as true

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 MAX_POINTS = 512
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.labels import additive, binned_response, one_bit
 from federation.privacy.labels.bins import require_points
 from federation.privacy.labels.label_range import LabelRange, Outside

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
 
 Outside = Literal["refuse", "clip"]
 

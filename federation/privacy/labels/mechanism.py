@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-from federation.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.mechanism import NOISE_KEY, Mechanism, Replacement
-from federation.randomness import NoiseBits
 
 PUBLIC_ROWS = Assumption(
     "the rows' features, and how many rows there are, are public: only labels are protected", Check.DECLARED

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy.labels import response
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.mechanism import LabelReplacement
-from federation.randomness import NoiseBits
 
 _STEPS = 2**52  # places of a label between the ends
 

@@ -12,8 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.numerics.simplex import project
 from federation.privacy.counts import lattice_laplace
 from federation.privacy.labels import binned_response, response
@@ -21,7 +22,6 @@ from federation.privacy.labels.binned_response import BinnedResponse
 from federation.privacy.labels.bins import require_points
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.mechanism import LabelReplacement
-from federation.randomness import NoiseBits
 
 DEFAULT_POINTS = 32
 DEFAULT_SHARE = 0.2

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.lazy_uniform import collect
-from federation.randomness import NoiseBits
 
 WORDS = 2**64
 MIN_EPSILON = 1e-6  # below it answers tell next to nothing, and lambda's distance to 1 would feel its rounding

@@ -6,8 +6,8 @@ feature, (bin, error or correct). So no unit moves a count by more than one, and
 
 from __future__ import annotations
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 
 MAX_CELLS = 2**20  # that move in all queries together
 

@@ -15,14 +15,14 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian
 from federation.privacy.counts.grid import smallest_scale
 from federation.privacy.marginals import gaussian_cells, laplace_cells
 from federation.privacy.marginals.neighbours import MAX_CELLS, moved_cells, premises
 from federation.privacy.mechanism import NOISE_KEY, promised, require_wanted
-from federation.randomness import NoiseBits
 
 MarginalKind = Literal["auto", "pure", "gaussian"]
 

@@ -14,10 +14,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.randomness import NoiseBits
 from federation.privacy.marginals.noise import MarginalNoise, calibrate
-from federation.randomness import NoiseBits
 
 EMPTY_RATE = 0.5  # of a bin without rows; that there are none is public, so it tells nothing
 

@@ -14,13 +14,13 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check, Unit
+from federation.contract.randomness import NoiseBits
 from federation.privacy.additive import AdditiveMechanism, calibrate_laplace, summation_error
 from federation.privacy.additive import calibrate as calibrate_additive
 from federation.privacy.mechanism import Replacement, require_wanted
 from federation.privacy.moments import shares
-from federation.randomness import NoiseBits
 
 SumNoiseKind = Literal["auto", "laplace", "pure", "gaussian", "published_laplace"]
 

@@ -14,8 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from federation.contract.randomness import NoiseBits
 from federation.privacy.lazy_uniform import collect
-from federation.randomness import NoiseBits
 
 _WEIGHT_BITS = 40  # of the heaviest bucket's integer weight
 _ABOVE = 1 + 1e-6  # a bucket's weight exceeds its largest value by so much, which hides the rounding of the weights

@@ -7,12 +7,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.randomness import NoiseBits
 from federation.feature_steps import finite_rows
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.numerics.norms import within_norm
 from federation.privacy.moments.calibration import SumNoise, SumNoiseKind, calibrate
-from federation.randomness import NoiseBits
 
 LongRows = Literal["refuse", "cut"]
 

@@ -23,13 +23,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from federation.errors import InputError
-from federation.guarantee import Assumption, Check
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_gaussian
 from federation.privacy.additive import AdditiveMechanism
 from federation.privacy.l2_gamma import uniform
 from federation.privacy.moments import polya
-from federation.randomness import NoiseBits
 
 MOST = 2**30  # parties that share one noise
 _LEAST_SIGMA = 4  # steps, of every Gaussian: the proof's 16 steps²

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.advice.ranking import rank
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 HOUSING = {"label_range": (0.15, 5.0), "residual": 0.49}
 CENSUS = {"label_range": (0.0, 52.0), "residual": 124.1, "trust": "none"}

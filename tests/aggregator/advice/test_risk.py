@@ -10,7 +10,7 @@ import pytest
 from aggregator.advice import risk
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.shaped_gaussian import calibrate, fit_shape
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 N, R, S2 = 2000, 6, 0.5
 RUNS = 400

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from aggregator.answers.bag_answers import BagAnswers, shared_bags
-from federation.bag_messages import (
+from federation.questions.bags import (
     LARGEST_COUNT,
     Bags,
     CountsQuestion,
@@ -12,8 +12,8 @@ from federation.bag_messages import (
 )
 from federation.feature_steps import UnitNorm
 from federation.features import FeatureMap, with_fourier
-from federation.guarantee import Adjacency, Guarantee, Unit
-from federation.messages import Submission
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.submission import Submission
 
 BAGS = Bags(2, 3)
 COUNTS = CountsQuestion(BAGS, Noising({"noise": "pure", "epsilon": 1.0, "delta": 0.0}, 2, "test", True))

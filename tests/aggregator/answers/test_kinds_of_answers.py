@@ -10,7 +10,7 @@ from worlds import run, run_in_cohorts
 
 from aggregator.released.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.grids.launch import open_grid
 from federation.reference import Reference
 

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from aggregator.answers.label_answers import LabelAnswers
-from federation.bag_messages import Noising
+from federation.questions.bags import Noising
 from federation.features import FeatureMap
-from federation.label_messages import LabelledRows, LabelSumsQuestion
-from federation.label_releases import guarantee_of, sums_mechanism
-from federation.messages import Submission
+from federation.questions.labels import LabelledRows, LabelSumsQuestion
+from federation.questions.labels import guarantee_of, sums_mechanism
+from federation.contract.submission import Submission
 from federation.privacy.shaped_gaussian import fit_shape
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 @pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])

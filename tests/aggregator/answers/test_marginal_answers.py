@@ -7,9 +7,9 @@ import pytest
 from two_class_questions import marginals
 
 from aggregator.answers.marginal_answers import MarginalAnswers
-from federation.guarantee import Guarantee
-from federation.marginal_releases import answer_guarantee, marginal_noise
-from federation.messages import Submission
+from federation.contract.guarantee import Guarantee
+from federation.questions.marginals import answer_guarantee, marginal_noise
+from federation.contract.submission import Submission
 from federation.reference import Reference
 from parties import error_marginals
 from parties.holdings import Cohort

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from aggregator.answers.vector_answers import VectorAnswers
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
-from federation.messages import ParametersQuestion, Submission, Training
+from federation.questions.votes import ParametersQuestion, Training
+from federation.contract.submission import Submission
 
 
 def question(width=2, classes=3, largest=10.0):

@@ -11,10 +11,10 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aggregator.bag_regression.least_squares import BagLeastSquares, expected_error
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights
 from federation.numerics.sketch import sketch
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 @parametrize_with_checks([BagLeastSquares(), BagLeastSquares(regularisation=0.1)])

@@ -11,7 +11,7 @@ from aggregator.bag_regression import bag_loss as module
 from aggregator.bag_regression.bag_loss import ReleasedBags, bag_loss
 from aggregator.bag_regression.perceptron import Perceptron
 from federation.numerics.bag_weights import gaussian_weights, sign_weights
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 def problem(count, size, columns=3, hidden=(4, 3), seed=0):

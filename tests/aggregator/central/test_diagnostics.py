@@ -14,12 +14,12 @@ from aggregator.central.diagnostics import (
     noise_to_signal,
     planned_noise_to_signal,
 )
-from aggregator.central.perturbation import LinearScores, Perturbable
+from aggregator.contract.perturbable import LinearScores, Perturbable
 from aggregator.soft_vote import SoftVote
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.contrasts import contrasts
 from federation.privacy.additive import calibrate
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 def test_the_bound_of_theorem_4_is_its_three_terms():

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from aggregator.central.perturbation import LinearScores, two_rows
+from aggregator.contract.perturbable import LinearScores
+from aggregator.central.decoding import two_rows
 from federation.numerics.contrasts import contrasts
 
 

@@ -4,14 +4,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.central.perturbation import Perturbable
+from aggregator.contract.perturbable import Perturbable
 from aggregator.central.releasing import release
 from aggregator.world.plan import VariantPlan, WorldPlan
-from federation.errors import BudgetExceededError, InputError
+from federation.contract.errors import BudgetExceededError, InputError
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement
-from federation.guarantee import NoGuarantee
-from federation.ledger import Budget, Ledger
+from federation.contract.guarantee import NoGuarantee
+from aggregator.contract.ledger import Budget, Ledger
 from federation.reference import Reference
 
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize
 from voting import ensemble, instance
 
-from aggregator.central.perturbation import two_rows
+from aggregator.central.decoding import two_rows
 from aggregator.ensembles import decoders
 from aggregator.ensembles.statistic import perturb_statistic
 from federation.numerics.contrasts import contrasts

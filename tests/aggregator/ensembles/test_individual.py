@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from aggregator.ensembles.individual import IndividualScores, best_means
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
-from federation.messages import IndividualQuestion, Submission, Training
+from federation.questions.votes import IndividualQuestion, Training
+from federation.contract.submission import Submission
 
 
 @pytest.fixture

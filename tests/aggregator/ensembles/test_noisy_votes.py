@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from voting import ensemble, instance, replaced
 
-from aggregator.central.perturbation import two_rows
+from aggregator.central.decoding import two_rows
 from aggregator.ensembles import noisy_votes
 from aggregator.ensembles.noisy_votes import perturb_votes
 from federation.numerics.contrasts import contrasts

@@ -6,9 +6,9 @@ from voting import ensemble, instance, replaced
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import perturb_output
 from aggregator.world.public import PublicRows
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
-from federation.guarantee import Unit
+from federation.contract.guarantee import Unit
 from federation.numerics.contrasts import contrast_rounding, contrasts
 from federation.privacy import sensitivity
 

@@ -4,9 +4,10 @@ import pytest
 from aggregator.ensembles.share_answers import share_norm
 from aggregator.soft_vote import SoftVote
 from aggregator.world.public import PublicRows
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
-from federation.messages import BALLOT_PARTS, Submission, Training
+from federation.questions.votes import BALLOT_PARTS, Training
+from federation.contract.submission import Submission
 from federation.numerics.contrasts import contrasts
 
 PARTIES = 9

@@ -10,7 +10,7 @@ from worlds import run
 
 from aggregator.released.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.grids.launch import open_grid
 
 BOTH = "party_and_auxiliary_row"

@@ -7,7 +7,7 @@ import pytest
 
 from aggregator.exchange.learner import ErrorMarginalsLearner
 from aggregator.exchange.settings import ExchangeSettings
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 SMALL = {"hidden": (8,), "epochs": 150}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aggregator.exchange.settings import ExchangeSettings
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 @pytest.mark.parametrize(("rounds", "importance", "queries"), [(1, False, 1), (2, False, 2), (2, True, 3)])

@@ -16,7 +16,7 @@ from aggregator.private_labels import PrivateLabels
 from aggregator.released.regression_models import ReleasedRegressions
 from aggregator.weighted_lba import WeightedLBA
 from aggregator.world.plan import VariantPlan
-from federation.errors import BudgetExceededError, InputError
+from federation.contract.errors import BudgetExceededError, InputError
 from federation.grids.launch import open_grid
 from federation.reference import Reference
 

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from aggregator.ratios.bag_classifier import BagClassifier
 from aggregator.ratios.bag_classifier_em import BagClassifierEM
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 KINDS = [BagClassifier, BagClassifierEM]
 pytestmark = pytest.mark.filterwarnings("ignore:bag_classifier_em takes")

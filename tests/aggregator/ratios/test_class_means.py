@@ -11,7 +11,7 @@ from aggregator.ratios.class_means import ClassMeans
 from aggregator.ratios.energy_means import EnergyMeans
 from aggregator.ratios.unmixing import centred
 from aggregator.ratios.whitened_means import WhitenedMeans
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 WORLD = Mixtures(3)
 

@@ -10,7 +10,7 @@ from aggregator.ratios.class_means import ClassMeans
 from aggregator.ratios.energy_means import EnergyMeans
 from aggregator.ratios.intervals import intervals
 from aggregator.ratios.whitened_means import WhitenedMeans
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 SHARES = np.concatenate([skewed(3, 0.1)] * 2)
 TARGETS = ([0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.34, 0.33, 0.33])

@@ -17,7 +17,7 @@ from aggregator.ratios.class_means import ClassMeans
 from aggregator.ratios.energy_means import EnergyMeans
 from aggregator.ratios.mmd import MMD
 from aggregator.ratios.whitened_means import WhitenedMeans
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 EVERY = [
     MMD(bandwidth=1.0),

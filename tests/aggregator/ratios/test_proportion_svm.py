@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from aggregator.ratios.bag_classifier import BagClassifier
 from aggregator.ratios.proportion_svm import ProportionSVM, guessed, objective
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 def l1(found, ratios):

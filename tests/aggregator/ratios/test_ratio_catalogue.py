@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.ratios.catalogue import NAMES, estimator_class, load
 from aggregator.ratios.estimator import RatioEstimator
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 @pytest.mark.parametrize("name", NAMES)

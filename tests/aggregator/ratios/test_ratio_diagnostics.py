@@ -13,7 +13,7 @@ from aggregator.ratios.class_means import ClassMeans
 from aggregator.ratios.diagnostics import conditioning, published_bound, separation
 from aggregator.ratios.energy_means import EnergyMeans
 from aggregator.ratios.mmd import MMD
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 WORLD = Mixtures(3)
 

@@ -15,13 +15,13 @@ from aggregator.world.inquiry import Inquiry
 from aggregator.world.job import World
 from aggregator.world.plan import VariantPlan
 from aggregator.world.views import Views
-from federation.bag_releases import count_mechanism, counts_guarantee
-from federation.errors import BudgetExceededError, InputError, QuorumError
+from federation.questions.bags import count_mechanism, counts_guarantee
+from federation.contract.errors import BudgetExceededError, InputError, QuorumError
 from federation.grids.launch import open_grid
-from federation.messages import Submission
-from federation.randomness import NoiseBits
+from federation.contract.submission import Submission
+from federation.contract.randomness import NoiseBits
 from federation.reference import Reference
-from federation.registry import protocol
+from aggregator.contract.registry import protocol
 
 BAGGED = Reference("bagged:Parties")
 EMBEDDED = {"estimator": "whitened", "submit": "embedding", "dimensions": 64}

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from aggregator.ratios.catalogue import NAMES, estimator_class
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 RNG = np.random.default_rng(4)
 BAGS = [RNG.normal(loc, 1.0, size=(40, 3)) for loc in (0.0, 1.0, 2.0)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from aggregator.ratios.validation import checked, checked_covariance, checked_means, checked_proportions, checked_set
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 BAGS = [np.zeros((3, 2)), np.ones((4, 2)), np.ones((1, 2))]
 SHARES = np.array([[0.1, 0.9], [0.9, 0.1], [0.5, 0.5]])

@@ -9,7 +9,7 @@ from aggregator.released.classifier_models import ReleasedClassifiers, network
 from aggregator.released.model_files import head
 from aggregator.released.models import ReleasedModels
 from aggregator.released.regression_models import ReleasedRegressions
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import FeatureMap
 from federation.hypotheses import Hypothesis
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from aggregator.released.models import ReleasedModels
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement

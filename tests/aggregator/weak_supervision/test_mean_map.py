@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from aggregator.weak_supervision.laplacian_mean_map import laplacian_mean_map
 from aggregator.weak_supervision.mean_map import mean_map
 from aggregator.weak_supervision.moments import from_labels
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 Bags = tuple[list[np.ndarray], np.ndarray]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.weak_supervision.bounds import risk_shift, weight_shift
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.linear_odd.catalogue import loss
 from federation.numerics.linear_odd.minimiser import minimise_linear_odd
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from aggregator.weak_supervision.classifier import MeanOperatorClassifier, NotTwoClassesError
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from aggregator.weak_supervision.moments import (
     from_randomised_response,
     semi_supervised,
 )
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.labels import response
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 _RANDOM = np.random.default_rng(1)
 ROWS = _RANDOM.normal(size=(7, 3)) + 1.0

@@ -13,7 +13,7 @@ from aggregator.weak_supervision.laplacian_mean_map import laplacian_mean_map
 from aggregator.weak_supervision.mean_map import mean_map
 from aggregator.weak_supervision.noisy_label_classifier import NoisyLabelClassifier
 from aggregator.weak_supervision.proportion_classifier import ProportionClassifier
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
 
 LOSSES = ("logistic", "square", "matsushita", "double_hinge", "unhinged")

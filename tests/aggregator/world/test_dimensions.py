@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.world.dimensions import FEW, OMITTED, ROWS_PER_DIMENSION, SIZES, Spectrum, affordable, errors
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy import sensitivity
 from federation.privacy.additive import calibrate
 

@@ -5,9 +5,9 @@ import pytest
 
 from aggregator.ensembles.tally import VoteTally
 from aggregator.world.inquiry import Inquiry
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
-from federation.messages import Training, VotesQuestion
+from federation.questions.votes import Training, VotesQuestion
 
 
 class Averages:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from aggregator.world.plan import WorldPlan
-from federation.errors import InputError
+from federation.contract.errors import InputError
 
 
 def test_a_range_survives_the_file(make_plan, tmp_path):

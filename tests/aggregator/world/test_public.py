@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.world.public import PublicRows
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
 from federation.numerics.contrasts import contrasts
 

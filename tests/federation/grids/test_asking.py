@@ -5,14 +5,15 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
 from aggregator.ensembles.tally import VoteTally
-from federation.errors import QuorumError
+from federation.contract.errors import QuorumError
 from federation.features import fit
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.codec import encode_submission
 from federation.grids.failures import Failures
 from federation.grids.nodes import Placement
 from federation.grids.queue import QueueGrid
-from federation.messages import Submission, Training, VotesQuestion
+from federation.contract.submission import Submission
+from federation.questions.votes import Training, VotesQuestion
 from federation.reference import Reference
 
 

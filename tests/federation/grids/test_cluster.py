@@ -8,7 +8,7 @@ from ray.cluster_utils import Cluster
 from worlds import run
 
 import federation.grids.ray as ray_grid
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.grids.launch import open_grid
 from federation.reference import Reference
 

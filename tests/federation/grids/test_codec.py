@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
 from federation.grids.codec import (
     bytes_per_party,
@@ -14,8 +14,9 @@ from federation.grids.codec import (
     encode_question,
     encode_submission,
 )
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
-from federation.messages import IndividualQuestion, Submission, Training, VotesQuestion
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
+from federation.contract.submission import Submission
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 import ray
 from worlds import run
 
-from federation.errors import InputError, QuorumError
+from federation.contract.errors import InputError, QuorumError
 from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement
 from federation.reference import Reference

@@ -12,7 +12,7 @@ import pytest
 from worlds import SYNTHETIC, run
 
 from aggregator.world.plan import VariantPlan
-from federation.errors import QuorumError
+from federation.contract.errors import QuorumError
 from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement, cohort_size, most_per_node
 from federation.reference import Reference

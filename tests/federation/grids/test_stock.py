@@ -9,7 +9,7 @@ from flwr.app import Context, Error, Message, RecordDict
 from worlds import SYNTHETIC, run
 
 import federation.grids.stock as stock
-from federation.errors import FederationError, InputError, QuorumError
+from federation.contract.errors import FederationError, InputError, QuorumError
 from federation.grids.inline import InlineGrid
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement, node_config

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
 from federation.numerics import batched
 from federation.numerics.batched import attainable_tolerances, fit_many
 from federation.numerics.erm import attainable_tolerance, fit_labels, minimise

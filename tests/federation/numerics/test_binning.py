@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.binning import Bins
 
 TIED = st.integers(-3, 3).map(float)

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.contrasts import contrast_rounding, contrasts
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.discrepancy import SMALLEST_RIDGE, discrepancy_minimiser
 from federation.numerics.label_losses import label_loss
 

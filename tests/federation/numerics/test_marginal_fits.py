@@ -13,7 +13,7 @@ from scipy.optimize import brentq, lsq_linear, nnls, root
 from scipy.sparse import csr_array, vstack
 from scipy.special import expit, logit
 
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
 from federation.numerics.binning import Bins
 from federation.numerics.marginal_fits import box_labels, entropy_labels, importance_weights
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize, nnls
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.simplex import gap, least_squares, project
 
 VALUES = st.floats(-1e6, 1e6, allow_subnormal=False)

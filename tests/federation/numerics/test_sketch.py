@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics import sketch as module
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights
 from federation.numerics.sketch import label_sums, sketch
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 def problem(rows, columns, count, size, seed=0):

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian
 from federation.privacy.additive import calibrate, calibrate_laplace
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 KINDS = [("pure", 1, "discrete_laplace"), ("pure", 4, "l2_gamma"), ("gaussian", 1, "discrete_gaussian")]
 

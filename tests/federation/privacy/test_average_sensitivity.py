@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.erm import attainable_tolerance, fit_labels
 from federation.privacy.average_sensitivity import FORMS, clipped_mean, parameter_average, radius_of_any_rows
 from federation.privacy.sensitivity import radius

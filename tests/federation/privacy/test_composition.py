@@ -7,8 +7,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.privacy import gaussian
 from federation.privacy.additive import calibrate
 from federation.privacy.composition import compose

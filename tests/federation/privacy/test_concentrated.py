@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy import concentrated, discrete_gaussian, gaussian
 from federation.privacy.counts.discrete_gaussian import exact_delta
 

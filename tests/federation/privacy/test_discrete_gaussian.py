@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy import discrete_gaussian, gaussian
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 def law(sigma: float) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy import gaussian
 
 

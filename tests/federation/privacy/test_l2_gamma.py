@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy import l2_gamma
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 20])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.privacy.lazy_uniform import below_exp, below_exp_square, collect, floor_exponential
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 class Script:

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 from federation.privacy.bag_sums.laplace import laplace_bag_sums
 from federation.privacy.counts import calibration as counts
 from federation.privacy.labels import calibration as labels

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, lambertw
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.contrasts import contrasts
 from federation.numerics.erm import minimise
 from federation.numerics.label_losses import label_loss

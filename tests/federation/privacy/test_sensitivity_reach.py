@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.contrasts import contrasts
 from federation.numerics.erm import minimise
 from federation.privacy import sensitivity

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.privacy import gaussian, shaped_gaussian
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.shaped_gaussian import calibrate, fit_shape
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 RANGE = LabelRange(0.0, 2.0)
 SHAPES = ("optimal", "whitened", "isotropic")

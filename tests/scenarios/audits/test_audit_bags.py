@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from federation.errors import InputError
-from federation.guarantee import Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
 from federation.privacy.audit import AuditResult
 from scenarios.audits import audit_scenario
 from scenarios.audits.audit_bags import Setting, question_of, worst_pair

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.audits import audit_scenario
 from scenarios.audits.audit_labels import LabelSetting, label_question_of
 from scenarios.settings.schema import resolve

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from fake_protocols import KINDS
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.audit import AuditResult
 from scenarios.audits.audit_scenario import VariantAudit, audit_scenario, audit_variant
 from scenarios.settings.schema import resolve

@@ -8,10 +8,10 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from federation.errors import InputError
-from federation.moment_releases import moment_noise
+from federation.contract.errors import InputError
+from federation.questions.moments import moment_noise
 from federation.numerics.norms import within_norm
-from federation.registry import protocol
+from aggregator.contract.registry import protocol
 from scenarios.audits import audit_scenario, audit_two_classes
 from scenarios.audits.audit_labels import LabelNeighbour
 from scenarios.audits.audit_two_classes import (

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.bag_sums.accounting import delta
 from federation.privacy.bag_sums.calibration import smallest_tau
 from federation.privacy.bag_sums.design import BagDesign

@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy import audited, sensitivity
 from federation.privacy.additive import calibrate
 from scenarios.commands.audit import audit

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.moments.calibration import calibrate
 from scenarios.commands.privacy import privacy_app
 

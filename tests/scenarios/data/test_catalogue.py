@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.catalogue import entry, load, names
 
 RNG = np.random.default_rng(0)

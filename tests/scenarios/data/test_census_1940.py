@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import text_code
 from scenarios.data.catalogue import load
 

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import text_code
 from scenarios.data import large_csv
 from scenarios.data.large_csv import CodedTexts, read_large

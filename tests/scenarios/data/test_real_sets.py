@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.catalogue import entry, load
 from scenarios.data.tables import describe
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.tables import Table, describe, encode_labels
 
 PIXELS = np.arange(8, dtype=np.uint8).reshape(4, 2)

@@ -1,6 +1,6 @@
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.runs import directory
 from scenarios.runs.directory import RunDirectory
 from scenarios.scores.results import COLUMNS

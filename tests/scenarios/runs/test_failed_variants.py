@@ -7,7 +7,7 @@ import pytest
 import scenarios
 from aggregator.exchange.exchange_job import ExchangeJob
 from aggregator.weak_supervision.moment_job import MomentJob
-from federation.errors import BudgetExceededError, FederationError, InputError, QuorumError
+from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.cli import main
 from scenarios.runs import runner
 from scenarios.runs.world import World

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scenarios
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.audits.audit_bags import Setting
 from scenarios.data.catalogue import load
 from scenarios.data.tables import Table

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scenarios
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.runs.preview import preview
 from scenarios.settings.schema import resolve
 

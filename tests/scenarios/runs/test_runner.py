@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import scenarios
-from federation.errors import BudgetExceededError, FederationError, InputError, QuorumError
+from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.runs import runner
 from scenarios.runs.preview import preview
 from scenarios.runs.runner import cells

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from scenarios.scores.results import COLUMNS, missed, protection, read_results, write_results
 
 ROW = dict(zip(COLUMNS, ["s", "soft_vote", "soft_vote", 1, 0.1, 1e-6, "party", 0, 2, "accuracy", 1 / 3], strict=True))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.settings.schema import resolve
 
 pytestmark = pytest.mark.usefixtures("protocols")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.settings.loader import Document, library, load
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.settings.problems import any_of
 from scenarios.settings.schema import resolve
 

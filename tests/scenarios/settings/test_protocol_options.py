@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import Field, TypeAdapter, ValidationError
 
 from federation import registry
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.settings.problems import problems
 from scenarios.settings.protocol_options import (
     Protocol,

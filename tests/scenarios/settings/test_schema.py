@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.settings.explained import to_yaml
 from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.yaml_rules import parse

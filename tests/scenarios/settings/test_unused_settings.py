@@ -2,7 +2,7 @@
 
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.settings.explained import to_yaml
 from scenarios.settings.schema import resolve
 from scenarios.settings.unused_settings import idle

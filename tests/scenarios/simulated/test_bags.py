@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from federation.grids.codec import decode_submission, encode_submission
-from federation.messages import Field, Submission
+from federation.contract.question import Field
+from federation.contract.submission import Submission
 from scenarios.simulated.conduct import Conduct, Kind
 
 KINDS = get_args(Kind)

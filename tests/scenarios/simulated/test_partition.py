@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.tables import Table
 from scenarios.simulated.partition import Cut, cut, smallest_count
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.tables import Table
 from scenarios.simulated.partition import Cut, cut
 from scenarios.simulated.public_rows import is_inclined, set_apart

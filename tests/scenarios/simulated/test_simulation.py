@@ -3,10 +3,10 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from federation.bag_messages import Bags
-from federation.errors import InputError
+from federation.questions.bags import Bags
+from federation.contract.errors import InputError
 from federation.features import fit
-from federation.messages import IndividualQuestion, Training, VotesQuestion
+from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
 from parties import individual, votes
 from parties.bags import bags_of
 from parties.holdings import Cohort, DroppedOut

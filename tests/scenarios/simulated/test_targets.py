@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from scenarios.data.tables import Table
 from scenarios.settings.schema import resolve
 from scenarios.simulated.targets import Targets, target_sets, wants_targets

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.kernels.exact import EnergyKernel, GaussianKernel
 from federation.numerics.simplex import project
 

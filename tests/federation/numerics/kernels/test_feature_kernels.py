@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.kernel_approximation import Nystroem
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.kernels import tiles
 from federation.numerics.kernels.choice import kernel
 from federation.numerics.kernels.exact import GaussianKernel

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.kernels.choice import KINDS, kernel
 from federation.numerics.kernels.storage import from_arrays
 

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.features import fit
 from federation.numerics.kernels.embedding import mean_embedding
 

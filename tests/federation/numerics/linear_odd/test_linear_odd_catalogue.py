@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.linear_odd.catalogue import NAMES, loss
 from federation.numerics.linear_odd.condition import require_linear_odd
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import FederationError
+from federation.contract.errors import FederationError
 from federation.numerics.linear_odd.catalogue import loss
 from federation.numerics.linear_odd.interior_point import _certificate, _on_kinks, _Point
 from federation.numerics.linear_odd.minimiser import minimise_linear_odd

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from federation.errors import FederationError, InputError
+from federation.contract.errors import FederationError, InputError
 from federation.numerics.linear_odd.catalogue import loss
 from federation.numerics.linear_odd.minimiser import minimise_linear_odd
 from federation.numerics.linear_odd.symmetric_proper import Generator, SymmetricProper

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.numerics.linear_odd.symmetric_proper import GENERATORS, Generator, SymmetricProper
 
 PHI = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import gammaln, ndtr
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy import gaussian
 from federation.privacy.bag_sums.accounting import delta, delta_of_parties
 from federation.privacy.bag_sums.design import BagDesign

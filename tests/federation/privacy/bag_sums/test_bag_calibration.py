@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy import gaussian
 from federation.privacy.bag_sums.accounting import delta
 from federation.privacy.bag_sums.calibration import (

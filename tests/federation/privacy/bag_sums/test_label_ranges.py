@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.bag_sums.accounting import width
 from federation.privacy.bag_sums.label_sums import laplace_sums
 from federation.privacy.labels.bins import optimal_bins
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 LARGEST = (-1e100, 1e100)
 NARROWEST = (0.0, 1e-100)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
-from federation.guarantee import Guarantee
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee
 from federation.privacy.bag_sums.per_instance import (
     PerInstanceDelta,
     bag_deltas,

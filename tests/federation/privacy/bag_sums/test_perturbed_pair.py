@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.bag_sums.perturbed_pair import pair_delta
 from federation.privacy.bag_sums.weight_ratio import mean_delta_chi
 

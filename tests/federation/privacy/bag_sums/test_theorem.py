@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy import gaussian
 from federation.privacy.bag_sums.accounting import delta
 from federation.privacy.bag_sums.design import BagDesign

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.privacy.counts.additive import AdditiveCounts, checked_counts, equal_counts, exchangeable
 from federation.privacy.counts.calibration import calibrate
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 KINDS = ["gaussian", "laplace", "pure", "independent_laplace"]
 

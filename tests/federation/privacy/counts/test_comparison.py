@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.counts.calibration import calibrate
 from federation.privacy.counts.comparison import compare, published_dirichlet, recommended
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.counts import discrete_gaussian, lattice_laplace
 from federation.privacy.counts.additive import AdditiveCounts
 from federation.privacy.counts.calibration import calibrate

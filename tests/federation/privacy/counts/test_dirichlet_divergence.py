@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.counts.dirichlet_divergence import divergence
 from federation.privacy.counts.dirichlet_loss import delta_exact
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.counts import dirichlet_loss
 from federation.privacy.counts.dirichlet_loss import (
     beta_tail,
@@ -21,7 +21,7 @@ from federation.privacy.counts.dirichlet_loss import (
     delta_exact_limit,
     log_threshold,
 )
-from federation.randomness import generator
+from federation.contract.randomness import generator
 
 counts = st.integers(2, 5000)
 sigmas = st.floats(1e-6, 50)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from federation.privacy.counts.independent_laplace import IndependentLaplace, calibrate, exact_delta
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 def law(scale: float) -> tuple[np.ndarray, np.ndarray]:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.privacy import gaussian as continuous
 from federation.privacy.labels.additive import STEPS, GaussianLabels, LaplaceLabels, gaussian, laplace
 from federation.privacy.labels.label_range import LabelRange
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 RANGE = LabelRange(0.15, 5.0)
 

@@ -7,9 +7,9 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.labels.calibration import LabelNoise, calibrate
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 NAMES = {
     "laplace": "label_laplace",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.errors import InputError
-from federation.guarantee import Check
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Check
 from federation.privacy.labels.label_range import LabelRange
 
 

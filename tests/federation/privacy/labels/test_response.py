@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.labels import response
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 class Script:

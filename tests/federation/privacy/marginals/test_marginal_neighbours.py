@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Unit
 from federation.privacy.marginals.neighbours import moved_cells, premises
 
 BINS, FEATURES = 3, 4

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Unit
 from federation.privacy.marginals.noise import calibrate
 from federation.privacy.marginals.published import PublishedRates, published_loss
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 RATES = PublishedRates(features=22, queries=2, epsilon=1.0)
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.moments.bounds import noise_quantile, regularisation
 from federation.privacy.moments.calibration import calibrate
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 def norms_of(noise, draws=20_000):

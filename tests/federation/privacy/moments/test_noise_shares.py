@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from federation.errors import InputError
+from federation.contract.errors import InputError
 from federation.privacy.additive import calibrate, calibrate_laplace
 from federation.privacy.moments import shares
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 WHOLE = {
     "l2_gamma": calibrate("pure", sensitivity=2.0, dimension=3, epsilon=1.0),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.privacy.moments import polya
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 
 class WordsThenBits:

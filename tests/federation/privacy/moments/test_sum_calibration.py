@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.errors import InputError
-from federation.guarantee import Adjacency, Assumption, Check, Unit
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 from federation.privacy.moments.calibration import calibrate
-from federation.randomness import NoiseBits
+from federation.contract.randomness import NoiseBits
 
 KINDS = ("laplace", "pure", "gaussian", "published_laplace")
 

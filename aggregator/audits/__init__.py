@@ -1,1 +1,0 @@
-"""The worst pairs of neighbours, on which audits run the aggregator end to end."""

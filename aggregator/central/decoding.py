@@ -1,0 +1,39 @@
+"""What protocols of votes and parameters have in common when they decode noisy values, and what they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggregator.contract.perturbable import Decode, LinearScores
+from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
+from federation.contract.guarantee import Assumption, Check
+
+VOTE_ASSUMPTIONS = (
+    Assumption("every party casts one vote on every auxiliary row, for one of the declared classes or a distribution "
+               "over them; an answer that does not is replaced by the uniform vote", Check.ENFORCED),
+    COUNTED_ONCE,
+    Assumption("sensitivities use the declared number of parties; a missing party is a uniform vote, "
+               "and a party that fails costs no other party its vote", Check.ENFORCED),
+    ATTENDANCE,
+)  # fmt: skip
+PUBLIC_ROWS = Assumption(
+    "auxiliary rows are public whoever they come from, and with the feature map and all options "
+    "were chosen without private data",
+    Check.DECLARED,
+)
+VOTE_CHECKS = ("votes were checked on arrival; refused and missing ones count as uniform",)
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """What turns noisy statistics into models, and its effect on the auxiliary rows, exactly or nearly linear."""
+
+    decode: Decode
+    scores: LinearScores
+
+
+def two_rows(weights: np.ndarray) -> np.ndarray:
+    """Binary weights (..., d) as one row per class (..., 2, d), with the same decisions."""
+    return np.stack([-weights / 2, weights / 2], axis=-2)

@@ -1,0 +1,116 @@
+"""What was released under which guarantee, what it adds up to, and the gate that refuses to spend more.
+
+A sweep over variants, epsilons and draws is many counterfactual worlds on the same parties: each release is charged
+against the budget on its own, and `published_together` says what one draw of each would cost if all were published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from federation.contract.errors import BudgetExceededError
+from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.privacy.composition import compose
+
+_ROUNDING = 1e-9  # relative slack for budgets written with few digits
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that any one release may spend."""
+
+    epsilon: float
+    delta: float
+
+    def gate(self, guarantees: Sequence[Guarantee], what: str) -> tuple[float, float]:
+        """The composed (epsilon, delta) of `guarantees`; raises `BudgetExceededError` when it is over budget."""
+        epsilon, delta = compose(guarantees, self.delta)
+        self.require(epsilon, delta, what)
+        return epsilon, delta
+
+    def require(self, epsilon: float, delta: float, what: str) -> None:
+        """Raises `BudgetExceededError` when `what` spends more than the budget."""
+        if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
+            raise BudgetExceededError(
+                f"{what} would spend epsilon={epsilon:g}, delta={delta:g}, the budget is epsilon={self.epsilon:g}, "
+                f"delta={self.delta:g}; lower privacy.epsilon or raise privacy.budget"
+            )
+
+
+def require_together(budget: Budget, spent: Iterable[Guarantee | NoGuarantee]) -> None:
+    """Refuse releases that are all published, and together spend more than the budget.
+
+    Each unit that some release protects is held against it by itself, with all releases that protect it as a part of
+    theirs. Raises `BudgetExceededError`, also where releases under two adjacencies have no total.
+    """
+    ledger = Ledger()
+    for number, guarantee in enumerate(spent):
+        ledger.charge(f"release {number}", guarantee)
+    for total in ledger.totals(budget.delta):
+        if total["others"] and len({one["adjacency"] for one in ledger.totals(budget.delta)}) > 1:
+            raise BudgetExceededError(
+                "the releases of the plan are for rows that are replaced and for rows that are added or removed, and "
+                "have no total to hold against the budget; leave some of them out"
+            )
+        budget.require(total["epsilon"], total["delta"], f"all releases of the plan together, for one {total['unit']},")
+
+
+@dataclass
+class Ledger:
+    """The releases of one world in order, one entry for all draws at one epsilon, and the budget that each must fit."""
+
+    budget: Budget | None = None
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    _charged: list[tuple[str, Guarantee]] = field(default_factory=list)
+
+    def charge(
+        self, variant: str, guarantee: Guarantee | NoGuarantee, checks: Sequence[str] = (), source: str | None = None
+    ) -> None:
+        """Record a release before it is made. `checks` says what was verified at run time, in public words.
+
+        Releases with the same `source` are made of the same noisy answers, which are paid for once. Raises
+        `BudgetExceededError` and records nothing when the release does not fit the budget.
+        """
+        if isinstance(guarantee, Guarantee):
+            if self.budget is not None:
+                self.budget.gate([guarantee], f"release '{variant}'")
+            self._charged.append((source or f"release {len(self.entries)}", guarantee))
+        self.entries.append({"variant": variant, "guarantee": guarantee.to_dict(), "checks": list(checks)})
+
+    def totals(self, delta: float) -> list[dict[str, Any]]:
+        """Composed (epsilon, delta) per unit and adjacency if one draw of every recorded release were published.
+
+        `releases` counts those that protect the unit under the adjacency, by itself or as a part of theirs, `others`
+        all else. Where there are some, no total is claimed for the publication of all: guarantees under other
+        adjacencies are not converted, though a replaced row is one that is removed and one that is added.
+        """
+        totals = []
+        for unit, adjacency in sorted({(guarantee.unit, guarantee.adjacency) for _, guarantee in self._charged}):
+            members = [
+                (source, replace(guarantee, unit=unit))
+                for source, guarantee in self._charged
+                if guarantee.adjacency is adjacency and guarantee.unit.covers(unit)
+            ]
+            epsilon, spent = compose(list(dict(members).values()), delta)
+            totals.append(
+                {
+                    "unit": str(unit),
+                    "adjacency": str(adjacency),
+                    "releases": len(members),
+                    "others": len(self.entries) - len(members),
+                    "epsilon": epsilon,
+                    "delta": spent,
+                }
+            )
+        return totals
+
+    def to_dict(self, delta: float) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "budget": None if self.budget is None else {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
+            "releases": self.entries,
+            "non_private": any(entry["guarantee"].get("non_private") for entry in self.entries),
+            "published_together": self.totals(delta),
+        }

@@ -1,0 +1,119 @@
+"""What every protocol says of itself; nothing else is ever asked of one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from aggregator.contract.public_numbers import Promise, PublicNumbers
+from aggregator.contract.session import Session
+from aggregator.contract.worst_case import WorstCase
+
+if TYPE_CHECKING:
+    from aggregator.world.world import World
+
+
+class Trust(StrEnum):
+    """Whom parties trust, the most first."""
+
+    AGGREGATOR = "aggregator"  # to see their answers and to add the noise
+    SECURE = "secure"  # a summation that shows nothing but sums
+    NONE = "none"  # nobody: every answer is private by itself
+
+
+class Place(StrEnum):
+    """Where the noise of a release is made."""
+
+    AGGREGATOR = "aggregator"  # who sees exact answers
+    PARTY = "party"  # each party hides its own answer
+    SHARES = "shares"  # parties add shares of one noise, and only sums are seen
+    NOWHERE = "nowhere"  # there is none
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why a protocol cannot work under a trust, in a sentence."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Requires:
+    """What a protocol needs of the data and the parties.
+
+    labels: class names, or real numbers with a declared range.
+    two_classes: there are two classes.
+    bags: parties hold bags of rows, whose label counts are asked for.
+    single_rows: what is protected is one row or label, so that persons with several rows are refused.
+    classifier: every party trains the scenario's classifier on its own rows.
+    features: the feature map that it takes where a scenario names none; empty for the scenario's own default.
+    """
+
+    labels: Literal["classes", "real"] = "classes"
+    two_classes: bool = False
+    bags: bool = False
+    single_rows: bool = False
+    classifier: bool = False
+    features: tuple[str | Mapping[str, Any], ...] = ()
+
+
+class Protocol(ABC):
+    """A protocol's options are the fields of a frozen dataclass that derives from this class.
+
+    Of literals, numbers, booleans, texts and tuples of them, with defaults; options that clash are refused by
+    `__post_init__` with an `InputError`. Installed under its name by an entry point `federation.protocols`, it is
+    checked when it is loaded (`aggregator.contract.registry`). The first line of its docstring is what `federation
+    list` says.
+    """
+
+    requires: ClassVar[Requires]
+    task: ClassVar[str]  # entry point `federation.tasks`: what its releases are scored by
+    model: ClassVar[str]  # entry point `federation.models`: the kind of model that it releases
+    why_default: ClassVar[str] = ""  # of the defaults, and on what they were validated; a line or two
+
+    @abstractmethod
+    def noise_at(self, trust: Trust) -> Place | Refused:
+        """Where the noise is made under a trust, or why it cannot work under it."""
+
+    @abstractmethod
+    def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
+        """An upper bound of what one release spends that aims at `epsilon`, and what leaves a party.
+
+        What is really charged may be less, never more. Without any aim at an epsilon it returns a `NoGuarantee` that
+        claims nothing, and there is one release whatever epsilons are asked for. Raises `InputError` for numbers that
+        it cannot work with.
+        """
+
+    @abstractmethod
+    def begin(self, world: World, epsilon: float, draws: int) -> Session:
+        """A session for one release with so many noise draws; nobody has been asked. Raises `InputError`s."""
+
+    @abstractmethod
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstCase:
+        """A small world and two neighbouring inputs on which the noise must do most, for audits.
+
+        They differ in `units` of what is protected: in one, which a guarantee covers, or in two, which it does not, so
+        that an audit which cannot see the difference has no power. Of `public` only the classes, the range of labels
+        and the persons' rows are kept; the sizes are the worst case's own.
+        """
+
+    def expected_error(self, public: PublicNumbers, epsilon: float) -> float | None:
+        """The error that a release may be expected to have by public numbers; None where no formula is known."""
+        return None
+
+    def check_setting(  # noqa: B027 - most protocols work with all of them
+        self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]
+    ) -> None:
+        """Refuse a feature map or a classifier that these options cannot work with. Raises `InputError`."""
+
+    def idle(self) -> dict[str, str]:
+        """Options that make no difference whatever their values, and beside which others."""
+        return {}
+
+    @classmethod
+    def why_refused(cls, option: str, value: str) -> str | None:
+        """Why a word is not among those that an option allows, where there is more to say; None elsewhere."""
+        return None

@@ -1,0 +1,77 @@
+"""Protocols and kinds of models by name, this project's own and those of other packages; checked when loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from typing import Any
+
+from aggregator.contract.protocol import Protocol
+from aggregator.released.model_files import ReleasedFile
+from federation.contract.errors import InputError
+from federation.contract.installed import Installed, find, installed
+
+PROTOCOLS, MODELS, TASKS = "federation.protocols", "federation.models", "federation.tasks"
+_DECLARED = ("requires", "task", "model")
+
+
+def protocol_names() -> list[str]:
+    """Names of the installed protocols, sorted; loads none of them."""
+    return list(installed(PROTOCOLS))
+
+
+def protocol(name: str) -> type[Protocol]:
+    """The protocol's options class, which holds to the contract.
+
+    Raises `InputError` if it is unknown, cannot be imported, or lacks something, with what it lacks.
+    """
+    return _checked(find(PROTOCOLS, "protocol", name))
+
+
+def model(name: str) -> type[ReleasedFile[Any]]:
+    """The class of a kind of released models. Raises `InputError` as `protocol`."""
+    found = find(MODELS, "kind of model", name)
+    loaded = found.load()
+    if not (isinstance(loaded, type) and issubclass(loaded, ReleasedFile)):
+        raise InputError(f"{found.described} does not derive from ReleasedFile; its package must be repaired")
+    return loaded
+
+
+def lacks(found: Any) -> list[str]:
+    """What an object lacks to be a protocol, in words; nothing for one that holds to the contract."""
+    if not isinstance(found, type):
+        return ["a class"]
+    missing = []
+    if not issubclass(found, Protocol):
+        missing.append(f"{Protocol.__name__} of {Protocol.__module__} among its bases")
+    if not dataclasses.is_dataclass(found) or not found.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        missing.append("@dataclass(frozen=True)")
+    said = {name for base in found.__mro__ for name in vars(base)}
+    missing += [name for name in _DECLARED if name not in said]
+    left: frozenset[str] = found.__abstractmethods__ if issubclass(found, Protocol) else frozenset()
+    missing += [f"{name}()" for name in sorted(Protocol.__abstractmethods__) if name in left or name not in said]
+    if dataclasses.is_dataclass(found):
+        missing += [
+            f"a default of the option {option.name}"
+            for option in dataclasses.fields(found)
+            if option.default is dataclasses.MISSING and option.default_factory is dataclasses.MISSING
+        ]
+    return missing
+
+
+@cache
+def _checked(found: Installed) -> type[Protocol]:
+    loaded = found.load()
+    missing = lacks(loaded)
+    if not missing:
+        missing = [
+            f"an installed {what} '{named}'"
+            for what, group, named in (("task", TASKS, loaded.task), ("kind of model", MODELS, loaded.model))
+            if named not in installed(group)
+        ]
+    if missing:
+        raise InputError(
+            f"{found.described} is no protocol: it lacks {', '.join(missing)}; its package must be repaired"
+        )
+    checked: type[Protocol] = loaded
+    return checked

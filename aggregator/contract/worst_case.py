@@ -1,0 +1,76 @@
+"""The inputs on which a protocol's noise must do most, as plain arrays: what audits and checks run it on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from federation.contract.question import PrivateQuestion, Question
+from federation.contract.submission import Submission
+
+Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, with the runs on the first axis
+Statistic = Callable[[Seen], np.ndarray]  # one number for each run
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What one party holds: raw rows (n, columns), labels (n,), and the bag and the person of each row if there are."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+    bags: np.ndarray | None = None
+    persons: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase(ABC):
+    """A small public world, and two neighbouring inputs: what its parties hold on either side.
+
+    `described` says in words who they are and what changes. `public` are the auxiliary rows (N, columns), and
+    `public_there` those of the other side where one of them is protected. `world` are fields of
+    `aggregator.world.plan.WorldPlan` that differ from those of a world with one party and no features, `options` those
+    of the protocol that only make the world larger. `runs` on each side are enough to see half of the noise missing.
+    """
+
+    described: str
+    public: np.ndarray
+    runs: int
+    public_there: np.ndarray | None = None
+    world: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @abstractmethod
+    def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
+        """What the parties of one side hold, the first of them first.
+
+        `question` is what the protocol asks in this world, as rows that are far apart behind one feature map are near
+        behind another; `runs` are wanted, for worlds in which one party stands for many.
+        """
+
+
+class PrivateWorstCase(WorstCase):
+    """Where parties make the noise: what is seen of their answers, and by what the sides are told apart."""
+
+    def parties(self, question: PrivateQuestion, runs: int) -> int:
+        """How many parties answer; those beyond the ones of a side hold what these do, from the first on."""
+        return 1
+
+    def asked(self, question: PrivateQuestion, runs: int) -> Sequence[PrivateQuestion]:
+        """What they answer for so many independent runs, in place of the question that the protocol asks first."""
+        return [replace(question, draws=runs)]
+
+    def seen(self, submissions: Sequence[Submission]) -> Seen:
+        """What is seen of the answers to these questions, by default those of the first party, draw by draw."""
+        return {name: array[0] for name, array in submissions[0].arrays.items()}
+
+    @abstractmethod
+    def statistic(self, question: PrivateQuestion) -> Statistic:
+        """By which the sides are told apart: best the log likelihood ratio, up to scale."""
+
+
+class TrustedWorstCase(WorstCase):
+    """Where the aggregator makes the noise, which is additive: an auditor knows by what to tell the sides apart."""

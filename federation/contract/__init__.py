@@ -1,0 +1,1 @@
+"""The contract between an aggregator and its parties: questions, answers, guarantees, and how they fail."""

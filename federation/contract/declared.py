@@ -1,0 +1,71 @@
+"""What a side's own configuration says about its data and roster, against what a question takes for granted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from operator import eq, ge, le
+from typing import Any
+
+from federation.contract.errors import InputError
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Public facts; None where nothing is said.
+
+    most_rows: rows of a party at most. A question about at most fewer is refused where the party may hold more.
+    label_range: [lo, hi] of real labels.
+    classes, bags, rows_per_person: as in `federation.questions.bags.Bags`; a question may count on more bags.
+    honest: so many parties add their shares of a noise that none hides by itself, colluders not counted; a question
+        whose shares are sized for more of them would leave too little noise.
+    """
+
+    most_rows: int | None = None
+    label_range: tuple[float, float] | None = None
+    classes: int | None = None
+    bags: int | None = None
+    rows_per_person: int | None = None
+    honest: int | None = None
+
+    @classmethod
+    def from_json(cls, text: str) -> Declared:
+        """From a JSON object with some of the fields. Raises `InputError` for any other."""
+        try:
+            record: dict[str, Any] = json.loads(text)
+            if record.get("label_range") is not None:
+                low, high = map(float, record["label_range"])
+                record["label_range"] = (low, high)
+            found = cls(**record)
+            for field in fields(cls):
+                value = getattr(found, field.name)
+                if field.name != "label_range" and value is not None and (type(value) is not int or value < 0):
+                    raise ValueError(f"{field.name} must be a whole number from 0, got {value!r}")
+            return found
+        except (ValueError, TypeError, AttributeError) as error:
+            known = ", ".join(field.name for field in fields(cls))
+            raise InputError(f'the node\'s "declared" must be JSON with some of {known}: {error}') from error
+
+    def require(self, assumed: Declared) -> None:
+        """Refuse what contradicts this. Raises `InputError` that names both sides' numbers."""
+        for name, agrees in _RULES.items():
+            own, theirs = getattr(self, name), getattr(assumed, name)
+            if own is not None and theirs is not None and not agrees(theirs, own):
+                raise InputError(
+                    f"the question takes {name} to be {theirs}, this side declares {own}; whoever asks and this site "
+                    "must agree on it before anything is paid"
+                )
+
+
+# How what a question assumes must stand to what a side declares.
+_RULES: dict[str, Callable[[Any, Any], bool]] = {
+    "most_rows": ge,
+    "label_range": eq,
+    "classes": eq,
+    "bags": ge,
+    "rows_per_person": eq,
+    "honest": le,
+}
+
+NOTHING = Declared()

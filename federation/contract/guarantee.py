@@ -1,0 +1,134 @@
+"""What a release promises: who is protected, against what change, by how much, under which assumptions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from federation.contract.errors import InputError
+
+
+class Unit(StrEnum):
+    """Whose data may change without the release telling."""
+
+    PARTY = "party"
+    PARTY_AND_AUXILIARY_ROW = "party_and_auxiliary_row"
+    ROW = "row"
+    PERSON = "person"  # the labels of all rows of one person; features are public
+    LABEL = "label"
+
+    def covers(self, other: Unit) -> bool:
+        """Whether a guarantee for this unit is one for `other` too: who may change along with more may change alone."""
+        return self is other or other in _PARTS.get(self, ())
+
+
+_PARTS = {
+    Unit.PARTY_AND_AUXILIARY_ROW: (Unit.PARTY, Unit.ROW, Unit.LABEL),
+    Unit.PARTY: (Unit.ROW, Unit.LABEL),
+    Unit.ROW: (Unit.LABEL,),
+    Unit.PERSON: (Unit.LABEL,),
+}
+
+
+class Adjacency(StrEnum):
+    """How two neighbouring inputs differ in one unit."""
+
+    REPLACE = "replace"
+    ADD_REMOVE = "add_remove"
+
+
+class Check(StrEnum):
+    """How an assumption is made true."""
+
+    ENFORCED = "enforced"  # the code makes it so: clips, rounds, substitutes
+    CHECKED = "checked"  # the code refuses to go on when it does not hold
+    DECLARED = "declared"  # nobody can check it here; the user vouches for it
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One numbered premise of a guarantee and how it is kept."""
+
+    text: str
+    check: Check
+
+
+SEEDED = Assumption(
+    "the noise is keyed by a seed, which whoever reads the scenario knows: a simulation, not to be published",
+    Check.DECLARED,
+)
+
+
+def require_epsilon(epsilon: float) -> None:
+    """Raises `InputError` unless epsilon is positive and finite."""
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
+
+
+def require_delta(delta: float) -> None:
+    """Raises `InputError` unless delta lies in [0, 1)."""
+    if not 0 <= delta < 1:
+        raise InputError(f"delta must lie in [0, 1), got {delta}")
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """(epsilon, delta)-differential privacy for one unit under one adjacency.
+
+    `mechanism` names the mechanism and `parameters` its public numbers (scale, sensitivity, dimension, ...);
+    nothing in a guarantee may depend on private data. `gaussian_mu` is the sensitivity over the noise's
+    standard deviation when the loss is dominated by that of a Gaussian, so that such releases compose exactly.
+
+    Raises `InputError` when epsilon <= 0, is not finite, or delta is outside [0, 1).
+    """
+
+    epsilon: float
+    delta: float
+    unit: Unit
+    adjacency: Adjacency
+    mechanism: str
+    parameters: dict[str, float | int | str] = field(default_factory=dict)
+    assumptions: tuple[Assumption, ...] = ()
+    gaussian_mu: float | None = None
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        require_delta(self.delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; assumptions are numbered from 1."""
+        record = asdict(self)
+        record["unit"], record["adjacency"] = str(self.unit), str(self.adjacency)
+        record["assumptions"] = [
+            {"number": i, "text": a.text, "check": str(a.check)} for i, a in enumerate(self.assumptions, 1)
+        ]
+        return record
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Guarantee:
+        """Inverse of `to_dict`. Raises `InputError` when a part is missing or unknown."""
+        try:
+            known = dict(record)
+            known["unit"], known["adjacency"] = Unit(known["unit"]), Adjacency(known["adjacency"])
+            known["assumptions"] = tuple(Assumption(a["text"], Check(a["check"])) for a in known["assumptions"])
+            return cls(**known)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"a guarantee cannot be read: {error}") from error
+
+
+@dataclass(frozen=True)
+class NoGuarantee:
+    """An explicit absence of protection: whatever carries it is watermarked NON-PRIVATE.
+
+    `claimed` is the (epsilon, delta) that a published mechanism aims at without reaching it, None without any aim.
+    """
+
+    reason: str
+    claimed: tuple[float, float] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        record: dict[str, Any] = {"non_private": True, "reason": self.reason}
+        return record if self.claimed is None else record | {"claimed": list(self.claimed)}

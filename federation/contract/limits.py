@@ -1,0 +1,50 @@
+"""The largest sizes that a question may have: beyond them no machine has the memory, or anybody the time.
+
+They come from the code and from a site's own configuration, never from whoever asks. Products of sizes are bounded in
+exact integers before anything of that size is allocated.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from federation.contract.errors import InputError
+
+MOST_NUMBERS = 2**27  # that a party answers with, or holds at a time while it does
+MOST_FEATURES = 100_000  # that a map makes of a row, and between its steps
+MOST_COLUMNS = 2**24  # of raw rows
+MOST_CLASSES = 2**16
+MOST_BAGS = 2**20  # of a party, and cells of classes in its bags
+MOST_ROWS = 10**9  # of parties, and parties; a public guess of them, too
+MOST_DRAWS = 10**6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a site allows below what the code does: `numbers` of an answer, or held at a time for it."""
+
+    numbers: int = MOST_NUMBERS
+
+    def __post_init__(self) -> None:
+        whole("numbers of a node's limits", self.numbers, 1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Limits:
+        """From {"numbers": WHOLE NUMBER}. Raises `InputError`."""
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise InputError(f'the node\'s "limits" must be JSON with numbers, got {text!r}: {error}') from error
+
+
+def whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raises `InputError` unless `value` is a whole number (no boolean) from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        upto = "" if most is None else f" to {most}"
+        shown = f"{value!r:.40}" if not isinstance(value, int) or abs(value) < 10**18 else "one of more than 18 digits"
+        raise InputError(f"{name} must be a whole number from {least}{upto}, got {shown}")
+
+
+CODE = Limits()  # what the code itself allows

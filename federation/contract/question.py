@@ -1,0 +1,221 @@
+"""What an aggregator may ask of a party: private, trusted or public answers, bounded in size before anything is paid.
+
+A question is a frozen dataclass of plain values, arrays, feature maps and such dataclasses, so that it crosses any
+transport (`federation.grids.codec`) and is checked against its type hints where it arrives.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from federation.contract.declared import NOTHING, Declared
+from federation.contract.errors import InputError
+from federation.contract.guarantee import SEEDED, Guarantee, NoGuarantee, require_delta, require_epsilon
+from federation.contract.limits import MOST_DRAWS, MOST_NUMBERS, Limits, whole
+
+OFF = "off"  # the kind of noise that is none
+_LONGEST_NAME = 1000
+
+
+@dataclass(frozen=True)
+class Field:
+    """One declared array of an answer: its shape behind the party axis, and the values allowed in it.
+
+    `levels` (integers 0..levels-1) marks a categorical field, which travels bit-packed; otherwise values are
+    float64 in [minimum, maximum]. Raises `InputError` for axes that are no whole numbers from 0.
+    """
+
+    shape: tuple[int, ...]
+    levels: int | None = None
+    minimum: float = -np.inf
+    maximum: float = np.inf
+
+    def __post_init__(self) -> None:
+        for size in self.shape:
+            whole("an axis of an answer", size, 0)
+
+    @property
+    def numbers(self) -> int:
+        """Entries of one party's array; exact, however many there would be."""
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Storage type: the smallest unsigned integer for categories, float64 otherwise."""
+        return np.dtype(np.float64) if self.levels is None else np.min_scalar_type(self.levels - 1)
+
+    def invalid(self, values: np.ndarray) -> np.ndarray:
+        """Boolean (P,): which parties' entries break the declared range."""
+        flat = values.reshape(len(values), self.numbers)
+        if self.levels is not None:
+            return np.asarray(flat.max(axis=1, initial=0) >= self.levels)
+        inside = (flat >= self.minimum) & (flat <= self.maximum)  # NaN compares false
+        return np.asarray(~inside.all(axis=1))
+
+
+@dataclass(frozen=True)
+class Question(ABC):
+    """Base of all questions. What an answer is for is said by deriving from one of the three classes below."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def fields(self) -> dict[str, Field]:
+        """The arrays that an answer carries."""
+
+    def work(self) -> int:
+        """Numbers that a party holds at a time while it answers, beside its rows and its answer; a bound."""
+        return 0
+
+    def require_bounded(self, limits: Limits) -> None:
+        """Refuse a question whose answer, or the work for it, is beyond what the code or this site allows.
+
+        Nothing is allocated for it. Raises `InputError`.
+        """
+        numbers = sum(field.numbers for field in self.fields().values())
+        for what, count in (("its answer has", numbers), ("to answer it takes", self.work())):
+            most = min(limits.numbers, MOST_NUMBERS)
+            if count > most:
+                raise InputError(
+                    f"the question '{self.kind}' is too large: {what} {count:.3g} numbers, allowed are {most:.3g}; "
+                    "ask for less at a time"
+                )
+
+
+class PublicQuestion(Question):
+    """Answers carry features as they are, of parties whose own configuration says that these are public."""
+
+
+class TrustedQuestion(Question):
+    """Answers have no protection of their own: they are for the eyes of a trusted aggregator only."""
+
+
+@dataclass(frozen=True)
+class ReleaseId:
+    """Names what is released under one guarantee: the key of its noise, of its payment and of its place in a ledger.
+
+    A release is one answer, or `queries` of them that are agreed on beforehand and paid for together; this is the one
+    numbered `query` of 0..`queries`-1. A party answers each once. Raises `InputError` for a name that is empty or
+    longer than 1000 letters, and for a query beyond the last: noise is for so many, and no further one is answered.
+    """
+
+    name: str
+    queries: int = 1
+    query: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not 0 < len(self.name) <= _LONGEST_NAME:
+            raise InputError(f"a release needs a name of 1 to {_LONGEST_NAME} characters; give it one")
+        for name, value in (("queries", self.queries), ("query", self.query)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise InputError(f"{name} of a release must be a whole number, got {value!r}")
+        if not 0 <= self.query < self.queries:
+            raise InputError(
+                f"query {self.query + 1} is refused: {self.queries} were agreed on for this release; begin a new one, "
+                "whose noise is paid for again"
+            )
+
+    @property
+    def key(self) -> str:
+        """The purpose of the random numbers of this query's noise: no two answers share any."""
+        return self.name if self.queries == 1 else f"{self.name}|query {self.query}"
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What noise is asked for: its kind, and the (epsilon, delta) that it is calibrated to; all public numbers.
+
+    A question has one such class of its own, whose `kind` names the choices. With the kind "off" there is none, and the
+    numbers are 0. Raises `InputError` for an epsilon that is not positive, or a delta outside [0, 1).
+    """
+
+    kind: str
+    epsilon: float = 0.0
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.aims:
+            require_epsilon(self.epsilon)
+            require_delta(self.delta)
+        else:  # equal questions are one, whatever was aimed at in vain
+            object.__setattr__(self, "epsilon", 0.0)
+            object.__setattr__(self, "delta", 0.0)
+
+    @property
+    def aims(self) -> bool:
+        """Whether there is noise that is calibrated to something."""
+        return self.kind != OFF
+
+    @property
+    def named(self) -> tuple[str | float, ...]:
+        """What it adds to the name of a release."""
+        return (self.kind, self.epsilon, self.delta) if self.aims else (self.kind,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateQuestion(Question):
+    """Answers get noise at the party, which pays for them before it touches a row.
+
+    `noise` is of a class of its own in each question. `release` names what the answer is part of; with the party's
+    number it keys the noise of a simulation. `draws` independent answers are asked for, more than one in a simulation
+    only. `seeded` asks for noise that follows the seed; else it comes from the operating system. Raises `InputError`
+    for anything but 1 to 1,000,000 draws.
+    """
+
+    noise: Noise
+    release: ReleaseId
+    draws: int = 1
+    seeded: bool = False
+
+    def __post_init__(self) -> None:
+        whole("draws", self.draws, 1, MOST_DRAWS)
+
+    @abstractmethod
+    def _promised(self) -> Guarantee | NoGuarantee:
+        """What one answer promises, whoever gives it. Raises `InputError` for numbers that no mechanism works with."""
+
+    def _paid(self) -> Guarantee | NoGuarantee:
+        """What all queries of the release promise together; the answer's own promise where there is one query."""
+        return self._promised()
+
+    @property
+    def shared(self) -> bool:
+        """Whether an answer has a share of a noise only, so that it hides nothing by itself but in a sum."""
+        return False
+
+    def simulated_only(self) -> str | None:
+        """Why a deployed party must refuse, in a sentence; None where it need not."""
+        return None
+
+    def assumes(self) -> Declared:
+        """What the question takes for granted of a party; nothing unless it says so."""
+        return NOTHING
+
+    def promise(self, declared: Declared = NOTHING) -> Guarantee | NoGuarantee:
+        """What one answer promises, by public numbers only: the same on both sides.
+
+        `declared` is what the own configuration of whoever computes it says. Raises `InputError` where the question
+        contradicts that, and for numbers that no mechanism can work with.
+        """
+        declared.require(self.assumes())
+        return self._with_entropy(self._promised())
+
+    def payment(self, declared: Declared = NOTHING) -> Guarantee | NoGuarantee:
+        """What all queries of the release promise together, and what is paid for once. Raises as `promise`."""
+        declared.require(self.assumes())
+        return self._with_entropy(self._paid())
+
+    def _with_entropy(self, promised: Guarantee | NoGuarantee) -> Guarantee | NoGuarantee:
+        """With where the bits of the noise come from."""
+        if isinstance(promised, NoGuarantee):
+            return promised
+        return replace(
+            promised,
+            parameters={**promised.parameters, "entropy": "seed" if self.seeded else "system"},
+            assumptions=(*promised.assumptions, *((SEEDED,) if self.seeded else ())),
+        )

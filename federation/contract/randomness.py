@@ -1,0 +1,44 @@
+"""Every random draw is keyed by (seed, purpose, party, trial), so results do not depend on who draws when.
+
+Two kinds: `generator` for what need not be secret (splits, classifier seeds), and `NoiseBits`, a ChaCha20
+stream, for privacy noise. With `seed=None` both take their key from the operating system; a seeded run is a
+simulation, and its releases must not be published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+import numpy as np
+
+from federation.contract.errors import InputError
+
+
+def _key(seed: int | None, purpose: str, party: int, trial: int) -> bytes:
+    if seed is None:
+        return secrets.token_bytes(32)
+    if not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise InputError(f"seed must be an integer from 0 to 2^63 - 1, got {seed!r}")
+    return hashlib.sha256(f"{seed}|{purpose}|{party}|{trial}".encode()).digest()
+
+
+def generator(seed: int | None, purpose: str, party: int = -1, trial: int = 0) -> np.random.Generator:
+    """An independent numpy generator for one (seed, purpose, party, trial); party -1 is nobody's."""
+    key = _key(seed, purpose, party, trial)
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(int.from_bytes(key, "little"))))
+
+
+class NoiseBits:
+    """A stream of cryptographic random bits for privacy noise (ChaCha20, RFC 8439, keyed as above)."""
+
+    def __init__(self, seed: int | None, purpose: str, party: int = -1, trial: int = 0) -> None:
+        # Imported here because the command line must start without it.
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+        key = _key(seed, f"noise|{purpose}", party, trial)
+        self._stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+
+    def words(self, count: int) -> np.ndarray:
+        """`count` independent uniform 64-bit words, shape (count,), dtype uint64."""
+        return np.frombuffer(self._stream.update(bytes(8 * count)), dtype="<u8")

@@ -1,0 +1,360 @@
+"""What an aggregator may ask about rows with real labels: bag sums, weighted sums, private labels, a noisy sum X'y.
+
+Features are public, labels lie in a declared public range, and a row is at one party. Noise and promise follow from a
+question alone, so that both sides come to the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from federation.contract.declared import Declared
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.contract.limits import MOST_BAGS, MOST_ROWS, whole
+from federation.contract.question import OFF, Field, Noise, PrivateQuestion
+from federation.features import FeatureMap
+from federation.privacy import gaussian
+from federation.privacy.bag_sums import noisy_labels, repaired
+from federation.privacy.bag_sums.design import BagDesign
+from federation.privacy.bag_sums.laplace import LaplaceBagSums, laplace_bag_sums
+from federation.privacy.bag_sums.noisy_labels import NoisyBagSums, noisy_bag_sums
+from federation.privacy.bag_sums.repaired import RepairedBagSums
+from federation.privacy.labels.calibration import LabelNoise
+from federation.privacy.labels.calibration import calibrate as calibrate_labels
+from federation.privacy.labels.label_range import LabelRange
+from federation.privacy.labels.mechanism import LabelMechanism
+from federation.privacy.shaped_gaussian import LabelSums, Shape, fit_shape
+from federation.privacy.shaped_gaussian import calibrate as calibrate_sums
+from federation.questions.bags import LARGEST_FEATURE
+from federation.row_premises import HELD_ONCE
+
+DATA_DEPENDENT = "published"  # weighted sums without noise, whose delta depends on the data
+
+_LARGEST = 2.0**80  # of sums over a party's rows, noise included
+_LARGEST_WEIGHT = 9.0  # normal weights are drawn by 52 bits, and none is beyond 8.3
+_DIFFERENT_PEOPLE = Assumption(
+    "every row is about another person: what is protected is one row's label", Check.DECLARED
+)
+_PREMISES = (HELD_ONCE, _DIFFERENT_PEOPLE)
+_UNSAFE = (
+    "sums of rows and labels with secret weights have no guarantee for all data: a bag whose labels are a linear "
+    "function of its rows reveals them"
+)
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows behind a public feature map with labels in [lowest, highest], both public; at most `most` at a party.
+
+    Raises `InputError` unless the range has two finite ends, the first below the second.
+    """
+
+    feature_map: FeatureMap
+    lowest: float
+    highest: float
+    most: int
+
+    def __post_init__(self) -> None:
+        whole("most rows", self.most, 1, MOST_ROWS)
+        if not (math.isfinite(self.lowest) and math.isfinite(self.highest) and self.lowest < self.highest):
+            raise InputError(
+                f"the range of labels must be two finite numbers lo < hi, got [{self.lowest}, {self.highest}]"
+            )
+
+    @property
+    def label_range(self) -> tuple[float, float]:
+        """(lowest, highest)."""
+        return self.lowest, self.highest
+
+    def assumes(self) -> Declared:
+        """What a question about these rows takes for granted."""
+        return Declared(most_rows=self.most, label_range=self.label_range)
+
+
+@dataclass(frozen=True)
+class BagSums:
+    """How a party forms bags: m = `bags` disjoint ones of k = `size` rows, with `weights` "signs" or "gaussian".
+
+    Of its rows the first `records` take part, as many as every party has. Where that is 0, a party forms as many bags
+    as it can, up to m, and all rows that take part are in bags. `per_bag` labels of each bag get noise, or, where that
+    is 0, the same `noisy` rows of all, drawn without labels. Raises `InputError` for anything but whole numbers that
+    some machine has memory for.
+    """
+
+    records: int
+    bags: int
+    size: int
+    weights: Literal["signs", "gaussian"]
+    per_bag: int
+    noisy: int
+
+    def __post_init__(self) -> None:
+        whole("bags", self.bags, 1, MOST_ROWS)
+        whole("size, the rows of a bag,", self.size, 1, MOST_BAGS)
+        for name in ("records", "per_bag", "noisy"):
+            whole(name, getattr(self, name), 0, MOST_ROWS)
+
+    def formed(self, rows: int) -> int:
+        """How many bags a party with so many rows forms; 0 where they are too few."""
+        if self.records:
+            return self.bags if rows >= self.records else 0
+        return min(rows // self.size, self.bags)
+
+    def taking_part(self, formed: int) -> int:
+        """How many rows of a party that forms so many bags take part."""
+        return self.records or formed * self.size
+
+    def fields(self) -> dict[str, Field]:
+        """How many bags there are; the others are filled up with zeros."""
+        return {"formed": Field((), minimum=1.0, maximum=float(self.bags))}
+
+    def shape(self, formed: int | None) -> tuple[int, int, int]:
+        """(rows that take part, bags, rows of a bag) of `formed` bags, None for as many as there can be."""
+        bags = self.bags if formed is None else formed
+        return self.taking_part(bags), bags, self.size
+
+
+@dataclass(frozen=True)
+class LabelQuestion(PrivateQuestion):
+    """Base of the questions about real labels."""
+
+    rows: LabelledRows
+
+    def work(self) -> int:
+        """Features of all rows."""
+        return self.rows.most * self.rows.feature_map.dimension
+
+    def assumes(self) -> Declared:
+        """The most rows and the range of labels."""
+        return self.rows.assumes()
+
+
+@dataclass(frozen=True)
+class BagSumsNoise(Noise):
+    """Noise of label sums; `sigma` is given, or None for the least that epsilon and delta need."""
+
+    kind: Literal["gaussian", "laplace", "off"]
+    sigma: float | None = None
+
+
+@dataclass(frozen=True)
+class BagSumsQuestion(LabelQuestion):
+    """Form bags, weigh their rows, and send rows, weights and noisy weighted label sums (Brahmbhatt et al., Fig. 2).
+
+    Bags are the same for all draws, weights and noise are fresh in each.
+    """
+
+    kind: ClassVar[str] = "bag_sums"
+    noise: BagSumsNoise
+    design: BagSums
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        design, draws = self.design, self.draws
+        rows = Field(
+            (design.bags, design.size, self.rows.feature_map.dimension),
+            minimum=-LARGEST_FEATURE,
+            maximum=LARGEST_FEATURE,
+        )
+        largest = 1.0 if design.weights == "signs" else _LARGEST_WEIGHT
+        weights = Field((draws, design.bags, design.size), minimum=-largest, maximum=largest)
+        return {**design.fields(), "rows": rows, "weights": weights, "sums": _real(draws, design.bags)}
+
+    def mechanism(self, formed: int | None = None) -> NoisyBagSums | LaplaceBagSums:
+        """Noise on labels of `formed` bags, None for as many as there can be: of a given sigma, or the least there is.
+
+        The noise and what it promises do not depend on that number. Raises `InputError`.
+        """
+        return _bag_sums(self.noise, self.design, self.rows.label_range, formed)
+
+    def _promised(self) -> Guarantee | NoGuarantee:
+        if self.noise.kind == OFF:
+            return NoGuarantee("noise is off")
+        mechanism = self.mechanism()
+        if mechanism.delta > self.noise.delta:
+            return self._missed(mechanism.delta)
+        return mechanism.guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
+
+    def _missed(self, delta: float) -> NoGuarantee:
+        """Of a given sigma whose exact delta is beyond the one that was declared."""
+        known, (lowest, highest) = self.noise, self.rows.label_range
+        return NoGuarantee(
+            f"at epsilon {known.epsilon:g} noise of standard deviation {known.sigma:g} on labels from {lowest:g} to "
+            f"{highest:g} has delta {delta:.3g}, above the declared {known.delta:g}",
+            (known.epsilon, known.delta),
+        )
+
+
+@dataclass(frozen=True)
+class WeightedSumsNoise(Noise):
+    """Noise of label sums; with "published" there is none."""
+
+    kind: Literal["gaussian", "published", "off"]
+
+    @property
+    def aims(self) -> bool:
+        """Whether there is noise that is calibrated to something."""
+        return self.kind == "gaussian"
+
+
+@dataclass(frozen=True)
+class WeightedSumsQuestion(LabelQuestion):
+    """Form bags, weigh their rows with secret Gaussian weights, and send sums of rows and labels (ibid., Fig. 1).
+
+    Bags and weights are fresh in each draw, and nobody learns them.
+    """
+
+    kind: ClassVar[str] = "weighted_sums"
+    noise: WeightedSumsNoise
+    design: BagSums
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        shape = (self.draws, self.design.bags)
+        sums = {"row_sums": _real(*shape, self.rows.feature_map.dimension), "label_sums": _real(*shape)}
+        return {**self.design.fields(), **sums}
+
+    def work(self) -> int:
+        """Weights of all bags, and features of all rows."""
+        return super().work() + self.design.bags * self.design.size
+
+    def mechanism(self, formed: int | None = None) -> RepairedBagSums:
+        """Noise on label sums of `formed` bags with secret weights; as `BagSumsQuestion.mechanism`."""
+        return _repaired(self.design.shape(formed), self.rows.label_range, self.noise.epsilon, self.noise.delta)
+
+    def _promised(self) -> Guarantee | NoGuarantee:
+        if self.noise.kind == OFF:
+            return NoGuarantee("noise is off")
+        if self.noise.kind == DATA_DEPENDENT:
+            return NoGuarantee(_UNSAFE)
+        return self.mechanism().guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
+
+
+@dataclass(frozen=True)
+class LabelsNoise(Noise):
+    """Noise of single labels; `debiased` corrects the answers of bins."""
+
+    kind: LabelNoise | Literal["off"]
+    debiased: bool = False
+
+
+@dataclass(frozen=True)
+class PrivateLabelsQuestion(LabelQuestion):
+    """Send your rows with labels that are made private one by one; fewer than `rows.most` are filled up with zeros."""
+
+    kind: ClassVar[str] = "private_labels"
+    noise: LabelsNoise
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        most, dimension = self.rows.most, self.rows.feature_map.dimension
+        rows = Field((most, dimension), minimum=-LARGEST_FEATURE, maximum=LARGEST_FEATURE)
+        return {"size": Field((), minimum=1.0, maximum=most), "rows": rows, "labels": _real(self.draws, most)}
+
+    def mechanism(self) -> LabelMechanism:
+        """Noise on single labels. Raises `InputError`."""
+        return _labels(self.noise, self.rows.label_range)
+
+    def _promised(self) -> Guarantee | NoGuarantee:
+        if self.noise.kind == OFF:
+            return NoGuarantee("noise is off")
+        return self.mechanism().guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
+
+
+@dataclass(frozen=True)
+class LabelSumsNoise(Noise):
+    """Noise of X'y; "auto" is the less of the other two by public numbers."""
+
+    kind: Literal["auto", "gaussian", "pure", "off"]
+
+
+@dataclass(frozen=True)
+class LabelSumsQuestion(LabelQuestion):
+    """Send X'X of your public rows and X'y with noise in a `shape` that hides every label."""
+
+    kind: ClassVar[str] = "label_sums"
+    noise: LabelSumsNoise
+    shape: Literal["optimal", "whitened", "isotropic"]
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        dimension = self.rows.feature_map.dimension
+        return {
+            "size": Field((), minimum=1.0, maximum=self.rows.most),
+            "gram": _real(dimension, dimension),
+            "moment": _real(self.draws, dimension),
+        }
+
+    def mechanism(self, rows: np.ndarray) -> LabelSums:
+        """Noise on X'y for the public rows X (n, d) of a party. Raises `InputError`."""
+        return self._shaped(fit_shape(rows, self.shape), len(rows))
+
+    def _promised(self) -> Guarantee | NoGuarantee:
+        """Without the numbers that each party's own rows decide: its noise has the shape of those."""
+        if self.noise.kind == OFF:
+            return NoGuarantee("noise is off")
+        unit = Shape(np.ones((1, 1)), np.ones((1, 1)), 1.0, 1.0)
+        promised = self._shaped(unit, self.rows.most).guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
+        known = {name: promised.parameters[name] for name in ("low", "high")}
+        return replace(promised, parameters={**known, "shape": self.shape}, gaussian_mu=None)
+
+    def _shaped(self, shape: Shape, rows: int) -> LabelSums:
+        epsilon, delta, noise = self.noise.epsilon, self.noise.delta, self.noise.kind
+        if noise == "auto":
+            # By variance on each coordinate, of as many as there are features: the same number at all parties.
+            pure = (self.rows.feature_map.dimension + 1) / epsilon**2
+            noise = "pure" if delta == 0 or pure <= 1 / gaussian.mu(epsilon, delta) ** 2 else "gaussian"
+        labels = LabelRange(self.rows.lowest, self.rows.highest, "clip")  # to which every party clips its labels
+        return calibrate_sums(
+            shape,
+            noise,  # type: ignore[arg-type]  # there is none of "off"
+            rows=rows,
+            epsilon=epsilon,
+            delta=0.0 if noise == "pure" else delta,
+            labels=labels,
+        )
+
+
+def _real(*shape: int) -> Field:
+    return Field(shape, minimum=-_LARGEST, maximum=_LARGEST)
+
+
+@lru_cache  # parties of equal size have equal mechanisms
+def _bag_sums(
+    noise: BagSumsNoise, design: BagSums, label_range: tuple[float, float], formed: int | None
+) -> NoisyBagSums | LaplaceBagSums:
+    shape = design.shape(formed)
+    if noise.kind == "laplace":
+        return laplace_bag_sums(*shape, label_range=label_range, epsilon=noise.epsilon)
+    if noise.kind != "gaussian":
+        raise InputError(f"noise of bag sums must be gaussian or laplace, got {noise.kind!r}")
+    chosen = {"per_bag": design.per_bag} if design.per_bag else {"noisy": design.noisy}
+    bags = BagDesign(*shape, weights=design.weights, **chosen)
+    if noise.sigma is not None:
+        return noisy_bag_sums(bags, sigma=noise.sigma, label_range=label_range, epsilon=noise.epsilon)
+    return noisy_labels.calibrate(bags, label_range=label_range, epsilon=noise.epsilon, delta=noise.delta)
+
+
+@lru_cache
+def _repaired(
+    shape: tuple[int, int, int], label_range: tuple[float, float], epsilon: float, delta: float
+) -> RepairedBagSums:
+    return repaired.calibrate(*shape, label_range=label_range, epsilon=epsilon, delta=delta)
+
+
+@lru_cache
+def _labels(noise: LabelsNoise, label_range: tuple[float, float]) -> LabelMechanism:
+    return calibrate_labels(
+        noise.kind,  # type: ignore[arg-type]  # there is none of "off"
+        epsilon=noise.epsilon,
+        delta=noise.delta,
+        label_range=label_range,
+        outside="clip",
+        debiased=noise.debiased,
+    )

@@ -1,0 +1,111 @@
+"""What an aggregator may ask about errors of a hypothesis on rows of two classes: their numbers in bins of features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
+from federation.contract.question import OFF, Field, Noise, PrivateQuestion
+from federation.features import FeatureMap
+from federation.hypotheses import Hypothesis
+from federation.numerics.binning import Bins
+from federation.privacy.marginals.noise import MarginalNoise, calibrate
+from federation.privacy.marginals.published import PublishedRates
+from federation.questions.bags import LARGEST_COUNT
+from federation.row_premises import holding, protected
+
+PUBLISHED = "published"
+
+
+@dataclass(frozen=True)
+class MarginalsNoise(Noise):
+    """Noise of counts in bins; epsilon and delta are those of all queries of a release together."""
+
+    kind: Literal["auto", "pure", "gaussian", "published", "off"]
+
+
+@dataclass(frozen=True)
+class MarginalsQuestion(PrivateQuestion):
+    """Count rows, and errors of a hypothesis, in the bins of each public feature (Lacombe et al. 2021, Sec. 3).
+
+    `asks` is "rows" for the former alone, or "errors" for both. Protected is one whole "row", which is added or removed
+    or replaced as `adjacency` says, or one "label"; features are then public, and so are numbers of rows. It is one
+    query of its release, an exchange.
+
+    Raises `InputError` when map, bins and hypothesis are not of one number of features: found out at the rows, it would
+    tell that there are some.
+    """
+
+    kind: ClassVar[str] = "error_marginals"
+    noise: MarginalsNoise
+    feature_map: FeatureMap
+    bins: Bins
+    asks: Literal["rows", "errors"]
+    hypothesis: Hypothesis
+    protect: Literal["row", "label"]
+    adjacency: Literal["add_remove", "replace"]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.draws != 1:
+            raise InputError(f"a query is answered once, got {self.draws} draws; begin a release for each")
+        features = (self.feature_map.dimension, len(self.bins.sizes), int(self.hypothesis.sizes[0]))
+        if len(set(features)) > 1:
+            raise InputError(
+                "feature map, bins and hypothesis of a query must be of one number of features, got {}, {} and {}; ask "
+                "about the same features".format(*features)
+            )
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry, of as many entries as there are bins; as published, errors are rates."""
+        counts = Field((self.bins.total,), minimum=-LARGEST_COUNT, maximum=LARGEST_COUNT)
+        if self.asks == "rows":
+            return {"rows": counts}
+        if self.noise.kind == PUBLISHED:
+            return {"rates": Field(counts.shape, minimum=0.0, maximum=1.0), "rows": counts}
+        return {"errors": counts, "rows": counts}
+
+    def mechanism(self) -> MarginalNoise | PublishedRates:
+        """The noise on each answer of the exchange. Raises `InputError` for numbers that it cannot work with."""
+        return exchange_noise(self.noise, len(self.bins.sizes), self.release.queries, self.protect, self.adjacency)
+
+    def _promised(self) -> Guarantee | NoGuarantee:
+        """What this one answer promises."""
+        if self.noise.kind == OFF:
+            return NoGuarantee("noise is off")
+        promised = self.mechanism().per_query(holding(protected(self.protect)))
+        release = self.release
+        known: dict[str, float | int | str] = {"exchange": release.name, "query": release.query}
+        return replace(promised, parameters=promised.parameters | known | {"queries": release.queries})
+
+    def _paid(self) -> Guarantee | NoGuarantee:
+        """What all answers of the exchange promise together."""
+        if self.noise.kind == OFF:
+            return NoGuarantee("noise is off")
+        return self.mechanism().guarantee(holding(protected(self.protect)))
+
+
+@lru_cache  # all parties of an exchange have the same
+def exchange_noise(
+    noise: MarginalsNoise, features: int, queries: int, protect: str, adjacency: str
+) -> MarginalNoise | PublishedRates:
+    """The noise on each answer, before anything is asked. Raises `InputError` as `MarginalsQuestion.mechanism`."""
+    unit = protected(protect)
+    if adjacency not in tuple(Adjacency):
+        raise InputError(f"adjacency must be {' or '.join(Adjacency)}, got {adjacency!r}")
+    if noise.kind == PUBLISHED:
+        rates = PublishedRates(features, queries, noise.epsilon)
+        rates.guarantee(unit=unit, adjacency=Adjacency(adjacency))  # refuses units that it does not protect
+        return rates
+    return calibrate(
+        noise.kind,  # type: ignore[arg-type]  # there is none of "off"
+        features=features,
+        queries=queries,
+        epsilon=noise.epsilon,
+        delta=noise.delta,
+        unit=unit,
+        adjacency=Adjacency(adjacency),
+    )

@@ -1,0 +1,150 @@
+"""What an aggregator may ask of locally trained classifiers: votes, shares of a statistic, parameters, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.contract.limits import MOST_CLASSES, whole
+from federation.contract.question import Field, TrustedQuestion
+from federation.features import FeatureMap
+
+BALLOT_PARTS = 255  # a probability on the wire is a whole number of these parts of one
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a party trains its local classifier: the public feature map, the classes, the classifier, the trial.
+
+    `classifier` is `{"name": str, "parameters": dict}`; `trial` keys a party's own randomness. Raises `InputError` for
+    numbers of classes or trials that are none.
+    """
+
+    feature_map: FeatureMap
+    classes: int
+    classifier: Mapping[str, Any]
+    trial: int
+
+    def __post_init__(self) -> None:
+        whole("classes", self.classes, 0, MOST_CLASSES)
+        whole("trial", self.trial, 0)
+
+
+@dataclass(frozen=True)
+class ClassifierQuestion(TrustedQuestion):
+    """Base of the questions that a party answers with a classifier that it has trained on its own rows."""
+
+    training: Training
+
+    def work(self) -> int:
+        """Weights of one classifier, and contrasts of the classes."""
+        classes = self.training.classes
+        return classes * (self.training.feature_map.dimension + classes)
+
+
+@dataclass(frozen=True)
+class VotesQuestion(ClassifierQuestion):
+    """Label each public auxiliary row with your local classifier: one class in 0..C-1 per row.
+
+    `rows` are the auxiliary rows behind the public feature map, shape (N, d). The answer goes to a trusted
+    aggregator only. Raises `InputError` for rows of another form.
+    """
+
+    kind: ClassVar[str] = "votes"
+    rows: np.ndarray
+
+    def __post_init__(self) -> None:
+        _require_features("rows", self.rows, self.training.feature_map.dimension)
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        return {"votes": Field((len(self.rows),), levels=self.training.classes)}
+
+
+@dataclass(frozen=True)
+class ProbabilitiesQuestion(ClassifierQuestion):
+    """Say how probable each class is on each public auxiliary row, in whole parts of 1/255.
+
+    `rows` (N, d) as for votes. An answer holds, row after row, the parts of the classes 0..C-2; what they leave of
+    `BALLOT_PARTS` belongs to the last class, so that every ballot sums to one exactly. For a trusted aggregator only.
+    """
+
+    kind: ClassVar[str] = "probabilities"
+    rows: np.ndarray
+
+    def __post_init__(self) -> None:
+        _require_features("rows", self.rows, self.training.feature_map.dimension)
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        return {"parts": Field((len(self.rows) * (self.training.classes - 1),), levels=BALLOT_PARTS + 1)}
+
+
+@dataclass(frozen=True)
+class StatisticQuestion(ClassifierQuestion):
+    """Vote on the public auxiliary rows and send only what the ensemble's statistic takes from your votes.
+
+    That is z = B'V'Y/N, shape (C-1, r), at most `largest` long: B class contrasts, V (N, C) your votes on `rows`
+    (N, d), Y (N, r) public `coordinates` of the same rows. `ballot` says whether a row of V is one class (`labels`)
+    or your `probabilities` of all. The answer goes to a trusted aggregator only.
+    """
+
+    kind: ClassVar[str] = "statistic"
+    rows: np.ndarray
+    coordinates: np.ndarray
+    largest: float
+    ballot: Literal["labels", "probabilities"]
+
+    def __post_init__(self) -> None:
+        _require_features("rows", self.rows, self.training.feature_map.dimension)
+        if self.coordinates.ndim != 2 or len(self.coordinates) != len(self.rows):
+            raise InputError(f"coordinates must be ({len(self.rows)}, r) numbers, got shape {self.coordinates.shape}")
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        shape = (self.training.classes - 1, self.coordinates.shape[1])
+        return {"statistic": Field(shape, minimum=-self.largest, maximum=self.largest)}
+
+
+@dataclass(frozen=True)
+class ParametersQuestion(ClassifierQuestion):
+    """Minimise your own regularised logistic risk over all declared classes, seen or not, and send the minimiser.
+
+    Two classes: the weights w of binary logistic regression, shape (1, d). More: softmax weights W (C, d), whose
+    rows sum to zero, as contrasts B'W (C-1, d). `gradient_tolerance` bounds the norm of your risk's gradient,
+    `largest` the norm of any such minimiser. The answer goes to a trusted aggregator only.
+    """
+
+    kind: ClassVar[str] = "parameters"
+    gradient_tolerance: float
+    largest: float
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        shape = (self.training.classes - 1, self.training.feature_map.dimension)
+        return {"parameters": Field(shape, minimum=-self.largest, maximum=self.largest)}
+
+
+@dataclass(frozen=True)
+class IndividualQuestion(ClassifierQuestion):
+    """Score your local classifier on evaluation rows that you hold yourself (simulation only, NON-PRIVATE).
+
+    Only parties with an id below `first` answer.
+    """
+
+    kind: ClassVar[str] = "individual"
+    first: int
+
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry."""
+        return {name: Field((), minimum=0.0, maximum=1.0) for name in ("accuracy", "balanced_accuracy")}
+
+
+def _require_features(name: str, rows: np.ndarray, dimension: int) -> None:
+    """Raises `InputError` unless `rows` are (N, dimension) numbers."""
+    if rows.ndim != 2 or rows.shape[1] != dimension:
+        raise InputError(f"{name} must be (N, {dimension}) features, got shape {rows.shape}")

@@ -1,0 +1,182 @@
+"""One auditor for all protocols: runs a variant on its worst pair of neighbours, end to end, and bounds epsilon.
+
+The aggregator's own code asks, the party's own code answers, and the aggregator's own code makes its noise; only the
+public rows and what parties hold are made up, by the protocol's `worst_case`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.protocol import Trust
+from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.contract.session import Session
+from aggregator.contract.worst_case import PrivateWorstCase, Rows, WorstCase
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
+from federation.contract.question import PrivateQuestion, Question, ReleaseId
+from federation.contract.randomness import NoiseBits
+from federation.privacy.additive import calibrate
+from federation.privacy.audit import AuditResult, audit
+from parties.answering import answered
+from scenarios.audits.small_worlds import begun, chosen_of, cohort
+from scenarios.settings.sweep import Variant
+
+CONFIDENCE = 0.999
+
+Sampler = Callable[[bool, int], np.ndarray]  # of one side, so many runs: one number each
+
+
+@dataclass(frozen=True)
+class VariantAudit:
+    """The audit of one variant, and of its twin with half the noise."""
+
+    variant: str
+    described: str
+    result: AuditResult
+    twin: AuditResult
+
+    @property
+    def word(self) -> str:
+        """What was found: without power, even missing noise might go unseen."""
+        if not self.result.passed:
+            return "REFUTED"
+        return "stands" if self.result.lower_bound >= self.result.claimed / 2 else "stands, no power here"
+
+
+def audit_variant(
+    variant: Variant, epsilon: float, public: PublicNumbers, runs: int | None = None
+) -> VariantAudit | None:
+    """Audit one variant at an epsilon, and its broken twin; None where a given noise is too little for any promise.
+
+    The claim is the least of what it promises beforehand and what it is charged. The twin is the worst case with two
+    units that change, or half of the noise where the aggregator makes it. `runs` on each side, by default those of the
+    worst case. Raises `InputError` where no noise serves.
+    """
+    one, two = (chosen_of(variant).worst_case(units, public) for units in (1, 2))
+    runs = runs or one.runs
+    if isinstance(one, PrivateWorstCase) and isinstance(two, PrivateWorstCase):
+        pair = _of_parties(variant, one, two, epsilon, public, runs)
+    else:
+        pair = _of_the_aggregator(variant, one, epsilon, public, runs)
+    return None if pair is None else VariantAudit(variant.name, one.described, *pair)
+
+
+def claim(variant: Variant, epsilon: float, public: PublicNumbers, charged: Guarantee) -> tuple[float, float]:
+    """The least (epsilon, delta) that a variant claims of a release: before it is made, or when it is charged."""
+    promised = chosen_of(variant).promise(public, epsilon, Trust.AGGREGATOR).spends
+    if isinstance(promised, NoGuarantee):
+        return charged.epsilon, charged.delta
+    return min(charged.epsilon, promised.epsilon), min(charged.delta, promised.delta)
+
+
+def private_question(session: Session) -> PrivateQuestion:
+    """The one question of a session's first round that is answered under a guarantee. Raises `InputError`."""
+    found = [asked.question for asked in session.questions() if isinstance(asked.question, PrivateQuestion)]
+    if len(found) != 1:
+        raise InputError(f"an audit needs one private question in the first round, got {len(found)}")
+    return found[0]
+
+
+def sampler(worst: PrivateWorstCase, question: PrivateQuestion, name: str) -> Sampler:
+    """What is seen of one side in many independent runs, as one number for each."""
+    statistic = worst.statistic(question)
+
+    def sample(there: bool, runs: int) -> np.ndarray:
+        submissions = []
+        with cohort(worst.side(there, question, runs), worst.parties(question, runs)) as node:
+            for asked in worst.asked(question, runs):
+                release = ReleaseId(f"{name}|{int(there)}", asked.release.queries, asked.release.query)
+                submission = answered(node, replace(asked, release=release, seeded=True))
+                if submission.failures:
+                    raise InputError(f"a party of the worst case fails: {next(iter(submission.failures.values()))}")
+                submissions.append(submission)
+        return statistic(worst.seen(submissions))
+
+    return sample
+
+
+def _of_parties(
+    variant: Variant, one: PrivateWorstCase, two: PrivateWorstCase, epsilon: float, public: PublicNumbers, runs: int
+) -> tuple[AuditResult, AuditResult] | None:
+    session = begun(one, variant, epsilon, public.delta)
+    question, charged = private_question(session), session.guarantee
+    if isinstance(charged, NoGuarantee):
+        return None
+    features = session.feature_map.dimension
+    claimed = claim(variant, epsilon, replace(public, features=features), charged)
+    result, twin = (
+        audit_sides(sampler(worst, question, f"audit|{variant.name}|{units}"), claimed, runs)
+        for units, worst in ((1, one), (2, two))
+    )
+    return result, twin
+
+
+def audit_sides(sample: Sampler, claimed: tuple[float, float], runs: int) -> AuditResult:
+    """The audit of a claim with so many runs of either side."""
+    epsilon, delta = claimed
+    return audit(
+        lambda count: sample(False, count),
+        lambda count: sample(True, count),
+        lambda values: values,
+        epsilon=epsilon,
+        delta=delta,
+        runs=runs,
+        confidence=CONFIDENCE,
+    )
+
+
+def _of_the_aggregator(
+    variant: Variant, worst: WorstCase, epsilon: float, public: PublicNumbers, runs: int
+) -> tuple[AuditResult, AuditResult]:
+    pair = [perturbable(worst, variant, epsilon, public.delta, there) for there in (False, True)]
+    halved = [replace(side, sensitivity=side.sensitivity / 2) for side in pair]
+    result, twin = (
+        _additive(f"{variant.name}{ending}", variant, sides, epsilon, public, runs)
+        for ending, sides in (("", pair), ("|half", halved))
+    )
+    return result, twin
+
+
+def perturbable(worst: WorstCase, variant: Variant, epsilon: float, delta: float, there: bool) -> Perturbable:
+    """What a session has to perturb on one side of a worst case. Raises `InputError`."""
+    session = begun(worst, variant, epsilon, delta, there)
+    while asked := session.questions():
+        for one in asked:
+            with cohort(_rows(worst, there, one.question), len(_rows(worst, there, one.question))) as node:
+                if refused := one.collector.add(answered(node, one.question)):
+                    raise InputError(f"an answer of the worst case is refused: {next(iter(refused.values()))}")
+        session.take([one.collector for one in asked])
+    return session.perturbable()
+
+
+def _rows(worst: WorstCase, there: bool, question: Question) -> tuple[Rows, ...]:
+    return worst.side(there, question, 1)
+
+
+def _additive(
+    purpose: str, variant: Variant, pair: list[Perturbable], epsilon: float, public: PublicNumbers, runs: int
+) -> AuditResult:
+    mechanism = calibrate(
+        pair[0].noise,
+        sensitivity=pair[0].sensitivity,
+        dimension=len(pair[0].value),
+        epsilon=epsilon,
+        delta=public.delta,
+    )
+    centres = [side.decode(side.value[None], mechanism).ravel() for side in pair]
+    bits = [NoiseBits(1, f"audit|{purpose}|{epsilon!r}", side) for side in (0, 1)]
+
+    def sample(there: bool, count: int) -> np.ndarray:
+        """How much nearer the released weights are to one neighbour's than to the other's."""
+        side = pair[there]
+        weights = side.decode(mechanism.release(side.value, bits[there], count), mechanism).reshape(count, -1)
+        far, near = (np.linalg.norm(weights - centre, axis=1) for centre in centres)
+        return np.asarray(far - near)
+
+    charged = mechanism.guarantee(pair[0].unit, Adjacency.REPLACE)
+    return audit_sides(sample, claim(variant, epsilon, public, charged), runs)

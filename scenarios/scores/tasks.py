@@ -1,0 +1,57 @@
+"""The tasks that releases are scored by, this project's own and those of other packages."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from aggregator.contract.registry import TASKS
+from aggregator.contract.task import Metric, Task
+from federation.contract.errors import InputError
+from federation.contract.installed import Installed, find, installed
+from scenarios.scores.metrics import ACCURACY, L1, MSE
+
+if TYPE_CHECKING:
+    from scenarios.scores.scored import Scoring
+
+CLASSIFICATION = Task(
+    "classification",
+    "classes",
+    ACCURACY,
+    "scenarios.scores.classification_scoring:ClassificationScoring",
+    frozenset({"pooled", "individual", "constant"}),
+)
+CLASS_RATIO = Task("class_ratio", "classes", L1, "scenarios.scores.ratio_scoring:RatioScoring", targets=True)
+REGRESSION = Task("regression", "real", MSE, "scenarios.scores.regression_scoring:RegressionScoring")
+
+
+def task(name: str) -> Task:
+    """An installed task. Raises `InputError` if it is unknown or cannot be used."""
+    return _loaded(find(TASKS, "task", name))
+
+
+@cache
+def _loaded(found: Installed) -> Task:
+    loaded = found.load()
+    if not isinstance(loaded, Task):
+        raise InputError(f"{found.described} is no Task of aggregator.contract.task; its package must be repaired")
+    return loaded
+
+
+def primaries() -> list[Metric]:
+    """The metrics by which releases are compared, of all tasks that can be used; this project's own first."""
+    known = [CLASSIFICATION, CLASS_RATIO, REGRESSION]
+    for found in installed(TASKS).values():
+        try:
+            known.append(_loaded(found))
+        except InputError:  # as whoever uses it will be told
+            continue
+    return list(dict.fromkeys(one.metric for one in known))
+
+
+def scoring(known: Task, *arguments: Any) -> Scoring:
+    """What scores the releases of a world of this task: its class, called with the split, and target sets if any."""
+    module, _, attribute = known.scoring.partition(":")
+    made: Scoring = vars(import_module(module))[attribute](*arguments)
+    return made

@@ -31,7 +31,7 @@ from federation.reference import Reference
 app = ServerApp()
 
 
-@app.main()
+@app.main()  # type: ignore[untyped-decorator]  # flwr is not typed
 def main(grid: Grid, context: Context) -> None:
     """Run the plan named by the run configuration, or else the simulation, `module:attribute`, that it names.
 

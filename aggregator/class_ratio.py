@@ -149,7 +149,7 @@ class ClassRatio(Protocol):
         return Promise(Guarantee(epsilon, delta, unit, Adjacency.REPLACE, type(self).__name__), sends)
 
     def _sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
-        counts = Sent("noisy label counts of its bags", product(public.bags, public.classes), self.noise != OFF)
+        counts = Sent("label counts of its bags", product(public.bags, public.classes), self.noise != OFF)
         if self.submit == "rows":
             return counts, Sent(
                 "the rows of its bags without labels", product(public.bags, public.largest_bag, public.features), False

@@ -128,7 +128,7 @@ class ErrorMarginals(Protocol):
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at, for all queries of an exchange together."""
-        counts = Sent(f"up to {self.rounds + 1} answers of noisy counts in bins", None, self.noise != OFF)
+        counts = Sent(f"up to {self.rounds + 1} answers of counts in bins", None, self.noise != OFF)
         if self.noise == OFF:
             return Promise(NoGuarantee("noise is off"), (counts,))
         noise = self.noise_of(epsilon, public.delta)

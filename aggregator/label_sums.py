@@ -55,7 +55,7 @@ class NoisyLabelSums(LabelProtocol):
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
         """X'X as it is, X'y with noise."""
         gram = Sent("the second moment X'X of its public rows", product(public.features, public.features), False)
-        return (gram, Sent("the sum X'y of rows and labels", public.features, True))
+        return (gram, Sent("the sum X'y of rows and labels", public.features, self.noise != "off"))
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
         """One label moves from one end of its range to the other."""

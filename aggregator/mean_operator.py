@@ -155,9 +155,9 @@ class MeanOperator(Protocol):
         """The epsilon that it aims at; with `published_laplace` that times the L1 bound of rows, as it really is."""
         whole = "" if self.summation == "parties" else "a share of "
         features = self._features(public)
-        sends = [Sent(f"{whole}a noisy sum of its rows by class", features, self.noise != OFF)]
+        sends = [Sent(f"{whole}the sum of its rows by class", features, self.noise != OFF)]
         if self.noise == _RESPONSE:
-            sends = [Sent("a noisy label of every row", public.largest_bag, True)]
+            sends = [Sent("a label of every row", public.largest_bag, True)]
         if self.unlabelled_rows == "own" or self.noise == _RESPONSE:
             sends.append(Sent("its public rows without labels", product(public.largest_bag, features), False))
         if self.noise == OFF:

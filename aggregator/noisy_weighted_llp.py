@@ -92,7 +92,7 @@ class NoisyWeightedLLP(LabelProtocol):
         """Rows of bags as they are, weights, and label sums with noise."""
         bags = self.bags or (None if public.largest_bag is None else public.largest_bag // self.size)
         rows = Sent("its public rows in bags, with weights", product(bags, self.size, public.features), False)
-        return (rows, Sent("a noisy sum of labels of every bag", bags, True))
+        return (rows, Sent("a sum of labels of every bag", bags, self.noise != "off"))
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
         """One label moves from one end of its range to the other."""

@@ -65,7 +65,7 @@ class PrivateLabels(LabelProtocol):
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
         """Rows as they are, labels with noise."""
         rows = Sent("its public rows", product(public.largest_bag, public.features), False)
-        return (rows, Sent("a noisy label of every row", public.largest_bag, True))
+        return (rows, Sent("a label of every row", public.largest_bag, self.noise != "off"))
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
         """One label moves from one end of its range to the other."""

@@ -27,6 +27,7 @@ from aggregator.bag_regression.least_squares import BagLeastSquares, expected_er
 from aggregator.bag_regression.network import BagNetwork
 from benchmarks.ratios import bar
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits, generator
 from federation.features import fit
 from federation.numerics.bag_weights import (
     disjoint_bags,
@@ -36,7 +37,6 @@ from federation.numerics.bag_weights import (
     stratified_noise,
 )
 from federation.numerics.sketch import label_sums, sketch
-from federation.contract.randomness import NoiseBits, generator
 from scenarios.data.catalogue import load
 
 CLOSED = {

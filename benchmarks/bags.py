@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from federation.contract.randomness import NoiseBits, generator
 from federation.features import fit
 from federation.privacy.counts.mechanism import CountMechanism
 from federation.privacy.counts.published_dirichlet import published_release
-from federation.contract.randomness import NoiseBits, generator
 from scenarios.data.catalogue import load
 from scenarios.data.tables import Table
 

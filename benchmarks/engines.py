@@ -23,9 +23,11 @@ from typing import Any
 import numpy as np
 from flwr.app import Message, RecordDict
 
+from aggregator.soft_vote import SoftVote
 from aggregator.world.plan import WorldPlan
 from aggregator.world.views import Views
 from benchmarks.plain_flower import FOLDER, ask, fit_and_vote
+from federation.contract.question import Question
 from federation.grids.asking import Asking, Collector
 from federation.grids.failures import Failures
 from federation.grids.flower import FlowerGrid
@@ -33,9 +35,7 @@ from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from federation.grids.stock import ROLL_CALL
-from federation.contract.question import Question
 from federation.reference import Reference
-from aggregator.contract.registry import protocol
 from scenarios.runs.runner import cells, world_of
 from scenarios.runs.world import World
 from scenarios.settings.schema import resolve
@@ -57,7 +57,7 @@ def synthetic(folder: Path, rows: int, columns: int) -> Path:
 
 
 def worlds(data: dict, parties: int, splits: int, folder: Path, data_dir: str | None) -> Iterator[World]:
-    """One world per split of a scenario with the default protocol."""
+    """One world per split of a scenario with the default protocol, which is soft votes."""
     features = {"auxiliary": AUXILIARY, "features": [{"whiten": 10}, "unit_norm"]}
     scenario = resolve(
         {
@@ -73,8 +73,8 @@ def worlds(data: dict, parties: int, splits: int, folder: Path, data_dir: str | 
 
 
 def question(plan: WorldPlan) -> tuple[Question, Collector]:
-    """What the default protocol asks in this world, and where it collects the answers."""
-    chosen = protocol("soft_vote")()
+    """What soft votes ask in this world, and where they collect the answers."""
+    chosen = SoftVote()
     view = Views(plan).at(chosen.noise, 1.0)
     asked = chosen.question(view.public, view.training)
     return asked, chosen.collector(view.public, asked, plan.parties)

@@ -25,9 +25,9 @@ from aggregator.exchange.learner import ErrorMarginalsLearner
 from aggregator.exchange.settings import ExchangeSettings
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
+from federation.contract.randomness import NoiseBits, generator
 from federation.privacy.marginals.noise import MarginalKind, MarginalNoise, calibrate
 from federation.privacy.marginals.published import PublishedRates
-from federation.contract.randomness import NoiseBits, generator
 from scenarios.data.catalogue import load
 
 EPSILON, DELTA = 1.0, 1e-5

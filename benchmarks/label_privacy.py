@@ -24,13 +24,13 @@ from threadpoolctl import threadpool_limits
 
 from aggregator.advice import ranking
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits, generator
 from federation.privacy import shaped_gaussian
 from federation.privacy.additive import Noise
 from federation.privacy.labels.calibration import LabelNoise, calibrate
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.mechanism import LabelMechanism
 from federation.privacy.shaped_gaussian import Shape, ShapeKind, fit_shape
-from federation.contract.randomness import NoiseBits, generator
 from scenarios.data.catalogue import load
 
 EPSILON, DELTA = 1.0, 1e-6

@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_gaussian, discrete_laplace, l2_gamma
 from federation.privacy.additive import calibrate
-from federation.contract.randomness import NoiseBits
 
 DRAWS = 1_000_000
 REPETITIONS = 5

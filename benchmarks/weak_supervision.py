@@ -28,8 +28,8 @@ from aggregator.weak_supervision.classifier import MeanOperatorClassifier
 from aggregator.weak_supervision.moments import semi_supervised
 from aggregator.weak_supervision.noisy_label_classifier import NoisyLabelClassifier
 from aggregator.weak_supervision.proportion_classifier import ProportionClassifier
-from federation.features import fit
 from federation.contract.randomness import generator
+from federation.features import fit
 from scenarios.data.catalogue import load
 
 BAGS = 12

@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
-from federation.contract.limits import MOST_COLUMNS, MOST_FEATURES, whole
+from federation.contract.limits import MOST_COLUMNS, MOST_FEATURES, MOST_STEPS, whole
 from federation.feature_steps import (
     DEGREES,
     Affine,
@@ -137,6 +137,7 @@ class FeatureMap:
         """Inverse of `to_arrays`; other arrays may be present. Raises `InputError` for anything else."""
         try:
             record = json.loads(description)
+            whole("steps of a feature map", len(record["steps"]), 0, MOST_STEPS)
             steps = []
             for entry in record["steps"]:
                 kind = _STEPS[entry["kind"]]

@@ -40,7 +40,8 @@ class PartyBags:
 
     def rows_of(self, bag: int) -> np.ndarray:
         """The raw rows of one bag."""
-        return self.rows[self.owner == bag]
+        found: np.ndarray = self.rows[self.owner == bag]
+        return found
 
 
 def bags_of(cohort: Cohort, party: int, declared: Bags, private_rows: bool = False) -> PartyBags:

@@ -50,4 +50,4 @@ def whole_parts(shares: np.ndarray, total: int) -> np.ndarray:
     order = np.argsort(parts - exact, axis=-1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(shares.shape[-1]), order.shape), axis=-1)
-    return parts + (rank < total - parts.sum(axis=-1, keepdims=True))
+    return np.asarray(parts + (rank < total - parts.sum(axis=-1, keepdims=True)))

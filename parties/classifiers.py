@@ -95,7 +95,8 @@ def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], ran
         return _mixture(rows, labels, classifier["parameters"], random)
     if classifier["name"] == LOGISTIC:
         return _logistic(rows, codes, seen, classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION))
-    return fit_estimator(rows, labels, classifier, random).predict
+    predict: Callable[[np.ndarray], np.ndarray] = fit_estimator(rows, labels, classifier, random).predict
+    return predict
 
 
 def _logistic(rows: np.ndarray, codes: np.ndarray, seen: np.ndarray, regularisation: float) -> Predict:
@@ -115,6 +116,6 @@ def _mixture(
     def predict(unlabelled: np.ndarray) -> np.ndarray:
         ballots = zip(members, parameters["weights"], strict=True)
         support = sum(weight * (member(unlabelled)[:, None] == classes) for member, weight in ballots)
-        return np.argmax(support, axis=1)
+        return np.asarray(np.argmax(support, axis=1))
 
     return predict

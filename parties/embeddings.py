@@ -78,7 +78,7 @@ def send_rows(cohort: Cohort, question: RowsQuestion) -> PlainAct:
 
 def _summing_to(counts: np.ndarray, size: float) -> np.ndarray:
     """Counts (draws, C) moved alike so that each row sums to the public size."""
-    return counts + (size - counts.sum(axis=1, keepdims=True)) / counts.shape[1]
+    return np.asarray(counts + (size - counts.sum(axis=1, keepdims=True)) / counts.shape[1])
 
 
 def _require_short_rows(feature_map: FeatureMap) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
-from federation.contract.limits import CODE, Limits
+from federation.contract.limits import CODE, SIMULATED, Limits
 from federation.contract.question import Question
 from federation.contract.submission import Submission
 from federation.reference import Reference
@@ -93,7 +93,15 @@ class Tampering(Protocol):
 
 @lru_cache(maxsize=2)  # a node's world, and the one before it while worlds change
 def _provider(reference: str) -> Provider:
-    return Reference.from_json(reference).call()
+    provider: Provider = Reference.from_json(reference).call()
+    return provider
+
+
+def _limits(text: Any, seed: Any) -> Limits:
+    """As configured, or those of the code."""
+    if text is not None:
+        return Limits.from_json(str(text))
+    return CODE if seed is None else SIMULATED
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,7 @@ class Cohort:
                 None if allowance is None else str(allowance),
                 config.get("public-features") is True,  # nothing that merely looks like it
                 NOTHING if config.get("declared") is None else Declared.from_json(str(config["declared"])),
-                CODE if config.get("limits") is None else Limits.from_json(str(config["limits"])),
+                _limits(config.get("limits"), seed),
             )
         except KeyError as error:
             raise InputError(f"the node's configuration lacks {error}") from error

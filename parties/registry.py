@@ -21,7 +21,7 @@ class Answerer:
 
     def load(self) -> Callable[..., Any]:
         """The function. Raises `InputError` that names the package where it cannot be imported."""
-        found = self._installed.load()
+        found: Callable[..., Any] = self._installed.load()
         if not callable(found):
             raise InputError(f"{self._installed.described} is no function; its package must be repaired")
         return found

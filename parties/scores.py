@@ -51,7 +51,7 @@ def rounding_bound(width: int) -> np.float32:
     underflows stay below 3 u together for d < 2^20; beyond, nothing is decided in float32.
     """
     steps = (width + 5) * _UNIT
-    return np.nextafter(np.float32(steps / (1 - steps) if width < 1 << 20 else np.inf), np.float32(np.inf))
+    return np.float32(np.nextafter(np.float32(steps / (1 - steps) if width < 1 << 20 else np.inf), np.float32(np.inf)))
 
 
 def votes(weights: np.ndarray, seen: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
@@ -108,7 +108,8 @@ def _decide_sign(scores: np.ndarray, bound: np.float32, seen: np.ndarray, out: n
     """Vote 1 for scores (1, p, n) above 0; returns where (p, n) their sign is beyond doubt."""
     positive, negative = scores[0] > bound, scores[0] < -bound
     out[:] = positive
-    return np.bitwise_or(positive, negative, out=negative)
+    decided: np.ndarray = np.bitwise_or(positive, negative, out=negative)
+    return decided
 
 
 def _decide_binary(scores: np.ndarray, bound: np.float32, seen: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -130,7 +131,7 @@ def _decide(scores: np.ndarray, bound: np.float32, seen: np.ndarray, out: np.nda
         rivals += near
         winner += near * label[:, None]
     out[:] = winner
-    return rivals == 1
+    return np.asarray(rivals == 1)
 
 
 class _Doubts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import settings
+from packages import install_broken
 from synthetic import Parties, public_table
 
 from aggregator.world.plan import VariantPlan, WorldPlan
@@ -47,6 +48,21 @@ def make_plan(tmp_path):
         return plan
 
     return make
+
+
+@pytest.fixture
+def import_folder(tmp_path, monkeypatch):
+    """A folder to import from, in this process and in those that it starts."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def broken_package(import_folder):
+    """A folder to import from, in which a package that cannot be imported is installed."""
+    install_broken(import_folder)
+    return import_folder
 
 
 @pytest.fixture

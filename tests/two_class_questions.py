@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from federation.questions.bags import Noising
+from federation.contract.question import ReleaseId
 from federation.features import completed, fit
 from federation.hypotheses import Hypothesis
-from federation.questions.marginals import Exchange, MarginalsQuestion
-from federation.questions.moments import MomentQuestion
 from federation.numerics.binning import Bins
+from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
+from federation.questions.moments import MomentNoise, MomentQuestion
 
 ROWS = np.random.default_rng(5).normal(size=(200, 3))
 
 
-def noising(noise, epsilon=1.0, delta=1e-5, seeded=True, **further):
-    known = {"noise": noise} if noise == "off" else {"noise": noise, "epsilon": epsilon, "delta": delta, **further}
-    return Noising(known, 1, "a purpose", seeded)
+def moment(noise="pure", protect="label", contributors=0, seeded=True, **further):
+    known = MomentNoise(noise, **{"epsilon": 1.0, "delta": 1e-5, **further})
+    feature_map, release = completed(fit(["standardise"], ROWS)), ReleaseId("a purpose")
+    return MomentQuestion(known, feature_map, 50, protect, contributors, release=release, seeded=seeded)
 
 
-def moment(noise="pure", protect="label", contributors=0, **further):
-    return MomentQuestion(completed(fit(["standardise"], ROWS)), 50, protect, contributors, noising(noise, **further))
-
-
-def marginals(noise="pure", protect="row", adjacency="add_remove", asks="errors", queries=2, query=0):
+def marginals(
+    noise="pure", protect="row", adjacency="add_remove", asks="errors", queries=2, query=0, seeded=True, **further
+):
+    known = MarginalsNoise(noise, **{"epsilon": 1.0, "delta": 1e-5, **further})
     feature_map = fit(["standardise"], ROWS)
     bins = Bins.fit(feature_map.transform(ROWS), 5)
     hypothesis = Hypothesis.of([np.ones((3, 2)), np.ones((2, 1))], [np.zeros(2), np.zeros(1)])
-    exchange = Exchange("an exchange", queries, query)
-    return MarginalsQuestion(feature_map, bins, asks, hypothesis, exchange, protect, adjacency, noising(noise))
+    release = ReleaseId("an exchange", queries, query)
+    return MarginalsQuestion(
+        known, feature_map, bins, asks, hypothesis, protect, adjacency, release=release, seeded=seeded
+    )

@@ -7,8 +7,8 @@ import numpy as np
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.tally import VoteTally
 from aggregator.world.public import PublicRows
-from federation.features import fit
 from federation.contract.submission import Submission
+from federation.features import fit
 from federation.questions.votes import Training, VotesQuestion
 
 STAGES = ("unit_norm",)

@@ -6,7 +6,7 @@ import numpy as np
 
 from aggregator.answers.local_answers import SummedAnswers
 from federation.contract.guarantee import Guarantee, Unit
-from federation.questions.bags import OFF
+from federation.contract.question import OFF
 from federation.questions.marginals import PUBLISHED, MarginalsQuestion
 
 _REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56

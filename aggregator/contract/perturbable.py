@@ -37,7 +37,7 @@ class LinearScores:
         squares = features**2
 
         def of(value: np.ndarray) -> np.ndarray:
-            return features @ value.reshape(-1, features.shape[1]).T @ mixing.T
+            return np.asarray(features @ value.reshape(-1, features.shape[1]).T @ mixing.T)
 
         return cls(of, lambda variances: apart * np.sqrt(squares @ variances), profile)
 

@@ -74,3 +74,10 @@ class PrivateWorstCase(WorstCase):
 
 class TrustedWorstCase(WorstCase):
     """Where the aggregator makes the noise, which is additive: an auditor knows by what to tell the sides apart."""
+
+    def sent(self, there: bool, question: Question) -> Mapping[str, np.ndarray] | None:
+        """The fields that all parties send, with their axis, where no rows lead to the worst; None to let them answer.
+
+        A party that is not honest may send anything, and the guarantee covers that.
+        """
+        return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from aggregator.answers.roll import Roll
@@ -20,6 +22,7 @@ class VoteTally:
     """Counts of one-hot votes of at most `parties` declared parties on the rows of one question."""
 
     whole = 1  # what the counts of one party add up to on each row
+    recipe: tuple[Any, ...] = ()
 
     def __init__(self, question: VotesQuestion | ProbabilitiesQuestion, parties: int) -> None:
         keep_freed_memory()

@@ -39,17 +39,31 @@ class WorstVotes(TrustedWorstCase):
     moved: int = 1
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
-        """One row (1, 0, ...) of each party, which turns a linear classifier as far as any data can."""
-        labels = np.arange(PARTIES) % 2
+        """One row of each party."""
+        row = np.eye(1, self.public.shape[1])
+        return tuple(Rows(row, np.array([label])) for label in self.labels(there))
+
+    def labels(self, there: bool) -> np.ndarray:
+        """The class of each party; all of the second where an auxiliary row changes in place of a party."""
+        labels = np.ones(PARTIES, dtype=np.int64) if self.public_there is not None else np.arange(PARTIES) % 2
         if there:
             labels[2 * np.arange(self.moved)] = 1
-        row = np.eye(1, self.public.shape[1])
-        return tuple(Rows(row, np.array([label])) for label in labels)
+        return labels
 
 
-def of_parameters(units: int, runs: int) -> WorstVotes:
+class WorstParameters(WorstVotes):
+    """Parties that send parameters of the greatest norm that counts, whatever rows would lead to."""
+
+    def sent(self, there: bool, question: Question) -> dict[str, np.ndarray]:
+        """Along the first feature, the way of their class."""
+        ((name, declared),) = question.fields().items()
+        vectors = np.outer(2 * self.labels(there) - 1, np.eye(1, declared.numbers)) * declared.maximum
+        return {name: vectors.reshape(PARTIES, *declared.shape)}
+
+
+def of_parameters(units: int, runs: int) -> WorstParameters:
     """Of parties that send the parameters of linear classifiers."""
-    return WorstVotes(_DESCRIBED, np.eye(2), runs, world=_WORLD, moved=units)
+    return WorstParameters(_DESCRIBED, np.eye(2), runs, world=_WORLD, moved=units)
 
 
 def of_votes(

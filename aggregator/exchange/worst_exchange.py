@@ -16,7 +16,7 @@ from federation.hypotheses import Hypothesis
 from federation.numerics.binning import Bins
 from federation.questions.marginals import MarginalsQuestion
 
-RUNS = 100_000
+RUNS = 200_000
 DESCRIBED = "one party, one row or label changes"
 
 

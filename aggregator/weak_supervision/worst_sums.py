@@ -29,7 +29,7 @@ WORLD: Mapping[str, Any] = {
     "private_rows": PARTIES * ROWS,
 }
 ALONE = "one party, one row or label changes"
-SUMMED = f"{math.ceil(PARTIES * 2 / 3)} of {PARTIES} parties, whose answers are seen in one sum only, one row or label changes"
+SUMMED = f"{math.ceil(PARTIES * 2 / 3)} of {PARTIES} parties, whose answers are seen in one sum only, {ALONE[11:]}"
 _LINE = np.append(np.linspace(0.0, 10.0, 10_001), 1e6)  # along which the worst row is sought
 
 

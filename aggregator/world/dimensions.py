@@ -53,7 +53,7 @@ class Spectrum:
     def omitted(self) -> np.ndarray:
         """u(d) in [0, 1], shape (r,): the share of the variance beyond the first d = 1..r directions."""
         beyond = np.append(np.cumsum(self.variances[:0:-1])[::-1], 0.0)
-        return beyond / self.variances.sum()
+        return np.asarray(beyond / self.variances.sum())
 
     def usable(self) -> int:
         """How many directions are worth whitening, noise or not: those that are not faint, `FEW` at least.

@@ -37,7 +37,7 @@ class Inquiry:
         if isinstance(question, PrivateQuestion):
             self._require_own_name(question, contents)
         _, collectors = self._asked.setdefault(name, (question, {}))
-        kept = collectors.setdefault((type(collector), collector.recipe), collector)
+        kept: C = collectors.setdefault((type(collector), collector.recipe), collector)
         if kept is collector and name in self._closed:
             raise InputError(f"the question '{question.kind}' has been answered; collect its answers in one round")
         return kept

@@ -44,7 +44,7 @@ class Coordinates:
         at most the reach; C r such entries, and as much again for the contrasts.
         """
         count, rank = self.rows.shape
-        return 2 * (count + classes + 2) * _UNIT_ROUNDOFF * self.reach * float(np.sqrt(classes * rank))
+        return float(2 * (count + classes + 2) * _UNIT_ROUNDOFF * self.reach * np.sqrt(classes * rank))
 
 
 @dataclass(frozen=True, eq=False)

@@ -169,8 +169,8 @@ class VariantRun:
             Budget(**plan.budget).gate([spends], what)
         elif spends.claimed is not None or not plan.simulation:
             raise BudgetExceededError(
-                f"{what} has no guarantee, and there is a budget: {spends.reason}; choose noise with a guarantee, or "
-                "remove the budget"
+                f"{what} has no guarantee, and there is a budget: {spends.reason}; choose noise with a guarantee "
+                "(leave a given sigma to be calibrated), or remove the budget"
             )
 
     def _require_within(self, one: _Release, charged: Guarantee | NoGuarantee) -> None:

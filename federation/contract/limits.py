@@ -12,23 +12,30 @@ from typing import Any
 
 from federation.contract.errors import InputError
 
-MOST_NUMBERS = 2**27  # that a party answers with, or holds at a time while it does
+MOST_NUMBERS = 2**25  # that a party answers with, or holds at a time while it does, unless its site allows more
+MOST_SIMULATED = 2**28  # the same in a simulation, whose user pays for its memory
+MOST_CONFIGURED = 2**31  # that a site may allow
 MOST_FEATURES = 100_000  # that a map makes of a row, and between its steps
 MOST_COLUMNS = 2**24  # of raw rows
 MOST_CLASSES = 2**16
 MOST_BAGS = 2**20  # of a party, and cells of classes in its bags
+MOST_STEPS = 64  # of a feature map
+MOST_EPSILON = 1e100  # beyond it double precision overflows in the accountants
 MOST_ROWS = 10**9  # of parties, and parties; a public guess of them, too
 MOST_DRAWS = 10**6
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a site allows below what the code does: `numbers` of an answer, or held at a time for it."""
+    """How many `numbers` a party may answer with, or hold at a time for an answer; a number has 8 bytes.
+
+    Raises `InputError` for anything but 1 to 2^31 of them.
+    """
 
     numbers: int = MOST_NUMBERS
 
     def __post_init__(self) -> None:
-        whole("numbers of a node's limits", self.numbers, 1)
+        whole("numbers of a node's limits", self.numbers, 1, MOST_CONFIGURED)
 
     @classmethod
     def from_json(cls, text: str) -> Limits:
@@ -47,4 +54,5 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> None:
         raise InputError(f"{name} must be a whole number from {least}{upto}, got {shown}")
 
 
-CODE = Limits()  # what the code itself allows
+CODE = Limits()  # what holds where a site says nothing
+SIMULATED = Limits(MOST_SIMULATED)

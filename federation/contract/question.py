@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ import numpy as np
 from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Guarantee, NoGuarantee, require_delta, require_epsilon
-from federation.contract.limits import MOST_DRAWS, MOST_NUMBERS, Limits, whole
+from federation.contract.limits import MOST_DRAWS, MOST_EPSILON, Limits, whole
 
 OFF = "off"  # the kind of noise that is none
 _LONGEST_NAME = 1000
@@ -79,11 +80,10 @@ class Question(ABC):
         """
         numbers = sum(field.numbers for field in self.fields().values())
         for what, count in (("its answer has", numbers), ("to answer it takes", self.work())):
-            most = min(limits.numbers, MOST_NUMBERS)
-            if count > most:
+            if count > limits.numbers:
                 raise InputError(
-                    f"the question '{self.kind}' is too large: {what} {count:.3g} numbers, allowed are {most:.3g}; "
-                    "ask for less at a time"
+                    f"the question '{self.kind}' is too large: {what} {count:.3g} numbers, and this node allows "
+                    f"{limits.numbers:.3g}; ask for less at a time, or raise its limits"
                 )
 
 
@@ -141,6 +141,8 @@ class Noise:
     def __post_init__(self) -> None:
         if self.aims:
             require_epsilon(self.epsilon)
+            if self.epsilon > MOST_EPSILON:
+                raise InputError(f"epsilon of a question must be at most {MOST_EPSILON:g}, got {self.epsilon:g}")
             require_delta(self.delta)
         else:  # equal questions are one, whatever was aimed at in vain
             object.__setattr__(self, "epsilon", 0.0)
@@ -164,8 +166,11 @@ class PrivateQuestion(Question):
     `noise` is of a class of its own in each question. `release` names what the answer is part of; with the party's
     number it keys the noise of a simulation. `draws` independent answers are asked for, more than one in a simulation
     only. `seeded` asks for noise that follows the seed; else it comes from the operating system. Raises `InputError`
-    for anything but 1 to 1,000,000 draws.
+    for anything but 1 to 1,000,000 draws, and for a release of several queries unless the question is made for them:
+    the noise of one answer must not be paid for once and asked for often.
     """
+
+    in_rounds: ClassVar[bool] = False  # whether its noise is for all queries of its release together
 
     noise: Noise
     release: ReleaseId
@@ -174,6 +179,11 @@ class PrivateQuestion(Question):
 
     def __post_init__(self) -> None:
         whole("draws", self.draws, 1, MOST_DRAWS)
+        if self.release.queries != 1 and not self.in_rounds:
+            raise InputError(
+                f"the question '{self.kind}' is a release by itself, got one of {self.release.queries} queries; name a "
+                "release for each"
+            )
 
     @abstractmethod
     def _promised(self) -> Guarantee | NoGuarantee:
@@ -203,15 +213,22 @@ class PrivateQuestion(Question):
         contradicts that, and for numbers that no mechanism can work with.
         """
         declared.require(self.assumes())
-        return self._with_entropy(self._promised())
+        return self._guaranteed(self._promised)
 
     def payment(self, declared: Declared = NOTHING) -> Guarantee | NoGuarantee:
         """What all queries of the release promise together, and what is paid for once. Raises as `promise`."""
         declared.require(self.assumes())
-        return self._with_entropy(self._paid())
+        return self._guaranteed(self._paid)
 
-    def _with_entropy(self, promised: Guarantee | NoGuarantee) -> Guarantee | NoGuarantee:
+    def _guaranteed(self, calibrated: Callable[[], Guarantee | NoGuarantee]) -> Guarantee | NoGuarantee:
         """With where the bits of the noise come from."""
+        try:
+            promised = calibrated()
+        except ArithmeticError as error:
+            raise InputError(
+                f"no mechanism works with the numbers of the question '{self.kind}' ({error}); ask for noise between "
+                "the extremes"
+            ) from error
         if isinstance(promised, NoGuarantee):
             return promised
         return replace(

@@ -156,6 +156,17 @@ def question_digest(question: Question) -> str:
     return digest(f"{question.kind}|{json.dumps(settings, sort_keys=True)}", arrays)
 
 
+def settings_of(question: Question) -> dict[str, Any]:
+    """The plain values of a question by dotted name, its arrays and feature maps aside."""
+    return _contents(question)[0]
+
+
+def read_again(question: Q, changes: Mapping[str, Any]) -> Q:
+    """The question as it would be read with other plain values. Raises `InputError` as `decode_question`."""
+    settings, arrays = _contents(question)  # type: ignore[arg-type]  # what is asked is a Question
+    return decode_question(_records({**settings, **changes}, arrays), type(question))
+
+
 def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
     """Inverse of `encode_question`. Raises `InputError` when a part is missing or malformed."""
     known, question = _latest.get(question_type, (None, None))
@@ -174,7 +185,8 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"a {question_type.__name__} cannot be read: {error!r}") from error
         _latest[question_type] = (records, question)
-    return question
+    decoded: Q = question
+    return decoded
 
 
 def _to_wire(values: np.ndarray, declared: Field) -> np.ndarray:

@@ -166,6 +166,10 @@ class BagSumsQuestion(LabelQuestion):
         weights = Field((draws, design.bags, design.size), minimum=-largest, maximum=largest)
         return {**design.fields(), "rows": rows, "weights": weights, "sums": _real(draws, design.bags)}
 
+    def work(self) -> int:
+        """Features of all rows, and which of those that take part get noise."""
+        return super().work() + self.design.records
+
     def mechanism(self, formed: int | None = None) -> NoisyBagSums | LaplaceBagSums:
         """Noise on labels of `formed` bags, None for as many as there can be: of a given sigma, or the least there is.
 
@@ -222,7 +226,7 @@ class WeightedSumsQuestion(LabelQuestion):
 
     def work(self) -> int:
         """Weights of all bags, and features of all rows."""
-        return super().work() + self.design.bags * self.design.size
+        return super().work() + self.design.records + self.design.bags * self.design.size
 
     def mechanism(self, formed: int | None = None) -> RepairedBagSums:
         """Noise on label sums of `formed` bags with secret weights; as `BagSumsQuestion.mechanism`."""

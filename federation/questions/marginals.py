@@ -40,6 +40,7 @@ class MarginalsQuestion(PrivateQuestion):
     """
 
     kind: ClassVar[str] = "error_marginals"
+    in_rounds: ClassVar[bool] = True
     noise: MarginalsNoise
     feature_map: FeatureMap
     bins: Bins

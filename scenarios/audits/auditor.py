@@ -15,11 +15,12 @@ from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.protocol import Trust
 from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.session import Session
-from aggregator.contract.worst_case import PrivateWorstCase, Rows, WorstCase
+from aggregator.contract.worst_case import PrivateWorstCase, TrustedWorstCase
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
 from federation.contract.question import PrivateQuestion, Question, ReleaseId
 from federation.contract.randomness import NoiseBits
+from federation.contract.submission import Submission
 from federation.privacy.additive import calibrate
 from federation.privacy.audit import AuditResult, audit
 from parties.answering import answered
@@ -61,8 +62,10 @@ def audit_variant(
     runs = runs or one.runs
     if isinstance(one, PrivateWorstCase) and isinstance(two, PrivateWorstCase):
         pair = _of_parties(variant, one, two, epsilon, public, runs)
-    else:
+    elif isinstance(one, TrustedWorstCase):
         pair = _of_the_aggregator(variant, one, epsilon, public, runs)
+    else:
+        raise InputError(f"the worst case of '{variant.kind}' is of no kind that can be audited")
     return None if pair is None else VariantAudit(variant.name, one.described, *pair)
 
 
@@ -82,8 +85,8 @@ def private_question(session: Session) -> PrivateQuestion:
     return found[0]
 
 
-def sampler(worst: PrivateWorstCase, question: PrivateQuestion, name: str) -> Sampler:
-    """What is seen of one side in many independent runs, as one number for each."""
+def sampler(worst: PrivateWorstCase, question: PrivateQuestion, name: str = "audit|release") -> Sampler:
+    """What is seen of one side in many independent runs, as one number for each; `name` keys their noise."""
     statistic = worst.statistic(question)
 
     def sample(there: bool, runs: int) -> np.ndarray:
@@ -109,10 +112,7 @@ def _of_parties(
         return None
     features = session.feature_map.dimension
     claimed = claim(variant, epsilon, replace(public, features=features), charged)
-    result, twin = (
-        audit_sides(sampler(worst, question, f"audit|{variant.name}|{units}"), claimed, runs)
-        for units, worst in ((1, one), (2, two))
-    )
+    result, twin = (audit_sides(sampler(worst, question), claimed, runs) for worst in (one, two))
     return result, twin
 
 
@@ -131,7 +131,7 @@ def audit_sides(sample: Sampler, claimed: tuple[float, float], runs: int) -> Aud
 
 
 def _of_the_aggregator(
-    variant: Variant, worst: WorstCase, epsilon: float, public: PublicNumbers, runs: int
+    variant: Variant, worst: TrustedWorstCase, epsilon: float, public: PublicNumbers, runs: int
 ) -> tuple[AuditResult, AuditResult]:
     pair = [perturbable(worst, variant, epsilon, public.delta, there) for there in (False, True)]
     halved = [replace(side, sensitivity=side.sensitivity / 2) for side in pair]
@@ -142,20 +142,24 @@ def _of_the_aggregator(
     return result, twin
 
 
-def perturbable(worst: WorstCase, variant: Variant, epsilon: float, delta: float, there: bool) -> Perturbable:
+def perturbable(worst: TrustedWorstCase, variant: Variant, epsilon: float, delta: float, there: bool) -> Perturbable:
     """What a session has to perturb on one side of a worst case. Raises `InputError`."""
     session = begun(worst, variant, epsilon, delta, there)
     while asked := session.questions():
         for one in asked:
-            with cohort(_rows(worst, there, one.question), len(_rows(worst, there, one.question))) as node:
-                if refused := one.collector.add(answered(node, one.question)):
-                    raise InputError(f"an answer of the worst case is refused: {next(iter(refused.values()))}")
+            if refused := one.collector.add(_submission(worst, there, one.question)):
+                raise InputError(f"an answer of the worst case is refused: {next(iter(refused.values()))}")
         session.take([one.collector for one in asked])
     return session.perturbable()
 
 
-def _rows(worst: WorstCase, there: bool, question: Question) -> tuple[Rows, ...]:
-    return worst.side(there, question, 1)
+def _submission(worst: TrustedWorstCase, there: bool, question: Question) -> Submission:
+    """What the parties of one side send."""
+    held = worst.side(there, question, 1)
+    if (sent := worst.sent(there, question)) is not None:
+        return Submission(question.kind, np.arange(len(held)), dict(sent))
+    with cohort(held, len(held)) as node:
+        return answered(node, question)
 
 
 def _additive(

@@ -29,6 +29,7 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
 
     SCENARIO is a file, or the name of a library scenario.
     """
+    from scenarios.settings.promises import promises
     from scenarios.settings.schema import resolve
     from scenarios.settings.sweep import expand, releases, swept_columns, variants
 
@@ -44,6 +45,7 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
         "releases_per_world": sum(releases(variant, checked) for variant in listed),
     }
     found["releases"] = found["worlds"] * found["releases_per_world"]
+    found["promises"] = promises(checked)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
@@ -55,6 +57,8 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
         f"releases: {found['releases']} ({found['worlds']} worlds x {found['releases_per_world']}: "
         f"{len(checked.privacy.epsilon)} epsilons x {checked.trials.noise} noise draws per private variant)"
     )
+    for promised in found["promises"]:
+        typer.echo(f"{promised['variant']}: {promised['promise']}; {promised['sends']}")
 
 
 def list_choices(as_json: AsJson = False) -> None:

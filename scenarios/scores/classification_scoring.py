@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from aggregator.contract.registry import model
 from aggregator.released.classifier_models import ReleasedClassifiers
-from aggregator.released.model_files import head
+from aggregator.released.model_files import LINEAR, ReleasedFile, head
 from aggregator.released.models import ReleasedModels
 from federation.digest import digest
 from federation.features import FeatureMap
@@ -36,6 +37,9 @@ class ClassificationScoring:
         if kind == ReleasedClassifiers.kind:
             yield from self._networks(ReleasedClassifiers.load(path))
             return
+        if kind != LINEAR:
+            yield from self._others(model(kind).load(path))
+            return
         models = ReleasedModels.load(path)
         for guarantee, weights, feature_map in zip(models.guarantees, models.weights, models.feature_maps, strict=True):
             scores = score(self._test(feature_map), weights)
@@ -52,6 +56,16 @@ class ClassificationScoring:
         for release, (guarantee, feature_map) in enumerate(zip(models.guarantees, models.feature_maps, strict=True)):
             test = self._test(feature_map)
             yield guarantee, [_network(models, release, draw, test) for draw in range(models.draws(release))]
+
+    def _others(self, models: ReleasedFile[Any]) -> Iterator[tuple[Mapping[str, Any], list[Metrics]]]:
+        """Of a kind of models that says only which class a row is of."""
+        table, indices = self._split.table, self._split.cut.test
+        raw, labels = table.rows(indices), table.labels[indices]
+        for release, (guarantee, feature_map) in enumerate(zip(models.guarantees, models.feature_maps, strict=True)):
+            test, by_label = self._test(feature_map), np.argsort(labels, kind="stable")
+            found = [models.predicted(release, draw, raw) == labels for draw in range(models.draws(release))]
+            scores = hit_metrics(test, np.column_stack([hit[by_label] for hit in found]))
+            yield guarantee, [_at(scores, draw) for draw in range(len(found))]
 
     def _test(self, feature_map: FeatureMap) -> TestRows:
         """Labelled test rows behind a map; each map is applied once."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from aggregator.contract.registry import model
+from aggregator.released.model_files import ReleasedFile, head
 from aggregator.released.regression_models import ReleasedRegressions
 from federation.contract.errors import InputError
 from federation.digest import digest
@@ -26,11 +28,22 @@ class RegressionScoring:
 
     def releases(self, path: Path) -> Iterator[tuple[Mapping[str, Any], list[Metrics]]]:
         """The guarantee of each release in a file, and the metrics of its noise draws. Raises `InputError`."""
+        kind, _ = head(path)
+        if kind != ReleasedRegressions.kind:
+            yield from self._others(model(kind).load(path))
+            return
         models = ReleasedRegressions.load(path)
         for release, (guarantee, feature_map) in enumerate(zip(models.guarantees, models.feature_maps, strict=True)):
             test = self._test(feature_map)
             draws = range(models.draws(release))
             yield guarantee, [self._error(models.predict(release, draw, test)) for draw in draws]
+
+    def _others(self, models: ReleasedFile[Any]) -> Iterator[tuple[Mapping[str, Any], list[Metrics]]]:
+        """Of a kind of models that gives raw rows their numbers."""
+        raw = self._split.table.rows(self._split.cut.test)
+        for release, guarantee in enumerate(models.guarantees):
+            draws = range(models.draws(release))
+            yield guarantee, [self._error(models.predicted(release, draw, raw)) for draw in draws]
 
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
         """Ordinary least squares on all private rows with their true labels, of least norm among equally good ones.

@@ -18,7 +18,8 @@ from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler,
 from pydantic_core import CoreSchema, core_schema
 
 from aggregator.contract import registry
-from aggregator.contract.protocol import Place, Requires, Trust
+from aggregator.contract.protocol import Place, Refused, Requires, Trust
+from aggregator.contract.protocol import Protocol as OptionsClass
 from aggregator.contract.public_numbers import Promise, PublicNumbers
 from aggregator.contract.task import Task
 from federation.contract.errors import FederationError, InputError, nearest_name
@@ -80,7 +81,6 @@ class Protocol:
             name
             for name, value in self.options.items()
             if name not in self.sweeps
-            and name in known.defaults
             and value == known.defaults[name]
             and not any(known.applies(name, options) for options, _ in self.choices())
         ]
@@ -129,7 +129,7 @@ def variant_name(kind: str, options: Mapping[str, Any]) -> str:
     parts = [kind]
     for name in known.types:
         value = options[name]
-        if name in known.defaults and known.defaults[name] == value:
+        if known.defaults[name] == value:
             continue
         words = [word for other in known.types for word in known.words(other)]
         by_value = value in known.words(name) and words.count(value) == 1
@@ -184,8 +184,8 @@ def misplaced(protocols: Sequence[Protocol]) -> list[tuple[int, str]]:
                 "either"
             )
             found.append((position, text))
-        elif protocol.kind in CLASSIFYING_BASELINES and protocol.kind not in common.baselines and common.targets:
-            does = CLASSIFYING_BASELINES[protocol.kind]
+        elif protocol.kind in BASELINES and protocol.kind not in common.baselines and common.labels == "classes":
+            does = CLASSIFYING_BASELINES.get(protocol.kind, "has no meaning here")
             text = f"the baseline {protocol.kind} {does}, which {first} cannot be compared with; remove it"
             found.append((position, text))
     return found
@@ -206,9 +206,14 @@ def spending(kind: str, options: Mapping[str, Any], epsilon: float, delta: float
     return promised.spends.epsilon, promised.spends.delta
 
 
+def place(kind: str, options: Mapping[str, Any]) -> Place | Refused:
+    """Where the noise of a variant is made; nowhere of a baseline."""
+    return Place.NOWHERE if kind in BASELINES else registry.protocol(kind)(**options).noise_at(Trust.AGGREGATOR)
+
+
 def without_noise(kind: str, options: Mapping[str, Any]) -> bool:
     """Whether a variant adds no noise anywhere, so that it has a single release whatever epsilons are asked for."""
-    return kind not in BASELINES and registry.protocol(kind)(**options).noise_at(Trust.AGGREGATOR) is Place.NOWHERE
+    return kind not in BASELINES and place(kind, options) is Place.NOWHERE
 
 
 def why_default(kind: str) -> str:
@@ -230,14 +235,14 @@ def _options(kind: str) -> _Options:
 
 
 @cache
-def _known_options(kind: str, options_type: type[registry.Protocol] | None) -> _Options:
+def _known_options(kind: str, options_type: type[OptionsClass] | None) -> _Options:
     return _Options(kind, options_type)
 
 
 class _Options:
     """What the class of one protocol accepts (None: no options). Values are kept as JSON has them."""
 
-    def __init__(self, kind: str, options_type: type[registry.Protocol] | None) -> None:
+    def __init__(self, kind: str, options_type: type[OptionsClass] | None) -> None:
         self.kind = kind
         self.type = options_type
         self.types: dict[str, Any] = {}
@@ -246,19 +251,14 @@ class _Options:
         if self.type is None:
             return
         hints = typing.get_type_hints(self.type, include_extras=True)
-        for option in dataclasses.fields(self.type):  # type: ignore[arg-type]  # checked when it was loaded
+        for option in dataclasses.fields(self.type):  # type: ignore[arg-type]  # it was checked when it was loaded
             if not option.init:
                 continue
             self.types[option.name] = hints[option.name]
             finite: Any = Annotated[hints[option.name], AfterValidator(_finite)]
             self.adapters[option.name] = TypeAdapter(finite)
-            if option.default is not dataclasses.MISSING:
-                self._set_default(option.name, option.default)
-            elif option.default_factory is not dataclasses.MISSING:
-                self._set_default(option.name, option.default_factory())
-
-    def _set_default(self, name: str, value: Any) -> None:
-        self.defaults[name] = self.adapters[name].dump_python(value, mode="json")
+            value = option.default if option.default_factory is dataclasses.MISSING else option.default_factory()
+            self.defaults[option.name] = self.adapters[option.name].dump_python(value, mode="json")
 
     def words(self, name: str) -> list[Any]:
         """The texts that a literal option allows, null aside; none for other options."""
@@ -304,8 +304,6 @@ class _Options:
                 options[name] = clean[0]
                 if values is value:
                     sweeps[name] = tuple(clean)
-        missing = self.types.keys() - options.keys() - given.keys()
-        errors += [((name,), refusal(MISSING), None) for name in missing]
         if errors:
             refuse(errors)
         ordered = {name: options[name] for name in self.types}
@@ -356,11 +354,8 @@ class _Options:
             schema = self.adapters[name].json_schema()
             if not _holds_list(hint):
                 schema = {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1}]}
-            properties[name] = schema | ({"default": self.defaults[name]} if name in self.defaults else {})
-        required = ["kind", *(name for name in self.types if name not in self.defaults)]
-        return {
-            "type": "object", "properties": properties, "required": required, "additionalProperties": False,
-        }  # fmt: skip
+            properties[name] = schema | {"default": self.defaults[name]}
+        return {"type": "object", "properties": properties, "required": ["kind"], "additionalProperties": False}
 
 
 def _finite(value: Any) -> Any:

@@ -26,11 +26,11 @@ def unused(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     """(key path, why) of settings that are for class ratios, in a scenario that has none."""
     data, parties = scenario.data, scenario.parties
     kinds = [protocol.kind for protocol in scenario.protocols]
-    if task(kinds).targets:
-        return
     first = default_kind(scenario.protocols) or kinds[0]
-    if data.targets is not None:
+    if data.targets is not None and not task(kinds).targets:
         yield ("data", "targets"), f"are sets to estimate class ratios of, which {first} does not do; remove it"
+    if requires(first).bags:
+        return
     if set(all_values(data.rows_per_person)) != {1}:
         yield ("data", "rows_per_person"), f"is for bags that persons count in, and {first} has none; remove it"
     if any(bags != 1 for bags in all_values(parties.bags)):

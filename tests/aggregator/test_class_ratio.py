@@ -13,12 +13,15 @@ from bagged import draw
 from worlds import run
 
 from aggregator.class_ratio import ClassRatio
+from aggregator.contract.protocol import Trust
+from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.ratios.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
-from federation.questions.bags import Bags, CountsQuestion, Noising
-from federation.questions.bags import counts_guarantee
 from federation.contract.errors import InputError
+from federation.contract.guarantee import NoGuarantee
+from federation.contract.question import ReleaseId
 from federation.grids.launch import open_grid
+from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.reference import Reference
 from scenarios.settings.protocol_options import Protocol
 
@@ -101,25 +104,34 @@ def test_all_combinations_are_taken_that_are_promised_and_no_others():
     assert taken == len(NOISES) * (2 + 2 + 3 + 3 + 4) + 2  # embeddings; rows: whitened, class_means, mmd, others; row
 
 
+def promised(noise, epsilon, **extra):
+    """What a release is told to spend before anything is asked."""
+    return ClassRatio(noise=noise, **extra).promise(PublicNumbers(1e-6), epsilon, Trust.AGGREGATOR).spends
+
+
 @pytest.mark.parametrize("noise", [noise for noise in NOISES if noise not in ("off", "published_dirichlet")])
 @pytest.mark.parametrize("epsilon", [0.5, 10.0])
 def test_a_release_is_never_charged_more_than_is_told_before(noise, epsilon):
     extra = EXTRA.get(noise, {})
-    told = ClassRatio(noise=noise, **extra).spends(epsilon, 1e-6)
-    known = {"noise": noise, "epsilon": epsilon, "delta": 1e-6, **extra}
-    promised = counts_guarantee(CountsQuestion(Bags(1, 3), Noising(known, 1, "", True)))
-    assert promised.epsilon == told[0] == epsilon
+    told = promised(noise, epsilon, **extra)
+    known = CountsNoise(noise, epsilon, 1e-6, **extra)
+    charged = CountsQuestion(known, Bags(1, 3), release=ReleaseId("a release"), seeded=True).promise()
+    assert charged.epsilon == told.epsilon == epsilon
     if noise == "auto":
-        assert promised.delta <= told[1]
+        assert charged.delta <= told.delta
     else:
-        assert promised.delta == told[1]
+        assert charged.delta == told.delta
+    assert (charged.unit, charged.adjacency) == (told.unit, told.adjacency)
     if noise == "published_gaussian":
-        assert (told[1] > 1e-6) == (epsilon > 1)  # beyond 1 its theorem does not hold
+        assert (told.delta > 1e-6) == (epsilon > 1)  # beyond 1 its theorem does not hold
 
 
 @pytest.mark.parametrize("noise", ["off", "published_dirichlet"])
 def test_nothing_is_charged_for_what_protects_nobody(noise):
-    assert ClassRatio(noise=noise).spends(1.0, 1e-6) is None
+    claimed = None if noise == "off" else (1.0, 1e-6)
+    spends = promised(noise, 1.0)
+    assert isinstance(spends, NoGuarantee)
+    assert spends.claimed == claimed
 
 
 FITTED = [

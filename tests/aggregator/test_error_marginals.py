@@ -16,7 +16,7 @@ from aggregator.released.classifier_models import ReleasedClassifiers
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.grids.launch import open_grid
-from federation.questions.marginals import exchange_noise
+from federation.questions.marginals import MarginalsNoise, exchange_noise
 from federation.reference import Reference
 
 HONEST = Reference("two_class_parties:Parties")
@@ -117,26 +117,26 @@ def test_numbers_of_rows_are_used_only_where_they_are_public(plan):
 
 def test_every_answer_has_noise_of_its_own(plan, monkeypatch):
     """Equal bits for two answers would let their difference tell the counts."""
-    from parties import noising
+    from parties import answering
 
-    taken, honest = [], noising.noise_bits
+    taken, honest = [], answering.NoiseBits
 
-    def noted(cohort, party, asked, *rest):
-        taken.append((asked.purpose, party))
-        return honest(cohort, party, asked, *rest)
+    def noted(seed, key, party):
+        taken.append((key, party))
+        return honest(seed, key, party)
 
-    monkeypatch.setattr(noising, "noise_bits", noted)
+    monkeypatch.setattr(answering, "NoiseBits", noted)
     run(open_grid("inline"), plan("default", "weighted"), 6, HONEST)
     assert len(taken) >= 6 * 2 * 2 * (1 + 2)  # parties, epsilons, draws, queries of both
     assert len(set(taken)) == len(taken)
 
 
 def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those_that_answered(plan, monkeypatch):
-    from aggregator.exchange import exchange_job
+    from aggregator.exchange import exchange_session
 
     begun, counted = [], []
 
-    class Noted(exchange_job.ErrorMarginalsLearner):
+    class Noted(exchange_session.ErrorMarginalsLearner):
         def __init__(self, *arguments, **known):
             begun.append(known)
             super().__init__(*arguments, **known)
@@ -145,10 +145,10 @@ def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those
             counted.append(self)
             super().count_rows()
 
-    monkeypatch.setattr(exchange_job, "ErrorMarginalsLearner", Noted)
+    monkeypatch.setattr(exchange_session, "ErrorMarginalsLearner", Noted)
     chosen = plan("replace", epsilons=(1.0,), draws=1)
     run(open_grid("inline"), chosen, 6, HONEST)
-    alone = exchange_noise({"noise": "gaussian", "epsilon": 1.0, "delta": 1e-5}, 3, 2, "row", "replace").deviation
+    alone = exchange_noise(MarginalsNoise("gaussian", 1.0, 1e-5), 3, 2, "row", "replace").deviation
     assert begun[0]["deviation"] == pytest.approx(alone * 6**0.5)
     assert (begun[0]["rows"], counted) == (381, [])
     run(open_grid("inline"), chosen, 6, Reference("two_class_parties:Parties", {"broken": [3]}))

@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 
+from aggregator.contract.registry import protocol
 from aggregator.parameter_average import ParameterAverage
 from aggregator.world.public import PublicRows
 from federation.contract.errors import InputError
-from federation.features import fit
 from federation.contract.guarantee import Check
 from federation.contract.submission import Submission
-from federation.questions.votes import Training
+from federation.features import fit
 from federation.numerics.contrasts import contrasts
 from federation.privacy.average_sensitivity import parameter_average, radius_of_any_rows
 from federation.privacy.sensitivity import radius
-from aggregator.contract.registry import protocol
+from federation.questions.votes import Training
 
 LAM, PARTIES = 1e-2, 9
 VARIANTS = {

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
+from aggregator.contract.registry import protocol, protocol_names
 from aggregator.majority_vote import MajorityVote
 from aggregator.soft_vote import SoftVote
 from aggregator.world.public import PublicRows
 from federation.contract.errors import InputError
 from federation.features import fit
 from federation.questions.votes import Training
-from aggregator.contract.registry import protocol, protocol_names
 
 
 def test_the_vote_protocols_are_found_by_name():

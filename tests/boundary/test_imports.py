@@ -62,8 +62,8 @@ def test_nothing_crosses_the_boundary():
     [
         ("parties/votes.py", "from aggregator.ensembles.tally import VoteTally"),
         ("aggregator/ensembles/tally.py", "import parties.holdings"),
-        ("federation/ledger.py", "from scenarios import schema"),
-        ("federation/messages.py", "from flwr.app import Message"),
+        ("aggregator/contract/ledger.py", "from scenarios import schema"),
+        ("federation/contract/question.py", "from flwr.app import Message"),
         ("parties/votes.py", "def f():\n    import ray"),
         ("aggregator/released/models.py", "import yaml"),
     ],

@@ -108,3 +108,14 @@ def test_a_field_of_another_type_is_refused(field, value, words):
 def test_a_text_of_another_form_is_refused(description):
     with pytest.raises(InputError, match="cannot be read"):
         FeatureMap.from_arrays(description, {})
+
+
+@pytest.mark.parametrize("count", [64, 65])
+def test_a_map_has_so_many_steps_as_somebody_waits_for(count):
+    """Each takes its time on every row, and whoever asks writes them."""
+    text = json.dumps({"columns": 3, "steps": [{"kind": "unit_norm"}] * count})
+    if count <= 64:
+        assert FeatureMap.from_arrays(text, {}).dimension == 3
+    else:
+        with pytest.raises(InputError, match="steps of a feature map must be a whole number from 0 to 64, got 65"):
+            FeatureMap.from_arrays(text, {})

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from worst_pairs import variant_of
 
 from aggregator.answers.vector_answers import VectorAnswers
-from aggregator.audits.worst_answers import neighbours
+from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.contract.registry import protocol
 from aggregator.parameter_average import ParameterAverage
 from aggregator.soft_vote import SoftVote
-from aggregator.contract.registry import protocol
-from scenarios.audits.audit_scenario import audit_variant
-from scenarios.settings.sweep import Variant
+from scenarios.audits import auditor
+from scenarios.audits.auditor import audit_variant, perturbable
 
 RUNS = 60_000
 TIGHT = {
@@ -24,10 +27,34 @@ TIGHT = {
 }
 
 
-def audited(chosen, runs=RUNS, delta=0.01):
+def variant(chosen):
     kind = "parameter_average" if isinstance(chosen, ParameterAverage) else "soft_vote"
     assert protocol(kind) is type(chosen)
-    return audit_variant(Variant(kind, kind, vars(chosen), {}, False), 1.0, delta, runs)
+    return variant_of(kind, vars(chosen))
+
+
+def audited(chosen, runs=RUNS, delta=0.01):
+    return audit_variant(variant(chosen), 1.0, PublicNumbers(delta), runs)
+
+
+def sides(chosen):
+    """What is perturbed on either side of the worst case."""
+    worst = chosen.worst_case(1, PublicNumbers(0.01))
+    return [perturbable(worst, variant(chosen), 1.0, 0.01, there) for there in (False, True)]
+
+
+@pytest.fixture
+def longest(monkeypatch):
+    """Parties of linear classifiers send vectors of the greatest norm that counts, along the first feature."""
+    honest = auditor.answered
+
+    def lying(node, question):
+        sent = honest(node, question)
+        signs = np.sign(sent.arrays["parameters"][..., :1])
+        vectors = signs * question.largest * np.eye(1, sent.arrays["parameters"].shape[-1])
+        return replace(sent, arrays={"parameters": vectors})
+
+    monkeypatch.setattr(auditor, "answered", lying)
 
 
 @pytest.mark.parametrize("name", TIGHT)
@@ -44,9 +71,18 @@ def test_a_loose_bound_of_the_average_stands_too(sensitivity):
     assert finding.word == "stands, no power here"
 
 
+@pytest.mark.parametrize("name", [name for name in TIGHT if isinstance(TIGHT[name], ParameterAverage)])
+@pytest.mark.usefixtures("longest")
+def test_parties_who_send_the_longest_vectors_move_the_average_no_further(name):
+    finding = audited(TIGHT[name])
+    assert 0.5 < finding.result.lower_bound <= 1.0
+    assert not finding.twin.passed
+
+
+@pytest.mark.usefixtures("longest")
 def test_an_average_of_unclipped_parameters_is_refuted(monkeypatch):
     chosen = ParameterAverage(average="plain")
-    claimed = chosen.prepare(neighbours(chosen)[0]).sensitivity
+    claimed = sides(chosen)[0].sensitivity
 
     def trusting(self, public, question, parties):
         return VectorAnswers(question, parties, norm=2 * question.largest)
@@ -58,7 +94,7 @@ def test_an_average_of_unclipped_parameters_is_refuted(monkeypatch):
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_the_pair_differs_by_the_charged_sensitivity(name):
-    before, after = (TIGHT[name].prepare(side) for side in neighbours(TIGHT[name]))
+    before, after = sides(TIGHT[name])
     assert before.sensitivity == after.sensitivity
     distance = np.linalg.norm(before.value - after.value)
     assert 0.999 * before.sensitivity < distance <= before.sensitivity

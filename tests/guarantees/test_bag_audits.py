@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from worst_pairs import audited, mistake_mechanism, pair_of
 
-from aggregator.class_ratio import ClassRatio
-from federation.questions import bags as bag_releases
+from aggregator.contract.public_numbers import PublicNumbers
 from federation.contract.guarantee import Unit
 from federation.privacy.additive import calibrate
 from federation.privacy.counts.additive import AdditiveCounts
-from scenarios.audits.audit_bags import Setting, audit_pair, question_of, worst_pair
-from scenarios.settings.sweep import Variant
+from parties.bags import bags_of
+from scenarios.audits.small_worlds import cohort
 
 RUNS = 60_000
 CLASSES = 3
@@ -36,109 +36,108 @@ LOOSE = {"published_gaussian": {"noise": "published_gaussian"}, "laplace_prior":
 TIGHT_IN_TWO_BAGS = ("auto", "laplace", "pure")
 
 
-def pair_of(name, rows_per_person=0, units=1):
-    variant = Variant(name, "class_ratio", asdict(ClassRatio(**(TIGHT | LOOSE)[name])), {}, False)
-    return worst_pair(question_of(variant, Setting(1.0, 0.01, CLASSES, rows_per_person)), units)
+def pair(name, rows_per_person=0, units=1):
+    public = PublicNumbers(0.01, classes=CLASSES, rows_per_person=rows_per_person)
+    return pair_of("class_ratio", (TIGHT | LOOSE)[name], public, units)
 
 
-def audited(pair, runs=RUNS):
-    return audit_pair(pair, runs=runs, confidence=0.999)
+def counted(worst):
+    """What the party of either side holds, as its bags."""
+    found = []
+    for there in (False, True):
+        with cohort(worst.held(there), 1) as node:
+            found.append(bags_of(node, 0, worst.question.bags))
+    return found
 
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_what_a_party_sends_is_as_private_as_it_promises_and_hardly_more(name):
-    result = audited(pair_of(name))
+    result = audited(pair(name), RUNS)
     assert (result.claimed, result.delta) in ((1.0, 0.01), (1.0, 0.0))
     assert 0.5 < result.lower_bound <= 1.0
 
 
 @pytest.mark.parametrize("name", TIGHT | LOOSE)
 def test_two_changes_need_twice_the_noise(name):
-    assert not audited(pair_of(name, units=2)).passed
+    assert not audited(pair(name, units=2), RUNS).passed
 
 
 @pytest.mark.parametrize("name", LOOSE)
 def test_loose_claims_stand_too(name):
-    assert 0 < audited(pair_of(name)).lower_bound <= 1.0
+    assert 0 < audited(pair(name), RUNS).lower_bound <= 1.0
 
 
 @pytest.mark.parametrize("name", [name for name in TIGHT if not name.startswith("row")])
 @pytest.mark.parametrize("bags", [1, 2])
 def test_a_person_who_changes_everywhere_is_protected(name, bags):
     """It is in one bag more than count, and twice in each."""
-    pair = pair_of(name, rows_per_person=bags)
-    assert np.abs(pair.counts[0] - pair.counts[1]).sum(axis=1).tolist() == [2] * bags + [0]
-    result = audited(pair)
+    worst = pair(name, rows_per_person=bags)
+    before, after = (held.counts for held in counted(worst))
+    assert np.abs(before - after).sum(axis=1).tolist() == [2] * bags + [0]
+    result = audited(worst, RUNS)
     least = 0.5 if bags == 1 or name in TIGHT_IN_TWO_BAGS else 0.25  # else two bags lose less than the sum of claims
     assert least < result.lower_bound <= 1.0
 
 
 def test_neighbours_differ_in_one_unit_and_nothing_public():
     for name, unit in (("gaussian", Unit.LABEL), ("row", Unit.ROW)):
-        pair = pair_of(name)
-        answers = [pair.answer(side, "form", 1) for side in (0, 1)]
+        worst = pair(name)
+        answers = [answer for there in (False, True) for answer in worst.answers(there, "form", 1)]
         assert {answer.guarantee.unit for answer in answers} == {unit}
         np.testing.assert_array_equal(*(answer.arrays["sizes"] for answer in answers))
-        held = [provider.call().holdings(0) for provider in pair.providers]
+        held = [rows for there in (False, True) for rows in worst.held(there)]
         changed = (held[0].labels != held[1].labels) | (held[0].rows != held[1].rows).ravel()
         assert changed.sum() == 1
         assert (held[0].rows != held[1].rows).sum() == (unit is Unit.ROW)
-    moved = np.linalg.norm(pair.sums[0] - pair.sums[1])
-    assert 2 - 1e-3 < moved <= 2
+    before, after = (worst.question.feature_map.transform(rows.rows).sum(axis=0) for rows in held)
+    assert 2 - 1e-3 < np.linalg.norm(before - after) <= 2
 
 
 def test_bags_have_noise_of_their_own():
-    sent = pair_of("gaussian", rows_per_person=1).answer(0, "independent", RUNS).arrays["counts"][0]
+    sent = pair("gaussian", rows_per_person=1).seen(False, "independent", RUNS)["counts"]
     correlation = np.corrcoef(sent[:, 0, 0], sent[:, 1, 0])[0, 1]
     assert abs(correlation) < 5 / RUNS**0.5
 
 
-def breaking(monkeypatch, module, name, mistake):
-    """Parties of `module` that call `mistake` of what `name` really gives."""
-    real = getattr(bag_releases, name)
-    monkeypatch.setattr(f"parties.{module}.{name}", lambda question: mistake(real, question))
-
-
 @pytest.mark.parametrize("name", [name for name in TIGHT if not name.startswith("row")])
 def test_parties_with_half_the_noise_are_refuted(name, monkeypatch):
-    def halved(real, question):
-        mechanism = real(question)
+    def halved(question):
+        mechanism = question.mechanism()
         if isinstance(mechanism, AdditiveCounts):
             return replace(mechanism, scale=mechanism.scale / 2)
         twin = copy.copy(mechanism)
         object.__setattr__(twin, "sigma", 4 * mechanism.sigma)  # half the standard deviation
         return twin
 
-    breaking(monkeypatch, "counts", "count_mechanism", halved)
-    assert not audited(pair_of(name)).passed
+    mistake_mechanism(monkeypatch, halved)
+    assert not audited(pair(name), RUNS).passed
 
 
 @pytest.mark.parametrize("name", ["laplace", "pure", "independent_laplace", "gaussian", "dirichlet_shifted"])
 def test_parties_that_do_not_compose_a_persons_bags_are_refuted(name, monkeypatch):
-    def once(real, question):
-        return real(replace(question, bags=replace(question.bags, rows_per_person=1)))
+    def once(question):
+        return replace(question, bags=replace(question.bags, rows_per_person=1)).mechanism()
 
-    breaking(monkeypatch, "counts", "count_mechanism", once)
-    assert not audited(pair_of(name, rows_per_person=3)).passed
+    mistake_mechanism(monkeypatch, once)
+    assert not audited(pair(name, rows_per_person=3), RUNS).passed
 
 
 @pytest.mark.parametrize(("name", "bags"), [("pure", 1), ("pure", 2), ("gaussian", 1)])
 def test_parties_that_count_every_row_of_a_person_are_refuted(name, bags, monkeypatch):
     monkeypatch.setattr("parties.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
-    assert not audited(pair_of(name, rows_per_person=bags)).passed
+    assert not audited(pair(name, rows_per_person=bags), RUNS).passed
 
 
 def joint(changed):
     """The joint mechanism with another idea of what one replaced row moves, as a function of the label weight."""
 
-    def mistaken(real, question):
-        known, honest = question.noising.mechanism, real(question)
+    def mistaken(question):
         return calibrate(
             "gaussian",
             sensitivity=changed(question.label_weight),
-            dimension=honest.dimension,
-            epsilon=known["epsilon"],
-            delta=known["delta"],
+            dimension=question.mechanism().dimension,
+            epsilon=question.noise.epsilon,
+            delta=question.noise.delta,
         )
 
     return mistaken
@@ -154,8 +153,8 @@ def joint(changed):
     ],
 )
 def test_parties_that_mistake_what_a_row_moves_are_refuted(name, sensitivity, monkeypatch):
-    breaking(monkeypatch, "embeddings", "joint_mechanism", joint(sensitivity))
-    assert not audited(pair_of(name), 4 * RUNS).passed
+    mistake_mechanism(monkeypatch, joint(sensitivity))
+    assert not audited(pair(name), 4 * RUNS).passed
 
 
 def test_parties_whose_rows_are_longer_than_one_are_refuted(monkeypatch):
@@ -164,4 +163,4 @@ def test_parties_whose_rows_are_longer_than_one_are_refuted(monkeypatch):
     real = parties.embeddings.private_features
     longer = lambda *arguments: (2**0.5 * tile for tile in real(*arguments))  # noqa: E731
     monkeypatch.setattr(parties.embeddings, "private_features", longer)
-    assert not audited(pair_of("row, little for labels")).passed
+    assert not audited(pair("row, little for labels"), RUNS).passed

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from federation.contract.randomness import NoiseBits
 from federation.privacy.audit import audit
 from federation.privacy.counts.dirichlet import ScaledDirichlet, calibrate_floor, calibrate_shifted
 from federation.privacy.counts.dirichlet_sampler import sample
 from federation.privacy.counts.published_dirichlet import published_release, sigma_for_counts, true_delta
-from federation.contract.randomness import NoiseBits
 
 RUNS = 100_000
 CONFIDENCE = 0.999

@@ -2,54 +2,94 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from crafted_labels import ROWS
+from flwr.app import ConfigRecord
 
-from federation.questions.bags import Noising
 from federation.contract.errors import InputError
+from federation.contract.question import Question, ReleaseId
 from federation.feature_steps import Affine
 from federation.features import FeatureMap
+from federation.grids.codec import decode_question, encode_question
 from federation.questions.labels import (
     BagSums,
+    BagSumsNoise,
     BagSumsQuestion,
     LabelledRows,
+    LabelsNoise,
+    LabelSumsNoise,
     LabelSumsQuestion,
     PrivateLabelsQuestion,
+    WeightedSumsNoise,
     WeightedSumsQuestion,
 )
 from federation.reference import Reference
-from parties.registry import questions
+from parties.answering import answered
 from parties.holdings import Cohort
 
 LABELS = ("0", "1", "nan", "-inf", "1e300")
 PUBLIC = LabelledRows(FeatureMap(2, ()), -1.0, 1.0, ROWS)
 STRATIFIED = BagSums(ROWS, 2, 4, "signs", 2, 0)
 FIXED = BagSums(ROWS, 2, 4, "gaussian", 0, ROWS)
+ASKED = ReleaseId("asked")
 
 
-def noising(noise, **known):
-    return Noising({"noise": noise, "epsilon": 1.0, "delta": 1e-3, **known}, 1, "asked", False)
+def aimed(noise, known):
+    return {"kind": noise, "epsilon": 1.0, "delta": 1e-3, **known}
 
 
-def bags(design=STRATIFIED, noise="gaussian", rows=PUBLIC, **known):
-    return BagSumsQuestion(rows, design, noising(noise, **known))
+def bags(design=STRATIFIED, noise="gaussian", **known):
+    return BagSumsQuestion(BagSumsNoise(**aimed(noise, known)), PUBLIC, design, release=ASKED)
 
 
-def secret(design=FIXED, noise="gaussian", rows=PUBLIC, **known):
-    return WeightedSumsQuestion(rows, design, noising(noise, **known))
+def secret(design=FIXED, noise="gaussian", **known):
+    return WeightedSumsQuestion(WeightedSumsNoise(**aimed(noise, known)), PUBLIC, design, release=ASKED)
 
 
-def single(noise="one_bit", rows=PUBLIC, **known):
-    return PrivateLabelsQuestion(rows, noising(noise, **known))
+def single(noise="one_bit", **known):
+    return PrivateLabelsQuestion(LabelsNoise(**aimed(noise, known)), PUBLIC, release=ASKED)
 
 
-def sums(noise="gaussian", shape="optimal", rows=PUBLIC, **known):
-    return LabelSumsQuestion(rows, shape, noising(noise, **known))
+def sums(noise="gaussian", shape="optimal", **known):
+    return LabelSumsQuestion(LabelSumsNoise(**aimed(noise, known)), PUBLIC, shape, release=ASKED)
+
+
+@dataclass(frozen=True)
+class Crafted:
+    """An ordinary question in which an aggregator changes parts, by their names, past all that would refuse it."""
+
+    question: Question
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def whole(self):
+        """The question itself, as if nobody had checked it."""
+        crafted = copy.copy(self.question)
+        for name, value in self.changes.items():
+            *path, last = name.split(".")
+            part = crafted
+            for step in path:
+                object.__setattr__(part, step, copy.copy(getattr(part, step)))
+                part = getattr(part, step)
+            object.__setattr__(part, last, value)
+        return crafted
+
+    def received(self):
+        """As it arrives over the wire, parts that a question does not have included. Raises `InputError`."""
+        records = encode_question(self.whole)
+        settings = json.loads(records["settings"]["json"])
+        for name, value in self.changes.items():
+            if not isinstance(value, FeatureMap):
+                settings[name] = value
+        records["settings"] = ConfigRecord({"json": json.dumps(settings)})
+        return decode_question(records, type(self.question))
 
 
 def node(path, first="0", epsilon=1.0, delta=1e-3):
@@ -58,10 +98,12 @@ def node(path, first="0", epsilon=1.0, delta=1e-3):
     return Cohort(provider.to_json(), 0, 1, None, allowance, True)
 
 
-def asked(cohort, question):
+def asked(cohort, question, received=False):
     """What leaves a deployed party: arrays, or why there are none."""
     try:
-        return questions()[question.kind].load()(cohort, question)
+        if isinstance(question, Crafted):
+            question = question.received() if received else question.whole
+        return answered(cohort, question)
     except Exception as error:  # as the party's app does, which tells nothing of it
         return type(error).__name__
 
@@ -86,7 +128,11 @@ SOME = {name: ORDINARY[name] for name in ("bags", "secret", "one bit", "bins", "
 
 
 def with_range(question, low, high):
-    return replace(question, rows=replace(question.rows, lowest=low, highest=high))
+    return Crafted(question, {"rows.lowest": low, "rows.highest": high})
+
+
+def designed(question, change):
+    return Crafted(question, {f"design.{key}": value for key, value in change.items()})
 
 
 RANGES = {
@@ -110,29 +156,33 @@ HUGE = FeatureMap(2, (Affine(np.zeros(2), np.array([1e300, 1e-300])),))
 CRAFTED = {
     **{f"{name}, {text}": with_range(question, *ends) for name, question in ORDINARY.items()
        for text, ends in RANGES.items()},
-    **{f"{name}, {text}": replace(question, rows=replace(question.rows, feature_map=feature_map))
+    **{f"{name}, {text}": Crafted(question, {"rows.feature_map": feature_map})
        for name, question in SOME.items() for text, feature_map in (("overflow", OVERFLOW), ("huge", HUGE))},
-    **{f"{name}, most {most!r}": replace(question, rows=replace(question.rows, most=most))
+    **{f"{name}, most {most!r}": Crafted(question, {"rows.most": most})
        for name, question in SOME.items() for most in (0, ROWS - 1, 8.5, "8", None)},
-    **{f"{name}, {draws!r} draws": replace(question, noising=replace(question.noising, draws=draws))
+    **{f"{name}, {draws!r} draws": Crafted(question, {"draws": draws})
        for name, question in SOME.items() for draws in (0, 2, 1.0, True, "1")},
-    **{f"{name}, {key}={value!r}": replace(
-        question, noising=replace(question.noising, mechanism={**question.noising.mechanism, key: value}))
+    **{f"{name}, {part}={value!r}": Crafted(question, {part: value})
+       for name, question in SOME.items() for part, value in (
+           ("seeded", True), ("seeded", 1), ("release.name", ""), ("release.name", None), ("release.name", "x" * 2000),
+           ("release.queries", 0), ("release.queries", 2), ("release.query", 1), ("release.query", -1))},
+    **{f"{name}, {key}={value!r}": Crafted(question, {f"noise.{key}": value})
        for name, question in SOME.items() for key, value in (
            ("epsilon", 0), ("epsilon", math.nan), ("epsilon", math.inf), ("epsilon", "1"), ("epsilon", 1e-300),
-           ("epsilon", 10**400), ("delta", 1.0), ("delta", math.nan), ("delta", -1), ("noise", "off"),
-           ("noise", "published"), ("noise", ["gaussian"]), ("noise", None), ("floor", 1), ("label_range", [0, 1]),
+           ("epsilon", 10**400), ("delta", 1.0), ("delta", math.nan), ("delta", -1), ("kind", "off"),
+           ("kind", "published"), ("kind", ["gaussian"]), ("kind", None), ("floor", 1), ("label_range", [0, 1]),
            ("outside", "clip"), ("prior", [1.0, 0.0]), ("prior", [0.5] * 1000), ("points", 2), ("points", 10**9),
            ("share", 1 - 1e-16), ("share", 1e-300), ("debiased", True))},
-    **{f"bags, sigma={sigma!r}": bags(sigma=sigma) for sigma in (1e-300, 1e-9, math.nan, 0, True, "1", 1e9)},
-    **{f"weights {weights!r}, {noise}": bags(replace(STRATIFIED, weights=weights), noise)
+    **{f"bags, sigma={sigma!r}": Crafted(bags(), {"noise.sigma": sigma})
+       for sigma in (1e-300, 1e-9, math.nan, 0, True, "1", 1e9)},
+    **{f"weights {weights!r}, {noise}": Crafted(bags(noise=noise), {"design.weights": weights})
        for weights in ("gaussian", "ones", None, "") for noise in ("gaussian", "laplace")},
-    **{f"{noise}, design {change}": bags(replace(STRATIFIED, **change), noise)
+    **{f"{noise}, design {change}": designed(bags(noise=noise), change)
        for noise in ("gaussian", "laplace") for change in (
            {"per_bag": 0}, {"per_bag": -1}, {"per_bag": 5}, {"per_bag": 1.5}, {"per_bag": True},
            {"per_bag": 0, "noisy": 1}, {"records": 9}, {"records": 8.5}, {"bags": 3}, {"bags": 0},
            {"size": -4, "bags": -2}, {"size": 2.0})},
-    **{f"secret {change}": secret(replace(FIXED, **change)) for change in (
+    **{f"secret {change}": designed(secret(), change) for change in (
         {"records": 9}, {"records": 8.5}, {"bags": 3}, {"bags": 0}, {"size": 2.0}, {"bags": "2"})},
 }  # fmt: skip
 
@@ -147,13 +197,14 @@ def test_ordinary_questions_are_answered(tmp_path, first):
         assert all(np.isfinite(array).all() for array in sent.arrays.values())
 
 
+@pytest.mark.parametrize("received", [False, True], ids=["unchecked", "received"])
 @pytest.mark.parametrize("name", CRAFTED)
-def test_no_label_decides_whether_a_question_is_answered_or_what_it_costs(name, tmp_path):
+def test_no_label_decides_whether_a_question_is_answered_or_what_it_costs(name, received, tmp_path):
     seen = set()
     for number, first in enumerate(LABELS):
         folder = tmp_path / str(number)
         folder.mkdir()
-        sent = asked(node(folder, first), CRAFTED[name])
+        sent = asked(node(folder, first), CRAFTED[name], received)
         outcome = sent if isinstance(sent, str) else (len(sent.parties), tuple(sent.failures.values()))
         ledger = folder / "spent.json"
         seen.add((outcome, ledger.read_text() if ledger.exists() else ""))
@@ -161,6 +212,15 @@ def test_no_label_decides_whether_a_question_is_answered_or_what_it_costs(name, 
         assert len({paid for _, paid in seen}) == 1
         return
     assert len(seen) == 1
+
+
+def test_a_part_that_a_question_does_not_have_is_refused():
+    for name, crafted in CRAFTED.items():
+        strange = {part.split(".")[1] for part in crafted.changes if part.startswith("noise.")}
+        if strange - {known.name for known in fields(crafted.question.noise)}:
+            with pytest.raises(InputError, match="undeclared parts noise"):
+                crafted.received()
+            assert asked(None, crafted, received=True) == "InputError", name
 
 
 def spent(path):
@@ -184,14 +244,13 @@ def test_a_given_sigma_costs_the_delta_that_it_has(sigma, tmp_path):
         assert len(asked(node(generous, delta=0.999999), question).parties) == 1
         assert spent(generous) == (1.0, pytest.approx(exact, rel=1e-4, abs=1e-9))
     answer = asked(node(careful), question)
-    answered = not isinstance(answer, str) and len(answer.parties) == 1
-    assert answered == (exact <= 1e-3)
+    assert (not isinstance(answer, str) and len(answer.parties) == 1) == (exact <= 1e-3)
 
 
 def test_a_sigma_that_misses_the_declared_delta_is_refused_however_large_the_allowance(tmp_path):
     for sigma in (1e-6, 0.1):
         with pytest.raises(InputError):
-            questions()["bag_sums"].load()(node(tmp_path, delta=0.999), bags(sigma=sigma))
+            answered(node(tmp_path, delta=0.999), bags(sigma=sigma))
     assert not (tmp_path / "spent.json").exists()
 
 
@@ -235,7 +294,7 @@ class TestFewOfManyRows:
             bags(replace(one, weights="signs"), sigma=1e-3, delta=0.3),
         ):
             with pytest.raises(InputError, match="half of the rows"):
-                questions()[question.kind].load()(generous, question)
+                answered(generous, question)
         assert not (tmp_path / "spent.json").exists()
 
     def test_no_bag_is_without_noise(self, tmp_path):

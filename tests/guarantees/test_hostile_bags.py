@@ -13,9 +13,9 @@ from worlds import run
 
 from aggregator.ratios.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
-from federation.questions.bags import LARGEST_FEATURE
 from federation.contract.errors import QuorumError
 from federation.grids.launch import open_grid
+from federation.questions.bags import LARGEST_FEATURE
 from federation.reference import Reference
 from scenarios.simulated.conduct import Conduct, Kind
 from scenarios.simulated.simulation import SplitSpec

@@ -18,7 +18,7 @@ from aggregator.world.public import PublicRows
 from federation.features import fit
 from federation.grids.codec import decode_submission, encode_submission
 from federation.questions.votes import Training
-from parties.registry import questions
+from parties.answering import answered
 from parties.holdings import Cohort
 from scenarios.simulated.conduct import Conduct, Kind
 from scenarios.simulated.simulation import SplitSpec
@@ -51,7 +51,7 @@ def perturbed(protocol, source, conduct):
     collector = protocol.collector(public, question, PARTIES)
     reference = spec.reference("SimulatedParties", conduct=asdict(conduct)).to_json()
     cohort = Cohort(reference, 0, PARTIES, seed=1)
-    submission = cohort.provider.sent(question, questions()[question.kind].load()(cohort, question))
+    submission = cohort.provider.sent(question, answered(cohort, question))
     received = decode_submission(encode_submission(submission, question.fields()), question.fields())
     refused = collector.add(received)
     ready = protocol.prepare(collector)

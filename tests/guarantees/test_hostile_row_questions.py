@@ -14,7 +14,7 @@ from federation.grids.codec import decode_question, encode_question
 from federation.hypotheses import Hypothesis
 from federation.numerics.binning import Bins
 from federation.reference import Reference
-from parties.registry import questions
+from parties.answering import answered
 from parties.holdings import Cohort
 
 CONTENTS = ({}, {"missing": [0]}, {"huge": [0]}, {"strange": [0]})
@@ -34,6 +34,17 @@ MAPS = {
     "a complex norm": (ClipNorm(np.ones((1, 1)) + 1j),),
     "dates for texts": (DATES,),
 }
+NARROW = ("no column left", "norm of no column", "monomials of no column")
+
+
+def map_of(name):
+    """The map, also where no honest aggregator could make it."""
+    if name not in NARROW:
+        return FeatureMap(3, MAPS[name])
+    forged = object.__new__(FeatureMap)
+    for field, value in (("columns", 3), ("steps", MAPS[name])):
+        object.__setattr__(forged, field, value)
+    return forged
 
 
 def outcome(folder, question, **provided):
@@ -41,8 +52,7 @@ def outcome(folder, question, **provided):
     folder.mkdir()
     allowance = json.dumps({"ledger": str(folder / "spent.json"), "epsilon": 5.0, "delta": 1e-3})
     cohort = Cohort(Reference("two_class_parties:Parties", provided).to_json(), 0, 1, None, allowance)
-    question = replace(question, noising=replace(question.noising, seeded=False))
-    answer = questions()[question.kind].load()(cohort, question)
+    answer = answered(cohort, replace(question, seeded=False))
     paid = (folder / "spent.json").read_text()
     return len(answer.parties), tuple(answer.failures.items()), paid
 
@@ -50,16 +60,30 @@ def outcome(folder, question, **provided):
 @pytest.mark.parametrize("question", [COUNTS, SUMS], ids=["counts", "sums"])
 @pytest.mark.parametrize("name", MAPS)
 def test_no_row_decides_whether_a_question_is_answered_or_what_it_costs(tmp_path, name, question):
-    asked = replace(question, feature_map=FeatureMap(3, MAPS[name]))
+    asked = replace(question, feature_map=map_of(name))
     contents = (*CONTENTS, {"empty": [0]}) if question is COUNTS else CONTENTS  # how many there are is public in sums
     assert len({outcome(tmp_path / str(world), asked, **held) for world, held in enumerate(contents)}) == 1
 
 
-@pytest.mark.parametrize("name", ["a norm of three axes", "a complex norm", "dates for texts"])
-def test_a_map_of_other_types_reaches_no_row(name):
-    question = replace(COUNTS, feature_map=FeatureMap(3, MAPS[name]))
-    with pytest.raises(InputError, match="feature map cannot be read"):
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("a norm of three axes", "feature map cannot be read"),
+        ("a complex norm", "must be numbers, got complex128"),
+        ("dates for texts", "must be numbers, got datetime64"),
+        *((name, "columns between its steps, must be a whole number from 1") for name in NARROW),
+    ],
+)
+def test_a_map_of_other_types_or_without_columns_reaches_no_row(name, why):
+    question = replace(COUNTS, feature_map=map_of(name))
+    with pytest.raises(InputError, match=why):
         decode_question(encode_question(question), type(question))
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_no_map_without_columns_can_be_made(name):
+    with pytest.raises(InputError, match="must be a whole number from 1"):
+        FeatureMap(3, MAPS[name])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.audit import audit
 from federation.privacy.labels.binned_response import BinnedResponse
 from federation.privacy.labels.calibration import calibrate
@@ -15,7 +16,6 @@ from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.one_bit import OneBitLabels
 from federation.privacy.shaped_gaussian import calibrate as calibrate_sums
 from federation.privacy.shaped_gaussian import fit_shape
-from federation.contract.randomness import NoiseBits
 
 RUNS = 200_000
 RANGE = (0.0, 4.0)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from worst_pairs import audited, mistake_mechanism, pair_of
 
-from federation.questions import labels as label_releases
+from aggregator.contract.public_numbers import PublicNumbers
 from federation.contract.guarantee import Unit
-from federation.questions.labels import bag_sums_mechanism
+from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import stratified_noise
 from federation.privacy.audit import audit
-from federation.contract.randomness import NoiseBits
-from aggregator.contract.registry import protocol
 from parties import bag_sums
-from scenarios.audits.audit_bags import SEED, audit_pair
-from scenarios.audits.audit_labels import LabelPair, LabelSetting, label_question_of
-from scenarios.settings.sweep import Variant
+from scenarios.audits.small_worlds import SEED
 
 RANGE = (-3.0, 7.0)
 SUMS, LABELS, LLP, LBA = "label_sums", "private_labels", "noisy_weighted_llp", "weighted_lba"
@@ -47,61 +44,51 @@ LOOSE = {
 DELTA = {SUMS: 0.01, LABELS: 0.01, LLP: 0.1, LBA: 0.1}  # rare weights lose most: a small delta needs many runs
 
 
-def pair_of(name, changed=1):
+def pair(name, units=1):
     kind, options = (TIGHT | LOOSE)[name]
-    variant = Variant(name, kind, asdict(protocol(kind)(**options)), {}, False)
-    setting = LabelSetting(1.0, DELTA[kind], RANGE)
-    return LabelPair(label_question_of(variant, setting), changed)
-
-
-def audited(pair, runs):
-    return audit_pair(pair, runs=runs, confidence=0.999)
+    return pair_of(kind, options, PublicNumbers(DELTA[kind], label_range=RANGE), units)
 
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_what_a_party_sends_is_as_private_as_it_promises_and_hardly_more(name):
-    result = audited(pair_of(name), RUNS[TIGHT[name][0]])
+    result = audited(pair(name), RUNS[TIGHT[name][0]])
     assert (result.claimed, result.delta) in ((1.0, DELTA[TIGHT[name][0]]), (1.0, 0.0))
     assert 0.5 < result.lower_bound <= 1.0
 
 
 @pytest.mark.parametrize(("name", "runs"), [("estimated bins", 500), ("bags, published", 2000)])
 def test_loose_claims_stand_too(name, runs):
-    pair = pair_of(name)
-    assert audited(pair, runs).passed
-    sent = pair.answer(0, "form", 8).arrays
-    assert len({len(array[0]) for field, array in sent.items() if field in ("labels", "sums", "weights")}) == 1
+    worst = pair(name)
+    assert audited(worst, runs).passed
+    seen = worst.seen(False, "form", 8)
+    assert {len(array) for field, array in seen.items() if field in ("labels", "sums", "weights")} == {8}
 
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_several_changed_labels_need_more_noise(name):
     """Two, or four with random weights, move sums as one label does that has half the noise it needs."""
     kind = TIGHT[name][0]
-    assert not audited(pair_of(name, 4 if kind in (LLP, LBA) else 2), RUNS[kind] // (4 if kind == LBA else 2)).passed
+    worst = pair(name, units=2)
+    assert worst.worst.changed == (4 if kind in (LLP, LBA) else 2)
+    assert not audited(worst, RUNS[kind] // (4 if kind == LBA else 2)).passed
 
 
 def test_neighbours_differ_in_one_label_and_nothing_public():
     for name in TIGHT | LOOSE:
-        pair = pair_of(name)
-        held = [pair.provider(side).call().holdings(0) for side in (0, 1)]
-        np.testing.assert_array_equal(held[0].rows, held[1].rows)
-        assert (held[0].labels != held[1].labels).sum() == 1
-        assert np.ptp([side.labels[0] for side in held]) == RANGE[1] - RANGE[0]
-        assert pair.answer(0, "form", 1).guarantee.unit is Unit.LABEL
+        worst = pair(name)
+        [before], [after] = worst.held(False), worst.held(True)
+        np.testing.assert_array_equal(before.rows, after.rows)
+        assert (before.labels != after.labels).sum() == 1
+        assert np.ptp([before.labels[0], after.labels[0]]) == RANGE[1] - RANGE[0]
+        assert worst.answers(False, "form", 1)[0].guarantee.unit is Unit.LABEL
 
 
 @pytest.mark.parametrize("name", ["bags", "bags, published"])
 def test_releases_of_one_audit_are_independent(name):
     runs = 2000
-    sums = pair_of(name).answer(0, "independent", runs).arrays["sums"][0, :, 0]
+    sums = pair(name).seen(False, "independent", runs)["sums"][:, 0]
     assert len(np.unique(sums)) > runs / 2
     assert abs(np.corrcoef(sums[1:], sums[:-1])[0, 1]) < 5 / runs**0.5
-
-
-def breaking(monkeypatch, module, name, mistake):
-    """Parties of `module` that call `mistake` of what `name` really gives."""
-    real = getattr(label_releases, name)
-    monkeypatch.setattr(f"parties.{module}.{name}", lambda *arguments: mistake(real, *arguments))
 
 
 def half_range(question):
@@ -112,49 +99,49 @@ def half_range(question):
 
 @pytest.mark.parametrize("name", ["bags", "bags, few noisy", "bags, gaussian weights"])
 def test_bags_with_noise_for_half_the_range_are_refuted(name, monkeypatch):
-    def mistaken(real, question, formed):
-        return replace(real(half_range(question), formed), label_range=question.rows.label_range)
+    def mistaken(question, formed):
+        return replace(half_range(question).mechanism(formed), label_range=question.rows.label_range)
 
-    breaking(monkeypatch, "bag_sums", "bag_sums_mechanism", mistaken)
-    assert not audited(pair_of(name), RUNS[LLP] // 3).passed
+    mistake_mechanism(monkeypatch, mistaken)
+    assert not audited(pair(name), RUNS[LLP] // 3).passed
 
 
 def test_secret_weights_with_noise_for_half_the_range_are_refuted(monkeypatch):
-    def mistaken(real, question, formed):
-        return replace(real(half_range(question), formed), label_range=question.rows.label_range)
+    def mistaken(question, formed):
+        return replace(half_range(question).mechanism(formed), label_range=question.rows.label_range)
 
-    breaking(monkeypatch, "bag_sums", "weighted_sums_mechanism", mistaken)
-    assert not audited(pair_of("secret weights"), RUNS[LBA] // 4).passed
+    mistake_mechanism(monkeypatch, mistaken)
+    assert not audited(pair("secret weights"), RUNS[LBA] // 4).passed
 
 
 @pytest.mark.parametrize("name", [name for name in TIGHT if TIGHT[name][0] == SUMS])
 def test_sums_with_noise_for_half_the_range_are_refuted(name, monkeypatch):
-    def mistaken(real, question, rows):
-        return replace(real(question, rows), additive=real(half_range(question), rows).additive)
+    def mistaken(question, rows):
+        return replace(question.mechanism(rows), additive=half_range(question).mechanism(rows).additive)
 
-    breaking(monkeypatch, "private_labels", "sums_mechanism", mistaken)
-    assert not audited(pair_of(name), RUNS[SUMS] // 2).passed
+    mistake_mechanism(monkeypatch, mistaken)
+    assert not audited(pair(name), RUNS[SUMS] // 2).passed
 
 
 @pytest.mark.parametrize("name", [name for name in TIGHT if TIGHT[name][0] == LABELS])
 def test_labels_with_half_the_noise_are_refuted(name, monkeypatch):
-    def halved(real, question):
-        mechanism = real(question)
+    def halved(question):
+        mechanism = question.mechanism()
         if hasattr(mechanism, "scale"):
             return replace(mechanism, scale=mechanism.scale // 2)
         return replace(mechanism, redraw=mechanism.redraw // 2)
 
-    breaking(monkeypatch, "private_labels", "labels_mechanism", halved)
-    assert not audited(pair_of(name), RUNS[LABELS] // 2).passed
+    mistake_mechanism(monkeypatch, halved)
+    assert not audited(pair(name), RUNS[LABELS] // 2).passed
 
 
 def test_bags_with_half_the_laplace_noise_are_refuted(monkeypatch):
-    def halved(real, question, formed):
-        mechanism = real(question, formed)
+    def halved(question, formed):
+        mechanism = question.mechanism(formed)
         return replace(mechanism, grid_scale=mechanism.grid_scale // 2)
 
-    breaking(monkeypatch, "bag_sums", "bag_sums_mechanism", halved)
-    assert not audited(pair_of("bags, laplace"), RUNS[LLP] // 2).passed
+    mistake_mechanism(monkeypatch, halved)
+    assert not audited(pair("bags, laplace"), RUNS[LLP] // 2).passed
 
 
 @pytest.mark.parametrize("name", ["bags", "bags, laplace"])
@@ -166,7 +153,7 @@ def test_a_label_that_is_counted_twice_is_refuted(name, monkeypatch):
         return np.where(np.isin(bags, [1]), 0, bags)  # the row that may change stands in for another one, too
 
     monkeypatch.setattr(bag_sums, "disjoint_bags", overlapping)
-    assert not audited(pair_of(name), RUNS[LLP] // 2).passed
+    assert not audited(pair(name), RUNS[LLP] // 2).passed
 
 
 class TestOneStream:
@@ -174,17 +161,17 @@ class TestOneStream:
 
     def audited(self):
         """By the noise that the key of the weights would make of the lowest labels."""
-        pair = pair_of("bags")
-        design, mechanism = pair.question.design, bag_sums_mechanism(pair.question)
+        worst = pair("bags")
+        design, mechanism = worst.question.design, worst.question.mechanism()
         shape = (design.bags, design.size)
         noisy, low = stratified_noise(*shape, design.per_bag), np.full(shape, RANGE[0])
 
         def sampler(side):
             def sample(count):
-                sent = pair.answer(side, "one stream", count).arrays
+                sent = worst.seen(bool(side), "one stream", count)
                 known = NoiseBits(SEED, f"bags and weights|audit|one stream|{side}", 0)
-                guessed = [mechanism.release(low, weights, noisy, known) for weights in sent["weights"][0]]
-                return np.abs(sent["sums"][0] - np.array(guessed)).sum(axis=1)
+                guessed = [mechanism.release(low, weights, noisy, known) for weights in sent["weights"]]
+                return np.abs(sent["sums"] - np.array(guessed)).sum(axis=1)
 
             return sample
 
@@ -195,8 +182,8 @@ class TestOneStream:
 
     def test_weights_and_noise_of_one_key_are_refuted(self, monkeypatch):
         monkeypatch.setattr(
-            "parties.noising.noise_bits",
-            lambda cohort, party, noising, *_: NoiseBits(SEED, f"bags and weights|{noising.purpose}", party),
+            "parties.answering.NoiseBits",
+            lambda seed, release, party: NoiseBits(seed, f"bags and weights|{release}", party),
         )
         result = self.audited()
         assert not result.passed

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from federation.contract.guarantee import Adjacency, Unit
+from federation.contract.randomness import NoiseBits
 from federation.numerics.binning import Bins
 from federation.privacy.audit import audit
 from federation.privacy.marginals.noise import calibrate
 from federation.privacy.marginals.published import PublishedRates, published_loss
-from federation.contract.randomness import NoiseBits
 
 RUNS = 60_000
 FEATURES, QUERIES = 3, 2

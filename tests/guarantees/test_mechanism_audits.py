@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from federation.contract.randomness import NoiseBits
 from federation.privacy.audit import audit
 from federation.privacy.audited import CONFIDENCE, Verdict, audited_mechanisms, judge
-from federation.contract.randomness import NoiseBits
 
 MECHANISMS = audited_mechanisms()
 RUNS = 200_000

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from federation.contract.randomness import NoiseBits
 from federation.privacy import l2_gamma
 from federation.privacy.audit import audit
 from federation.privacy.moments.calibration import calibrate
-from federation.contract.randomness import NoiseBits
 
 RUNS = 200_000
 EPSILON, DELTA = 1.0, 0.01

@@ -11,12 +11,12 @@ from aggregator.majority_vote import MajorityVote
 from aggregator.parameter_average import ParameterAverage
 from aggregator.soft_vote import SoftVote
 from aggregator.world.public import PublicRows
-from federation.features import fit
 from federation.contract.guarantee import Adjacency
-from federation.contract.submission import Submission
-from federation.questions.votes import Training
-from federation.privacy.additive import calibrate
 from federation.contract.randomness import NoiseBits
+from federation.contract.submission import Submission
+from federation.features import fit
+from federation.privacy.additive import calibrate
+from federation.questions.votes import Training
 
 PARTIES = 9
 CLASSIFIER = {"name": "logistic", "parameters": {"regularisation": 1e-2}}

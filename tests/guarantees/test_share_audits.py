@@ -7,27 +7,25 @@ them off, so what is left is the sum of the honest ones' shares.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import kve
 from two_class_questions import moment
+from worst_pairs import audited, pair_of, sum_of
 
 from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.contract.public_numbers import PublicNumbers
+from federation.contract.randomness import NoiseBits
 from federation.contract.submission import Submission
 from federation.privacy.additive import calibrate, calibrate_laplace
 from federation.privacy.gaussian import delta as gaussian_delta
 from federation.privacy.moments import shares
-from federation.contract.randomness import NoiseBits
 from federation.reference import Reference
-from aggregator.contract.registry import protocol
-from parties import moments
+from parties.answering import answered
 from parties.holdings import Cohort
-from scenarios.audits.audit_bags import audit_pair
-from scenarios.audits.audit_two_classes import SumPair, TwoClassSetting, two_class_question_of
-from scenarios.settings.sweep import Variant
 
 RUNS = 60_000
 KINDS = ("laplace", "pure", "gaussian")
@@ -35,10 +33,9 @@ ENOUGH, PARTIES = 4, 6
 
 
 def judged(noise, honest):
-    options = asdict(protocol("mean_operator")(noise=noise, summation="secure"))
-    question = two_class_question_of(Variant("", "mean_operator", options, {}, False), TwoClassSetting(1.0, 0.01))
-    assert question.contributors == ENOUGH
-    return audit_pair(SumPair(question, 1, honest), runs=RUNS, confidence=0.999)
+    pair = pair_of("mean_operator", {"noise": noise, "summation": "secure"}, PublicNumbers(0.01))
+    assert pair.question.contributors == ENOUGH
+    return audited(sum_of(pair, honest), RUNS)
 
 
 @pytest.mark.parametrize("noise", KINDS)
@@ -122,20 +119,20 @@ class TestLaws:
         assert (gaussian_delta(1.0, charged / sigma) <= 1e-6) == holds
 
 
-@pytest.mark.parametrize("answered", [3, 4, 6])
+@pytest.mark.parametrize("present", [3, 4, 6])
 @pytest.mark.parametrize("noise", KINDS)
-def test_the_variance_that_is_reported_is_that_of_the_shares_that_came(noise, answered):
+def test_the_variance_that_is_reported_is_that_of_the_shares_that_came(noise, present):
     draws = 6000
-    reference = Reference("two_class_parties:Parties", {"broken": list(range(answered, PARTIES))})
+    reference = Reference("two_class_parties:Parties", {"broken": list(range(present, PARTIES))})
     cohort = Cohort(reference.to_json(), 0, PARTIES, 3)
 
     def asked(kind, draws):
         question = moment(kind, contributors=3)
-        question = replace(question, most=100, noising=replace(question.noising, draws=draws))
+        question = replace(question, most=100, draws=draws)
         collected = MomentAnswers(question, PARTIES, None)
-        sent: Submission = moments.answer(cohort, question)
+        sent: Submission = answered(cohort, question)
         assert not collected.add(sent)
-        assert collected.answered == answered
+        assert collected.answered == present
         return collected
 
     noisy, exact = asked(noise, draws), asked("off", 1)

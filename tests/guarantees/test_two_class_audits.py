@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from worst_pairs import audited, mistake_mechanism, pair_of, sum_of
 
-from federation.questions.bags import Noising
+from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.exchange.worst_exchange import WorstExchange
+from aggregator.labels.worst_labels import WorstLabels
+from aggregator.weak_supervision import worst_sums
+from aggregator.weak_supervision.worst_sums import WorstSums
+from federation.contract.errors import InputError
+from federation.contract.question import ReleaseId
 from federation.features import FeatureMap
-from federation.questions.marginals import Exchange
-from federation.questions.marginals import marginal_noise
-from federation.questions.moments import MomentQuestion
-from federation.questions.moments import moment_noise
-from aggregator.contract.registry import protocol
+from federation.questions.moments import MomentNoise, MomentQuestion
 from parties import error_marginals
-from scenarios.audits import audit_two_classes
-from scenarios.audits.audit_bags import audit_pair
-from scenarios.audits.audit_labels import LabelPair
-from scenarios.audits.audit_two_classes import ExchangePair, SumPair, TwoClassSetting, two_class_question_of
-from scenarios.settings.sweep import Variant
+from scenarios.audits.auditor import sampler
 
-RUNS = {SumPair: 60_000, ExchangePair: 40_000, LabelPair: 4_000}
+RUNS = {WorstSums: 60_000, WorstExchange: 40_000, WorstLabels: 4_000}
+PUBLIC = PublicNumbers(0.01)
 SECURE = {"summation": "secure"}
 SUMS = {
     "laplace": {"noise": "laplace"},
@@ -46,29 +46,44 @@ CELLS = {
 ADDED = ("pure", "gaussian")
 
 
-def question_of(kind, options):
-    variant = Variant("a variant", kind, asdict(protocol(kind)(**options)), {}, False)
-    return two_class_question_of(variant, TwoClassSetting(1.0, 0.01))
+@dataclass(frozen=True, eq=False)
+class OneMore(WorstExchange):
+    """An exchange in which one query more than was agreed on is asked, and answered."""
+
+    def asked(self, question, runs):
+        return [replace(one, release=replace(one.release, queries=agreed(question))) for one in
+                super().asked(one_more(question), runs)]  # fmt: skip
+
+    def statistic(self, question):
+        return super().statistic(one_more(question))
 
 
-def sums(name, changed=1):
-    return SumPair(question_of("mean_operator", SUMS[name]), changed, (0,))
+def agreed(question):
+    return question.release.queries
+
+
+def one_more(question):
+    return replace(question, release=replace(question.release, queries=agreed(question) + 1))
+
+
+def sums(name, units=1):
+    return pair_of("mean_operator", SUMS[name], PUBLIC, units)
 
 
 def shares(name, parties):
-    return SumPair(question_of("mean_operator", SHARES[name]), 1, tuple(range(parties)))
+    return sum_of(pair_of("mean_operator", SHARES[name], PUBLIC), range(parties))
 
 
-def cells(name, units=1, queries=2, rounds=2):
-    return ExchangePair(question_of("error_marginals", CELLS[name] | {"rounds": rounds}), units, queries)
+def cells(name, units=1, rounds=2):
+    return pair_of("error_marginals", CELLS[name] | {"rounds": rounds}, PUBLIC, units)
 
 
-def responses(changed=1):
-    return LabelPair(question_of("mean_operator", {"noise": "randomised_response"}), changed)
+def responses(units=1):
+    return pair_of("mean_operator", {"noise": "randomised_response"}, PUBLIC, units)
 
 
-def audited(pair):
-    return audit_pair(pair, runs=RUNS[type(pair)], confidence=0.999)
+def judged(pair, times=1):
+    return audited(pair, times * next(runs for kind, runs in RUNS.items() if isinstance(pair.worst, kind)))
 
 
 def require_tight(result):
@@ -77,46 +92,48 @@ def require_tight(result):
 
 @pytest.mark.parametrize("name", SUMS)
 def test_a_sum_is_as_private_as_it_promises_and_hardly_more(name):
-    result = audited(sums(name))
+    result = judged(sums(name))
     assert result.claimed == pytest.approx(3**0.5 if "published" in name else 1.0, rel=1e-6)
     require_tight(result)
-    assert not audited(sums(name, changed=2)).passed
+    assert not judged(sums(name, units=2)).passed
 
 
 @pytest.mark.parametrize("name", SHARES)
 def test_shares_hide_in_their_sum_what_was_promised_and_fewer_of_them_do_not(name):
-    agreed = question_of("mean_operator", SHARES[name]).contributors
-    require_tight(audited(shares(name, agreed)))
-    assert not audited(shares(name, agreed // 2)).passed
+    pair = pair_of("mean_operator", SHARES[name], PUBLIC)
+    agreed = pair.question.contributors
+    assert pair.worst.parties(pair.question, 1) == agreed
+    require_tight(judged(pair))
+    assert not judged(shares(name, agreed // 2)).passed
+    missing = pair_of("mean_operator", SHARES[name], PUBLIC, units=2)  # as every audit has it
+    assert missing.worst.parties(missing.question, 1) == agreed // 2
+    assert not judged(missing).passed
 
 
 def test_one_share_hides_nothing_by_itself():
-    assert not audited(shares("laplace", 1)).passed
+    assert not judged(shares("laplace", 1)).passed
 
 
 @pytest.mark.parametrize("name", CELLS)
 def test_all_answers_of_an_exchange_are_as_private_together_as_it_promises(name):
-    result = audited(cells(name))
+    result = judged(cells(name), times=4 if name == "pure, replaced" else 1)  # its worst event is rare
     assert result.claimed == 1.0
     require_tight(result)
-    assert not audited(cells(name, units=2)).passed
+    assert not judged(cells(name, units=2)).passed
 
 
 def test_private_labels_of_two_classes_are_as_private_as_promised():
-    require_tight(audited(responses()))
-    assert not audited(responses(changed=2)).passed
+    require_tight(judged(responses()))
+    assert not judged(responses(units=2)).passed
 
 
 def test_published_noise_is_refuted_at_its_own_claim():
     """Patrini et al. (2015, Algorithm 2) on 25 features: rows of L2 norm 1 have L1 norms of up to 5."""
-    noising = Noising({"noise": "published_laplace", "epsilon": 1.0, "delta": 0.0}, 1, "published", True)
-    result = audited(SumPair(MomentQuestion(FeatureMap(25, ()), 4, "label", 0, noising), 1, (0,)))
+    noise, release = MomentNoise("published_laplace", 1.0), ReleaseId("published")
+    question = MomentQuestion(noise, FeatureMap(25, ()), 4, "label", 0, release=release, seeded=True)
+    result = judged(replace(sums("published laplace"), question=question))
     assert result.claimed == pytest.approx(5.0, rel=1e-6)
     assert 2.0 < result.lower_bound <= 5.0
-
-
-def halved(noise):
-    return lambda question: replace(noise(question), scale=noise(question).scale / 2)
 
 
 class TestBrokenSums:
@@ -126,49 +143,54 @@ class TestBrokenSums:
             """Noise on twice the sum, then the half."""
 
             def __init__(self, question):
-                self.noise = moment_noise(replace(question, most=2 * question.most))
+                self.noise = replace(question, most=2 * question.most).mechanism()
 
             def release(self, total, bits, draws):
                 return self.noise.release(2 * total, bits, draws) / 2
 
-        monkeypatch.setattr("parties.moments.moment_noise", Halved)
-        assert not audited(sums(name)).passed
+        mistake_mechanism(monkeypatch, Halved)
+        assert not judged(sums(name)).passed
 
     @pytest.mark.parametrize("name", ["laplace", "pure", "gaussian"])
     def test_rows_that_are_not_cut_are_refuted(self, name, monkeypatch):
         """Of norm 2, which the map leaves as they are."""
         pair = sums(name)
         pair = replace(pair, question=replace(pair.question, feature_map=FeatureMap(2, ())))
-        monkeypatch.setattr(audit_two_classes, "worst_row", lambda question: np.full(2, 2**0.5))
-        require_tight(audited(pair))
+        monkeypatch.setattr(worst_sums, "worst_row", lambda question: np.full(2, 2**0.5))
+        require_tight(judged(pair))
         monkeypatch.setattr("parties.moments.within_norm", lambda rows, l1_bound: rows)
-        assert not audited(pair).passed
+        assert not judged(pair).passed
 
     def test_a_bound_in_l1_that_nobody_keeps_is_refuted(self, monkeypatch):
         pair = sums("laplace, short rows")
-        monkeypatch.setattr(audit_two_classes, "worst_row", lambda question: np.ones(2))
+        monkeypatch.setattr(worst_sums, "worst_row", lambda question: np.ones(2))
         monkeypatch.setattr("parties.moments.within_norm", lambda rows, l1_bound: rows)
-        assert not audited(pair).passed
+        assert not judged(pair).passed
 
 
 class TestBrokenExchanges:
     @pytest.mark.parametrize("name", CELLS)
     def test_half_the_noise_is_refuted(self, name, monkeypatch):
         def mistaken(question):
-            noise = marginal_noise(question)
+            noise = question.mechanism()
             if name != "published":
                 return replace(noise, scale=noise.scale / 2)
             return replace(noise, epsilon=2 * noise.epsilon)
 
-        pair = cells(name)
-        monkeypatch.setattr(error_marginals, "marginal_noise", mistaken)
-        assert not audited(pair).passed
+        mistake_mechanism(monkeypatch, mistaken)
+        assert not judged(cells(name)).passed
 
     @pytest.mark.parametrize("name", CELLS)
     def test_a_query_more_than_was_agreed_on_is_refuted(self, name, monkeypatch):
-        pair = cells(name, queries=2, rounds=1)
-        monkeypatch.setattr(Exchange, "__post_init__", lambda self: None)
-        assert not audited(pair).passed
+        pair = cells(name, rounds=1)
+        pair = replace(pair, worst=OneMore(**vars(pair.worst)))
+        assert agreed(pair.question) == 1
+        with pytest.raises(InputError, match="query 2 is refused"):
+            judged(pair)
+        monkeypatch.setattr(ReleaseId, "__post_init__", lambda self: None)
+        # Each answer still has noise of its own.
+        monkeypatch.setattr(ReleaseId, "key", property(lambda self: f"{self.name}|query {self.query}"))
+        assert not judged(pair).passed
 
     @pytest.mark.parametrize("name", [*ADDED, "pure, replaced", "gaussian, replaced"])
     def test_exact_corrects_beside_noisy_errors_are_refuted(self, name, monkeypatch):
@@ -201,28 +223,26 @@ class TestBrokenExchanges:
     def refuted(self, name, function, mistaken, monkeypatch):
         pair = cells(name)
         monkeypatch.setattr(error_marginals, function, mistaken)
-        assert not audited(pair).passed
+        assert not judged(pair).passed
 
 
 def test_randomised_response_with_half_the_noise_is_refuted(monkeypatch):
-    from federation.questions.labels import labels_mechanism
-
     def halved(question):
-        mechanism = labels_mechanism(question)
+        mechanism = question.mechanism()
         return replace(mechanism, redraw=mechanism.redraw // 2)
 
-    monkeypatch.setattr("parties.private_labels.labels_mechanism", halved)
-    assert not audited(responses()).passed
+    mistake_mechanism(monkeypatch, halved)
+    assert not judged(responses()).passed
 
 
 @pytest.mark.parametrize("pair", [sums("pure"), cells("pure"), cells("gaussian, label")])
 def test_releases_of_one_audit_are_independent(pair):
     runs = 20_000
-    answer = pair.answer(0, "independent", runs)
-    seen = pair.statistic(answer.guarantee.mechanism)({name: array[0] for name, array in answer.arrays.items()})
-    assert seen.shape == (runs,)
-    assert abs(np.corrcoef(seen[1:], seen[:-1])[0, 1]) < 5 / runs**0.5
+    seen = pair.seen(False, "independent", runs)
+    told = sampler(pair.worst, pair.question, "audit|independent")(False, runs)
+    assert told.shape == (runs,)
+    assert abs(np.corrcoef(told[1:], told[:-1])[0, 1]) < 5 / runs**0.5
     for name in ("sums", "errors"):
-        if name in answer.arrays:
-            numbers = answer.arrays[name][0].reshape(runs, -1)
+        if name in seen:
+            numbers = seen[name].reshape(runs, -1)
             assert np.abs(np.corrcoef(numbers.T) - np.eye(numbers.shape[1])).max() < 5 / runs**0.5

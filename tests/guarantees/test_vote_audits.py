@@ -7,18 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from voting import ensemble
+from worst_pairs import variant_of
 
-from aggregator.audits.worst_case import neighbours
+from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.ensembles.output import perturb_output
 from aggregator.majority_vote import MajorityVote
 from aggregator.soft_vote import SoftVote
+from aggregator.world.public import PublicRows
+from federation.contract.randomness import NoiseBits
+from federation.features import fit
 from federation.numerics.contrasts import contrasts
 from federation.privacy import sensitivity
 from federation.privacy.additive import calibrate
 from federation.privacy.audit import audit
-from federation.contract.randomness import NoiseBits
-from scenarios.audits.audit_scenario import audit_variant
-from scenarios.settings.sweep import Variant
+from scenarios.audits.auditor import audit_variant, perturbable
 
 RUNS = 60_000
 DELTA = 0.01
@@ -36,9 +38,18 @@ TIGHT = {
 }
 
 
+def variant(chosen):
+    return variant_of("majority_vote" if isinstance(chosen, MajorityVote) else "soft_vote", vars(chosen))
+
+
 def audited(chosen, runs=RUNS):
-    kind = "majority_vote" if isinstance(chosen, MajorityVote) else "soft_vote"
-    return audit_variant(Variant(kind, kind, vars(chosen), {}, False), 1.0, DELTA, runs)
+    return audit_variant(variant(chosen), 1.0, PublicNumbers(DELTA), runs)
+
+
+def sides(chosen, worst=None):
+    """What is perturbed on either side of its own worst case, or of another's."""
+    worst = worst or chosen.worst_case(1, PublicNumbers(DELTA))
+    return [perturbable(worst, variant(chosen), 1.0, DELTA, there) for there in (False, True)]
 
 
 @pytest.mark.parametrize("name", TIGHT)
@@ -75,7 +86,7 @@ def refuted(pair, claimed, runs=RUNS):
 
 
 def values(chosen):
-    return [chosen.prepare(side).value for side in neighbours(chosen)]
+    return [side.value for side in sides(chosen)]
 
 
 def test_twins_with_the_wrong_sensitivity_are_refuted():
@@ -84,7 +95,8 @@ def test_twins_with_the_wrong_sensitivity_are_refuted():
     alone = sensitivity.soft_vote("tight", regularisation=100.0, parties=5, classes=2)
     assert refuted(values(both), alone), "the bound of a party alone, while a row changes too"
     isotropic = SoftVote(shape="isotropic")
-    reach = neighbours(isotropic)[0].public.eigenbasis.reach
+    rows = isotropic.worst_case(1, PublicNumbers(DELTA)).public
+    reach = PublicRows(fit(["unit_norm"], rows), rows, ("unit_norm",)).eigenbasis.reach
     assert refuted(values(isotropic), sensitivity.statistic(5, reach**2)), "a reach that is squared"
     public = MajorityVote(sensitivity="public_features", regularisation=100.0)
     soft = sensitivity.soft_vote("public_features", regularisation=100.0, parties=5, classes=2, reach=reach)
@@ -131,9 +143,10 @@ def test_noise_in_contrasts_around_weights_that_were_not_projected_is_refuted(th
 
 def test_a_guarantee_that_ignores_the_changed_row_is_refuted_end_to_end():
     chosen = SoftVote(perturb="output", protect=BOTH, regularisation=100.0)
-    before, after = neighbours(chosen)
-    party_alone = [SoftVote(perturb="output", regularisation=100.0).prepare(side) for side in (before, after)]
-    honest = chosen.prepare(before)
+    party_alone = sides(
+        SoftVote(perturb="output", regularisation=100.0), worst=chosen.worst_case(1, PublicNumbers(DELTA))
+    )
+    honest = sides(chosen)[0]
     assert honest.sensitivity > 3 * party_alone[0].sensitivity
     assert refuted([one.value for one in party_alone], party_alone[0].sensitivity)
     assert not refuted([replace(honest, value=one.value).value for one in party_alone], honest.sensitivity)

@@ -5,9 +5,9 @@ import pytest
 from synthetic import Parties, draw
 
 from federation.contract.errors import InputError
+from federation.contract.submission import check_submission
 from federation.features import fit
 from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
-from federation.contract.submission import check_submission
 from federation.reference import Reference
 from parties import individual, training, votes
 from parties.holdings import Cohort, Holdings
@@ -122,11 +122,6 @@ def test_a_party_whose_prediction_fails_costs_no_other(public):
         np.testing.assert_array_equal(cast, by_party(whole)[party])
 
 
-@pytest.mark.parametrize(
-    "predicted",
-    [np.zeros(3, int), np.full(120, 3), np.full(120, -1), np.zeros(120), np.array(["a"] * 120)],
-    ids=["length", "class", "negative", "float", "text"],
-)
 class Scripted:
     """An estimator that predicts what it was told."""
 

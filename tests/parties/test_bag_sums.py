@@ -1,18 +1,25 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from linear_labels import RANGE, draw
 
-from federation.questions.bags import Noising
 from federation.contract.errors import InputError
-from federation.features import FeatureMap
 from federation.contract.guarantee import Unit
-from federation.questions.labels import BagSums, BagSumsQuestion, LabelledRows, WeightedSumsQuestion
-from federation.questions.labels import bag_sums_mechanism, weighted_sums_mechanism
+from federation.contract.question import ReleaseId
 from federation.contract.submission import check_submission
+from federation.features import FeatureMap
+from federation.questions.labels import (
+    BagSums,
+    BagSumsNoise,
+    BagSumsQuestion,
+    LabelledRows,
+    WeightedSumsNoise,
+    WeightedSumsQuestion,
+)
 from federation.reference import Reference
-from parties.bag_sums import answer, answer_secretly
+from parties.answering import answered
 from parties.holdings import Cohort
 
 LINEAR = Reference("linear_labels:Parties")
@@ -20,12 +27,17 @@ ROWS = LabelledRows(FeatureMap(3, ()), *RANGE, 90)
 STRATIFIED = BagSums(80, 10, 8, "signs", 4, 0)
 
 
-def noising(noise="gaussian", draws=3, **known):
-    return Noising({"noise": noise, "epsilon": 1.0, "delta": 1e-3, **known}, draws, "a world", True)
+SECRET = BagSums(80, 10, 8, "gaussian", 0, 0)
 
 
-def bags(design=STRATIFIED, **known):
-    return BagSumsQuestion(ROWS, design, noising(**known))
+def bags(design=STRATIFIED, noise="gaussian", draws=3, seeded=True, name="a world", **known):
+    asked = BagSumsNoise(noise, **{"epsilon": 1.0, "delta": 1e-3, **known})
+    return BagSumsQuestion(asked, ROWS, design, release=ReleaseId(name), draws=draws, seeded=seeded)
+
+
+def secret_sums(design=SECRET, noise="gaussian", draws=3, seeded=True):
+    asked = WeightedSumsNoise(noise, 1.0, 1e-3)
+    return WeightedSumsQuestion(asked, ROWS, design, release=ReleaseId("a world"), draws=draws, seeded=seeded)
 
 
 def cohort(count=2, **config):
@@ -35,7 +47,7 @@ def cohort(count=2, **config):
 @pytest.mark.parametrize("weights", ["signs", "gaussian"])
 def test_sums_without_noise_are_those_of_the_published_rows_and_weights(weights):
     asked = bags(BagSums(80, 10, 8, weights, 4, 0), noise="off")
-    found = answer(cohort(), asked)
+    found = answered(cohort(), asked)
     check_submission(asked, found)
     features, labels = draw(0, 80)
     sent = found.arrays["rows"][0].reshape(-1, 3)
@@ -57,8 +69,8 @@ def test_sums_without_noise_are_those_of_the_published_rows_and_weights(weights)
 )
 def test_noise_has_the_scale_of_the_mechanism(design, known):
     asked = bags(design, draws=2000, **known)
-    found = answer(cohort(count=1), asked)
-    mechanism = bag_sums_mechanism(asked)
+    found = answered(cohort(count=1), asked)
+    mechanism = asked.mechanism()
     assert found.guarantee.unit is Unit.LABEL
     assert found.guarantee.epsilon == 1.0
     labels = dict(zip(map(tuple, draw(0, 80)[0]), draw(0, 80)[1], strict=True))
@@ -73,27 +85,28 @@ def test_noise_has_the_scale_of_the_mechanism(design, known):
         assert noise.std() == pytest.approx(mechanism.sigma * (design.per_bag or 6) ** 0.5, rel=0.15)
 
 
-def test_weights_and_noise_come_from_different_streams_and_depend_on_party_and_purpose():
+def test_weights_and_noise_come_from_different_streams_and_depend_on_party_and_release():
     asked = bags()
-    both = answer(cohort(), asked)
-    alone = [answer(Cohort(LINEAR.to_json(), first, 1, seed=5), asked) for first in (0, 1)]
+    both = answered(cohort(), asked)
+    alone = [answered(Cohort(LINEAR.to_json(), first, 1, seed=5), asked) for first in (0, 1)]
     for name in ("rows", "weights", "sums"):
         np.testing.assert_array_equal(both.arrays[name], np.concatenate([one.arrays[name] for one in alone]))
     assert not np.array_equal(both.arrays["weights"][0], both.arrays["weights"][1])
-    other = BagSumsQuestion(ROWS, STRATIFIED, Noising(asked.noising.mechanism, 3, "another world", True))
-    assert not np.array_equal(answer(cohort(), other).arrays["sums"], both.arrays["sums"])
+    other = answered(cohort(), replace(asked, release=ReleaseId("another world")))
+    for name in ("rows", "weights", "sums"):
+        assert not np.array_equal(other.arrays[name], both.arrays[name])
 
 
 def test_labels_outside_the_range_are_moved_to_it_and_tell_nothing():
     loud = Cohort(Reference("linear_labels:Parties", {"loud": [0]}).to_json(), 0, 1, seed=5)
-    found = answer(loud, bags(noise="off"))
+    found = answered(loud, bags(noise="off"))
     assert found.failures == {}
     assert np.abs(found.arrays["sums"]).max() <= 8 * 10.0
 
 
 def test_secret_sums_have_the_moments_of_the_rows():
-    asked = WeightedSumsQuestion(ROWS, BagSums(80, 10, 8, "gaussian", 0, 0), noising("off", draws=400))
-    found = answer_secretly(cohort(count=1), asked)
+    asked = secret_sums(noise="off", draws=400)
+    found = answered(cohort(count=1), asked)
     check_submission(asked, found)
     assert set(found.arrays) == {"formed", "row_sums", "label_sums"}
     features, labels = draw(0, 80)
@@ -103,22 +116,20 @@ def test_secret_sums_have_the_moments_of_the_rows():
 
 
 def test_repaired_sums_carry_noise_on_labels_only():
-    design = BagSums(80, 10, 8, "gaussian", 0, 0)
     noisy, exact = (
-        answer_secretly(cohort(count=1), WeightedSumsQuestion(ROWS, design, noising(noise, draws=500)))
-        for noise in ("gaussian", "published")
+        answered(cohort(count=1), secret_sums(noise=noise, draws=500)) for noise in ("gaussian", "published")
     )
     np.testing.assert_array_equal(noisy.arrays["row_sums"], exact.arrays["row_sums"])
     assert exact.guarantee is None
     added = noisy.arrays["label_sums"] - exact.arrays["label_sums"]
-    tau = weighted_sums_mechanism(WeightedSumsQuestion(ROWS, design, noising())).tau
+    tau = secret_sums().mechanism().tau
     assert added.std() == pytest.approx(tau, rel=0.05)
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace", "off"])
 def test_parties_form_as_many_bags_as_they_can_with_equal_noise(noise):
-    asked = BagSumsQuestion(ROWS, BagSums(0, 12, 7, "signs", 7, 0), noising(noise))
-    found = answer(cohort(), asked)
+    asked = bags(BagSums(0, 12, 7, "signs", 7, 0), noise=noise)
+    found = answered(cohort(), asked)
     check_submission(asked, found)
     assert found.arrays["formed"].tolist() == [11, 12]  # of 80 and 87 rows
     for party, formed in enumerate((11, 12)):
@@ -126,24 +137,24 @@ def test_parties_form_as_many_bags_as_they_can_with_equal_noise(noise):
         for name in ("weights", "sums"):
             assert not found.arrays[name][party, :, formed:].any()
     if noise != "off":
-        scales = {bag_sums_mechanism(asked, formed).parameters.get("sigma") for formed in (None, 11, 12)}
+        scales = {asked.mechanism(formed).parameters.get("sigma") for formed in (None, 11, 12)}
         assert len(scales) == 1
-        claims = [bag_sums_mechanism(asked, formed).delta_at(1.0) for formed in (None, 11, 12)]
+        claims = [asked.mechanism(formed).delta_at(1.0) for formed in (None, 11, 12)]
         assert claims == pytest.approx([claims[0]] * 3)
-    secret = WeightedSumsQuestion(ROWS, BagSums(0, 12, 7, "gaussian", 0, 0), noising())
-    sums = answer_secretly(cohort(), secret).arrays["label_sums"]
+    secret = secret_sums(BagSums(0, 12, 7, "gaussian", 0, 0))
+    sums = answered(cohort(), secret).arrays["label_sums"]
     assert not sums[0, :, 11:].any()
     assert sums[1, :, 11].all()
-    assert len({weighted_sums_mechanism(secret, formed).tau for formed in (None, 1, 11)}) == 1
+    assert len({secret.mechanism(formed).tau for formed in (None, 1, 11)}) == 1
 
 
 def test_a_party_with_too_few_rows_or_labels_of_another_kind_costs_no_other_party():
-    few = BagSumsQuestion(ROWS, BagSums(85, 10, 8, "signs", 4, 0), noising())
-    found = answer(cohort(), few)
+    few = bags(BagSums(85, 10, 8, "signs", 4, 0))
+    found = answered(cohort(), few)
     assert found.parties.tolist() == [1]
     assert "85 rows" in found.failures[0]
     broken = Cohort(Reference("linear_labels:Parties", {"broken": [1]}).to_json(), 0, 2, seed=5)
-    assert answer(broken, bags()).parties.tolist() == [0]
+    assert answered(broken, bags()).parties.tolist() == [0]
 
 
 class TestDeployed:
@@ -154,19 +165,16 @@ class TestDeployed:
         return cohort(count=1, **{"seed": None, "allowance": allowance, "public_features": True, **config})
 
     def asked(self, **known):
-        plain = bags(**{"draws": 1, **known})
-        return BagSumsQuestion(ROWS, STRATIFIED, Noising(plain.noising.mechanism, 1, "", False))
+        return bags(**{"draws": 1, "seeded": False, **known})
 
     def test_it_answers_while_its_allowance_lasts(self, tmp_path):
-        assert len(answer(self.node(tmp_path), self.asked()).parties) == 1
-        assert len(answer(self.node(tmp_path), self.asked()).parties) == 0
+        assert len(answered(self.node(tmp_path), self.asked()).parties) == 1
+        assert len(answered(self.node(tmp_path), self.asked(name="another")).parties) == 0
 
     def test_it_refuses_what_has_no_guarantee_and_keeps_features_that_are_not_public(self, tmp_path):
-        with pytest.raises(InputError, match="guarantee"):
-            answer(self.node(tmp_path), self.asked(noise="off"))
+        for asked in (self.asked(noise="off"), secret_sums(noise="published", draws=1, seeded=False)):
+            with pytest.raises(InputError, match="guarantee"):
+                answered(self.node(tmp_path), asked)
         with pytest.raises(InputError, match="public-features"):
-            answer(self.node(tmp_path, public_features=False), self.asked())
-        design = BagSums(80, 10, 8, "gaussian", 0, 0)
-        published = WeightedSumsQuestion(ROWS, design, Noising({"noise": "published"}, 1, "", False))
-        with pytest.raises(InputError, match="guarantee"):
-            answer_secretly(self.node(tmp_path), published)
+            answered(self.node(tmp_path, public_features=False), self.asked())
+        assert not (tmp_path / "spent.json").exists()

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from federation.contract.submission import check_submission
 from federation.features import fit
 from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
-from federation.contract.submission import check_submission
 from federation.reference import Reference
 from parties import ballots, votes
 from parties.ballots import whole_parts

@@ -4,20 +4,21 @@ import numpy as np
 import pytest
 from bagged import counts_of
 
-from federation.questions.bags import Bags, CountsQuestion, Noising
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
+from federation.contract.question import ReleaseId
 from federation.contract.submission import check_submission
+from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.reference import Reference
-from parties.counts import answer
+from parties.answering import answered
 from parties.holdings import Cohort
 
 BAGGED = Reference("bagged:Parties").to_json()
 
 
-def question(noise="gaussian", epsilon=1.0, delta=1e-3, draws=4, seeded=True, purpose="a world", **known):
-    mechanism = {"noise": noise, "epsilon": epsilon, "delta": delta, **known}
-    return CountsQuestion(Bags(3, 3), Noising(mechanism, draws, purpose, seeded))
+def question(noise="gaussian", epsilon=1.0, delta=1e-3, draws=4, seeded=True, name="a world", persons=0, **known):
+    asked = CountsNoise(noise, epsilon, delta, **known)
+    return CountsQuestion(asked, Bags(3, 3, persons), release=ReleaseId(name), draws=draws, seeded=seeded)
 
 
 def cohort(first=0, count=3, **config):
@@ -26,7 +27,7 @@ def cohort(first=0, count=3, **config):
 
 def test_answers_are_noisy_counts_that_sum_to_the_public_sizes():
     asked = question(draws=3000)
-    found = answer(cohort(count=2), asked)
+    found = answered(cohort(count=2), asked)
     check_submission(asked, found)
     assert found.arrays["sizes"].tolist() == [[60, 60, 0]] * 2
     counts = found.arrays["counts"]
@@ -40,49 +41,47 @@ def test_answers_are_noisy_counts_that_sum_to_the_public_sizes():
 
 
 def test_an_answer_promises_what_was_asked_for():
-    promised = answer(cohort(), question(epsilon=0.7, delta=1e-4)).guarantee
+    promised = answered(cohort(), question(epsilon=0.7, delta=1e-4)).guarantee
     assert (promised.epsilon, promised.delta, promised.unit) == (0.7, 1e-4, Unit.LABEL)
-    assert answer(cohort(), question("pure", delta=1e-4)).guarantee.delta == 0
+    assert answered(cohort(), question("pure", delta=1e-4)).guarantee.delta == 0
 
 
 @pytest.mark.parametrize("noise", ["off", "published_dirichlet"])
 def test_answers_without_a_guarantee_carry_none(noise):
-    found = answer(cohort(count=1), question(noise, epsilon=0.05, delta=0.05))
+    found = answered(cohort(count=1), question(noise, epsilon=0.05, delta=0.05))
     assert found.guarantee is None
     exact = found.arrays["counts"][0, :, :2]
     assert (exact == counts_of(0)).all() == (noise == "off")
 
 
-def test_noise_depends_on_party_and_purpose_and_not_on_company():
+def test_noise_depends_on_party_and_release_and_not_on_company():
     asked = question()
-    alone = [answer(cohort(first, 1), asked).arrays["counts"][0] for first in range(3)]
-    np.testing.assert_array_equal(answer(cohort(), asked).arrays["counts"], alone)
+    alone = [answered(cohort(first, 1), asked).arrays["counts"][0] for first in range(3)]
+    np.testing.assert_array_equal(answered(cohort(), asked).arrays["counts"], alone)
     assert not np.array_equal(alone[0], alone[2])
-    other = answer(cohort(0, 1), question(purpose="another world")).arrays["counts"][0]
+    other = answered(cohort(0, 1), question(name="another world")).arrays["counts"][0]
     assert not np.array_equal(alone[0], other)
 
 
 def test_the_operating_system_makes_noise_that_does_not_repeat():
     asked = question(seeded=False)
-    first, second = (answer(cohort(), asked).arrays["counts"] for _ in range(2))
+    first, second = (answered(cohort(), asked).arrays["counts"] for _ in range(2))
     assert not np.array_equal(first, second)
 
 
 def test_a_party_with_broken_labels_costs_no_other_party():
     broken = Reference("bagged:Parties", {"broken": [1]}).to_json()
-    found = answer(Cohort(broken, 0, 3, seed=5), question())
+    found = answered(Cohort(broken, 0, 3, seed=5), question())
     assert found.parties.tolist() == [0, 2]
     assert "class code" in found.failures[1]
 
 
 def test_a_person_in_several_bags_pays_for_each_of_them():
-    once = CountsQuestion(Bags(3, 3, rows_per_person=1), question("pure").noising)
-    thrice = CountsQuestion(Bags(3, 3, rows_per_person=3), question("pure").noising)
-    assert thrice.noising == once.noising
-    from federation.questions.bags import count_mechanism, counts_guarantee
-
-    assert count_mechanism(thrice).epsilon == pytest.approx(1 / 3)
-    promised = counts_guarantee(thrice)
+    once, thrice = (question("pure", persons=persons) for persons in (1, 3))
+    assert thrice.noise == once.noise
+    assert once.mechanism().epsilon == pytest.approx(1.0)
+    assert thrice.mechanism().epsilon == pytest.approx(1 / 3)
+    promised = thrice.promise()
     assert (promised.unit, promised.epsilon) == (Unit.PERSON, pytest.approx(1.0))
 
 
@@ -97,8 +96,8 @@ class TestDeployed:
 
     def test_a_party_stops_when_its_allowance_is_spent(self, tmp_path):
         node = cohort(count=1, seed=None, allowance=self.allowance(tmp_path))
-        assert answer(node, self.asked()).parties.tolist() == [0]
-        again = answer(node, self.asked())
+        assert answered(node, self.asked()).parties.tolist() == [0]
+        again = answered(node, self.asked(name="another"))
         assert again.parties.tolist() == []
         assert again.failures == {0: "the party could not answer"}
 
@@ -115,9 +114,9 @@ class TestDeployed:
     def test_what_only_a_simulation_may_ask_is_refused(self, tmp_path, changes, text):
         node = cohort(seed=None, allowance=self.allowance(tmp_path))
         with pytest.raises(InputError, match=text):
-            answer(node, self.asked(**changes))
+            answered(node, self.asked(**changes))
         assert not (tmp_path / "spent.json").exists()
 
     def test_a_node_without_an_allowance_answers_nothing(self):
         with pytest.raises(InputError, match="allowance"):
-            answer(cohort(seed=None), self.asked())
+            answered(cohort(seed=None), self.asked())

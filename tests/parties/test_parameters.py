@@ -5,10 +5,10 @@ from synthetic import Parties
 
 from aggregator.parameter_average import ParameterAverage
 from aggregator.world.public import PublicRows
-from federation.features import fit
-from federation.questions.votes import Training
 from federation.contract.submission import check_submission
+from federation.features import fit
 from federation.numerics.contrasts import contrasts
+from federation.questions.votes import Training
 from federation.reference import Reference
 from parties import parameters
 from parties.holdings import Cohort, Holdings

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.questions.bags import Bags
 from federation.contract.errors import InputError
+from federation.questions.bags import Bags
 from parties.bags import bags_of
 from parties.holdings import Cohort, Holdings
 

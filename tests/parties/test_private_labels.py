@@ -4,23 +4,34 @@ import numpy as np
 import pytest
 from linear_labels import RANGE, draw
 
-from federation.questions.bags import Noising
 from federation.contract.errors import InputError
-from federation.features import FeatureMap
 from federation.contract.guarantee import Unit
-from federation.questions.labels import LabelledRows, LabelSumsQuestion, PrivateLabelsQuestion
-from federation.questions.labels import labels_mechanism, sums_mechanism
+from federation.contract.question import ReleaseId
 from federation.contract.submission import check_submission
+from federation.features import FeatureMap
+from federation.questions.labels import (
+    LabelledRows,
+    LabelsNoise,
+    LabelSumsNoise,
+    LabelSumsQuestion,
+    PrivateLabelsQuestion,
+)
 from federation.reference import Reference
+from parties.answering import answered
 from parties.holdings import Cohort
-from parties.private_labels import answer, answer_in_sum
 
 LINEAR = Reference("linear_labels:Parties")
 ROWS = LabelledRows(FeatureMap(3, ()), *RANGE, 90)
 
 
-def noising(noise, draws=3, seeded=True):
-    return Noising({"noise": noise, "epsilon": 1.0, "delta": 1e-3}, draws, "a world", seeded)
+def single(noise, rows=ROWS, draws=3, seeded=True, name="a world"):
+    asked = LabelsNoise(noise, 1.0, 1e-3)
+    return PrivateLabelsQuestion(asked, rows, release=ReleaseId(name), draws=draws, seeded=seeded)
+
+
+def summed(noise, rows=ROWS, shape="optimal", draws=3, seeded=True, name="a world"):
+    asked = LabelSumsNoise(noise, 1.0, 1e-3)
+    return LabelSumsQuestion(asked, rows, shape, release=ReleaseId(name), draws=draws, seeded=seeded)
 
 
 def cohort(count=2, **config):
@@ -29,20 +40,20 @@ def cohort(count=2, **config):
 
 @pytest.mark.parametrize("noise", ["one_bit", "laplace", "gaussian"])
 def test_private_labels_are_unbiased_with_the_variance_of_their_mechanism(noise):
-    asked = PrivateLabelsQuestion(ROWS, noising(noise, draws=2000))
-    found = answer(cohort(count=1), asked)
+    asked = single(noise, draws=2000)
+    found = answered(cohort(count=1), asked)
     check_submission(asked, found)
     assert (found.guarantee.unit, found.guarantee.epsilon) == (Unit.LABEL, 1.0)
     labels = draw(0, 80)[1]
     released = found.arrays["labels"][0, :, :80]
-    variance = labels_mechanism(asked).variance(labels)
+    variance = asked.mechanism().variance(labels)
     np.testing.assert_allclose(released.mean(axis=0), labels, atol=6 * (np.max(variance) / 2000) ** 0.5)
     np.testing.assert_allclose(released.var(axis=0).mean(), np.mean(variance), rtol=0.05)
     assert not found.arrays["labels"][:, :, 80:].any()
 
 
 def test_rows_of_parties_of_different_sizes_are_filled_up():
-    found = answer(cohort(), PrivateLabelsQuestion(ROWS, noising("off")))
+    found = answered(cohort(), single("off"))
     assert found.arrays["size"].tolist() == [80, 87]
     np.testing.assert_array_equal(found.arrays["rows"][1, :87], draw(1, 87)[0])
     np.testing.assert_array_equal(found.arrays["labels"][1, 0, :87], draw(1, 87)[1])
@@ -52,19 +63,19 @@ def test_rows_of_parties_of_different_sizes_are_filled_up():
 @pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
 @pytest.mark.parametrize("noise", ["gaussian", "pure"])
 def test_noisy_sums_have_the_covariance_of_their_shape(shape, noise):
-    asked = LabelSumsQuestion(ROWS, shape, noising(noise, draws=4000))
-    found = answer_in_sum(cohort(count=1), asked)
+    asked = summed(noise, shape=shape, draws=4000)
+    found = answered(cohort(count=1), asked)
     check_submission(asked, found)
     rows, labels = draw(0, 80)
     np.testing.assert_allclose(found.arrays["gram"][0], rows.T @ rows, rtol=1e-12)
-    covariance = sums_mechanism(asked, rows).covariance()
+    covariance = asked.mechanism(rows).covariance()
     added = found.arrays["moment"][0] - rows.T @ labels
     np.testing.assert_allclose(added.T @ added / 4000, covariance, atol=0.15 * np.trace(covariance))
     assert found.guarantee.delta == (1e-3 if noise == "gaussian" else 0.0)
 
 
 def test_without_noise_the_sum_is_exact():
-    found = answer_in_sum(cohort(), LabelSumsQuestion(ROWS, "optimal", noising("off")))
+    found = answered(cohort(), summed("off"))
     rows, labels = draw(1, 87)
     np.testing.assert_allclose(found.arrays["moment"][1, 0], rows.T @ labels, rtol=1e-12)
     assert found.guarantee is None
@@ -72,26 +83,18 @@ def test_without_noise_the_sum_is_exact():
 
 def test_a_party_with_more_rows_than_declared_costs_no_other_party():
     few = LabelledRows(FeatureMap(3, ()), *RANGE, 80)
-    for act, question in (
-        (answer, PrivateLabelsQuestion(few, noising("one_bit"))),
-        (answer_in_sum, LabelSumsQuestion(few, "optimal", noising("gaussian"))),
-    ):
-        found = act(cohort(), question)
+    for question in (single("one_bit", few), summed("gaussian", few)):
+        found = answered(cohort(), question)
         assert found.parties.tolist() == [0]
         assert "87 rows" in found.failures[1]
 
 
-@pytest.mark.parametrize(
-    ("act", "question"),
-    [
-        (answer, PrivateLabelsQuestion(ROWS, noising("one_bit", draws=1, seeded=False))),
-        (answer_in_sum, LabelSumsQuestion(ROWS, "optimal", noising("gaussian", draws=1, seeded=False))),
-    ],
-)
-def test_a_deployed_party_pays_and_keeps_features_that_are_not_public(act, question, tmp_path):
+@pytest.mark.parametrize(("asked", "noise"), [(single, "one_bit"), (summed, "gaussian")])
+def test_a_deployed_party_pays_and_keeps_features_that_are_not_public(asked, noise, tmp_path):
     allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1.0, "delta": 1e-3})
-    node = cohort(count=1, seed=None, allowance=allowance, public_features=True)
-    assert len(act(node, question).parties) == 1
-    assert len(act(node, question).parties) == 0
+    first, second = (asked(noise, draws=1, seeded=False, name=name) for name in ("first", "second"))
     with pytest.raises(InputError, match="public-features"):
-        act(cohort(count=1, seed=None, allowance=allowance), question)
+        answered(cohort(count=1, seed=None, allowance=allowance), first)
+    node = cohort(count=1, seed=None, allowance=allowance, public_features=True)
+    assert len(answered(node, first).parties) == 1
+    assert len(answered(node, second).parties) == 0

@@ -3,10 +3,10 @@ import pytest
 
 from aggregator.ensembles.share_answers import share_norm, share_question
 from aggregator.world.public import PublicRows
-from federation.features import fit
-from federation.questions.votes import Training
 from federation.contract.submission import check_submission
+from federation.features import fit
 from federation.numerics.contrasts import contrasts
+from federation.questions.votes import Training
 from federation.reference import Reference
 from parties import shares
 from parties.holdings import Cohort

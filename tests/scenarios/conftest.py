@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_protocols import KINDS
+from fake_protocols import fake, fakes_of
 
-from federation import registry
+from aggregator.contract import registry
 
 if TYPE_CHECKING:
     from fake_estimators import FirstColumn
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def protocols(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small fake protocols in place of the installed ones."""
-    monkeypatch.setattr(registry, "protocol_names", lambda: sorted(KINDS))
-    monkeypatch.setattr(registry, "protocol", KINDS.__getitem__)
+    """Small fake protocols in place of the installed ones; they are checked as those are, every time anew."""
+    monkeypatch.setattr(registry, "installed", fakes_of)
+    monkeypatch.setattr(registry, "find", fake)
+    monkeypatch.setattr(registry, "_checked", registry._checked.__wrapped__)
 
 
 @pytest.fixture

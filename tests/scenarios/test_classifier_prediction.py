@@ -5,9 +5,9 @@ import pytest
 
 from aggregator.released.classifier_models import ReleasedClassifiers, network
 from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.feature_steps import Append
 from federation.features import FeatureMap
-from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.hypotheses import Hypothesis
 from scenarios.commands.predict import predict_command
 from scenarios.prediction import Prediction, predict

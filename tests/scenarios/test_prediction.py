@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from aggregator.released.models import ReleasedModels
 from federation.contract.errors import InputError
-from federation.features import fit, text_code
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.features import fit, text_code
 from scenarios.commands.predict import predict_command
 from scenarios.prediction import Prediction, Used, find_model, predict
 

@@ -11,8 +11,8 @@ from fake_estimators import released
 from aggregator.ratios.class_means import ClassMeans
 from aggregator.ratios.ratio_models import ReleasedRatios
 from federation.contract.errors import InputError
-from federation.features import FeatureMap
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.features import FeatureMap
 from scenarios.commands.predict import predict_command
 from scenarios.prediction import RatioPrediction, predict
 

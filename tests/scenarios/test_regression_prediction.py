@@ -8,9 +8,9 @@ import pytest
 from released_lines import stored
 
 from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.feature_steps import Append
 from federation.features import FeatureMap
-from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from scenarios.commands.predict import predict_command
 from scenarios.prediction import RegressionPrediction, predict
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from aggregator.advice import risk
+from federation.contract.randomness import NoiseBits
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.shaped_gaussian import calibrate, fit_shape
-from federation.contract.randomness import NoiseBits
 
 N, R, S2 = 2000, 6, 0.5
 RUNS = 400

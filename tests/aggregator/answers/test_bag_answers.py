@@ -2,21 +2,24 @@ import numpy as np
 import pytest
 
 from aggregator.answers.bag_answers import BagAnswers, shared_bags
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.question import ReleaseId
+from federation.contract.submission import Submission
+from federation.feature_steps import UnitNorm
+from federation.features import FeatureMap, with_fourier
 from federation.questions.bags import (
     LARGEST_COUNT,
     Bags,
+    CountsNoise,
     CountsQuestion,
     EmbeddingsQuestion,
-    Noising,
+    JointNoise,
     NoisyEmbeddingsQuestion,
 )
-from federation.feature_steps import UnitNorm
-from federation.features import FeatureMap, with_fourier
-from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.contract.submission import Submission
 
 BAGS = Bags(2, 3)
-COUNTS = CountsQuestion(BAGS, Noising({"noise": "pure", "epsilon": 1.0, "delta": 0.0}, 2, "test", True))
+RELEASE = ReleaseId("test")
+COUNTS = CountsQuestion(CountsNoise("pure", 1.0, 0.0), BAGS, release=RELEASE, draws=2, seeded=True)
 PROMISE = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "lattice_laplace")
 
 
@@ -92,8 +95,9 @@ def test_counts_out_of_a_bag_are_refused_without_noise():
 def test_means_longer_than_rows_can_be_are_refused(noisy):
     waves = with_fourier(FeatureMap(2, (UnitNorm(),)), 1.0, 4, seed=1)
     if noisy:
-        noising = Noising({"noise": "gaussian", "epsilon": 1.0, "delta": 0.1}, 2, "test", True)
-        question, draws, reach = NoisyEmbeddingsQuestion(BAGS, waves, 1.0, noising), (2,), 6.0
+        noise = JointNoise("gaussian", 1.0, 0.1)
+        question = NoisyEmbeddingsQuestion(noise, BAGS, waves, 1.0, release=RELEASE, draws=2, seeded=True)
+        draws, reach = (2,), 6.0
     else:
         question, draws, reach = EmbeddingsQuestion(BAGS, waves), (), 0.0
     longest = 1 + reach * 4**0.5 / 4  # noise in each of four features of the sum of four rows

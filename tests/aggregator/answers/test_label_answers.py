@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 
 from aggregator.answers.label_answers import LabelAnswers
-from federation.questions.bags import Noising
-from federation.features import FeatureMap
-from federation.questions.labels import LabelledRows, LabelSumsQuestion
-from federation.questions.labels import guarantee_of, sums_mechanism
-from federation.contract.submission import Submission
-from federation.privacy.shaped_gaussian import fit_shape
+from federation.contract.question import ReleaseId
 from federation.contract.randomness import NoiseBits
+from federation.contract.submission import Submission
+from federation.features import FeatureMap
+from federation.privacy.shaped_gaussian import fit_shape
+from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
 
 @pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
@@ -22,12 +21,11 @@ def test_honest_sums_of_rows_with_empty_equal_and_rare_columns_are_taken(shape, 
     rows[7, 5] = 30.0  # seen once, and then far out
     labels = random.uniform(0, 52, 400)
     declared = LabelledRows(FeatureMap(8, ()), 0.0, 52.0, 400)
-    question = LabelSumsQuestion(
-        declared, shape, Noising({"noise": noise, "epsilon": 0.5, "delta": 1e-6}, 50, "", True)
-    )
-    moment = sums_mechanism(question, rows).release(rows, labels, NoiseBits(1, "test"), 50)
+    known = LabelSumsNoise(noise, 0.5, 1e-6)
+    question = LabelSumsQuestion(known, declared, shape, release=ReleaseId("a release"), draws=50, seeded=True)
+    moment = question.mechanism(rows).release(rows, labels, NoiseBits(1, "test"), 50)
     assert fit_shape(rows, shape).transform.shape[1] < 8
     arrays = {"size": np.array([400.0]), "gram": (rows.T @ rows)[None], "moment": moment[None]}
-    answers = LabelAnswers(question, 1, guarantee_of(question))
-    assert answers.add(Submission("label_sums", np.array([0]), arrays, guarantee_of(question))) == {}
+    answers = LabelAnswers(question, 1, question.promise())
+    assert answers.add(Submission("label_sums", np.array([0]), arrays, question.promise())) == {}
     assert answers.answered == 1

@@ -8,10 +8,10 @@ from two_class_questions import marginals
 
 from aggregator.answers.marginal_answers import MarginalAnswers
 from federation.contract.guarantee import Guarantee
-from federation.questions.marginals import answer_guarantee, marginal_noise
+from federation.contract.question import ReleaseId
 from federation.contract.submission import Submission
 from federation.reference import Reference
-from parties import error_marginals
+from parties import answering
 from parties.holdings import Cohort
 
 QUESTIONS = {
@@ -27,16 +27,16 @@ FIRST_BINS = [0, 5]  # of the first two features, five bins each
 
 def collected(question, arrays):
     """Causes of refusal, and the collector, after the answer of one of the parties with at most 60 rows."""
-    promised = answer_guarantee(question)
+    promised = question.promise()
     promise = promised if isinstance(promised, Guarantee) else None
     collector = MarginalAnswers(question, 1, 60, promise)
     return collector.add(Submission(question.kind, np.zeros(1, dtype=np.int64), arrays, promise)), collector
 
 
-def answered(question, purpose="a purpose"):
-    asked = replace(question, noising=replace(question.noising, purpose=purpose))
+def answered(question, name="a purpose"):
+    asked = replace(question, release=ReleaseId(name, question.release.queries, question.release.query))
     cohort = Cohort(Reference("two_class_parties:Parties").to_json(), 0, 1, 1)
-    return dict(error_marginals.answer(cohort, asked).arrays)
+    return dict(answering.answered(cohort, asked).arrays)
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
@@ -70,7 +70,7 @@ def test_numbers_of_rows_without_noise_are_those_of_rows(name, kind):
 def test_errors_and_corrects_lie_within_the_reach_of_noise(name, sign):
     """More errors than rows are as impossible as fewer than none."""
     question = QUESTIONS[name]
-    reach = 40 * (0.0 if name == "off" else marginal_noise(question).deviation)
+    reach = 40 * (0.0 if name == "off" else question.mechanism().deviation)
     arrays = answered(question)
     arrays["errors"][0, 0] = sign * np.ceil(reach + 61)
     refused, _ = collected(question, arrays)

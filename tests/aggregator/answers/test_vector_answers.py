@@ -5,9 +5,9 @@ import pytest
 
 from aggregator.answers.vector_answers import VectorAnswers
 from federation.contract.errors import InputError
+from federation.contract.submission import Submission
 from federation.features import fit
 from federation.questions.votes import ParametersQuestion, Training
-from federation.contract.submission import Submission
 
 
 def question(width=2, classes=3, largest=10.0):

@@ -12,9 +12,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aggregator.bag_regression.least_squares import BagLeastSquares, expected_error
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights
 from federation.numerics.sketch import sketch
-from federation.contract.randomness import NoiseBits
 
 
 @parametrize_with_checks([BagLeastSquares(), BagLeastSquares(regularisation=0.1)])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from aggregator.bag_regression import bag_loss as module
 from aggregator.bag_regression.bag_loss import ReleasedBags, bag_loss
 from aggregator.bag_regression.perceptron import Perceptron
-from federation.numerics.bag_weights import gaussian_weights, sign_weights
 from federation.contract.randomness import NoiseBits
+from federation.numerics.bag_weights import gaussian_weights, sign_weights
 
 
 def problem(count, size, columns=3, hidden=(4, 3), seed=0):

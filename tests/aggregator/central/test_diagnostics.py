@@ -17,9 +17,9 @@ from aggregator.central.diagnostics import (
 from aggregator.contract.perturbable import LinearScores, Perturbable
 from aggregator.soft_vote import SoftVote
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.numerics.contrasts import contrasts
 from federation.privacy.additive import calibrate
-from federation.contract.randomness import NoiseBits
 
 
 def test_the_bound_of_theorem_4_is_its_three_terms():

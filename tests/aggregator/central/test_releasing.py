@@ -4,23 +4,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.contract.perturbable import Perturbable
 from aggregator.central.releasing import release
+from aggregator.contract.ledger import Budget, Ledger
+from aggregator.contract.perturbable import Perturbable
 from aggregator.world.plan import VariantPlan, WorldPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement
-from federation.contract.guarantee import NoGuarantee
-from aggregator.contract.ledger import Budget, Ledger
 from federation.reference import Reference
 
 
-def perturbable(dimension=2):
-    return Perturbable(np.zeros(dimension), 0.1, lambda noisy, _: noisy.reshape(-1, 2, dimension // 2), (), ())
+def perturbable(noise, dimension=2):
+    return Perturbable(
+        np.zeros(dimension), 0.1, lambda noisy, _: noisy.reshape(-1, 2, dimension // 2), (), (), noise=noise
+    )
 
 
 def released(plan, name="v", noise="pure", epsilon=1.0, ledger=None):
-    return release(plan, name, noise, epsilon, perturbable(), ledger or Ledger())
+    return release(plan, name, epsilon, perturbable(noise), ledger or Ledger())
 
 
 def test_a_release_has_its_draws_and_its_guarantee(make_plan):
@@ -69,14 +70,6 @@ def test_noise_depends_on_epsilon_and_delta_too(make_plan):
     drawn = [released(make_plan(delta=d), noise="gaussian", epsilon=e).weights.ravel() for e, d in settings]
     correlations = [abs(np.corrcoef(drawn[0], other)[0, 1]) for other in drawn[1:]]
     assert max(correlations) < 0.99
-
-
-def test_without_noise_nothing_is_guaranteed(make_plan):
-    ledger = Ledger(Budget(0.1, 0.0))
-    only = released(make_plan(), noise="off", epsilon=np.inf, ledger=ledger)
-    assert isinstance(only.guarantee, NoGuarantee)
-    np.testing.assert_array_equal(only.weights, np.zeros((1, 2, 1)))
-    assert ledger.to_dict(1e-6)["non_private"]
 
 
 def test_the_budget_stops_a_release(make_plan):

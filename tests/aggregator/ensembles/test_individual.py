@@ -3,9 +3,9 @@ import pytest
 
 from aggregator.ensembles.individual import IndividualScores, best_means
 from federation.contract.errors import InputError
+from federation.contract.submission import Submission
 from federation.features import fit
 from federation.questions.votes import IndividualQuestion, Training
-from federation.contract.submission import Submission
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import perturb_output
 from aggregator.world.public import PublicRows
 from federation.contract.errors import InputError
-from federation.features import fit
 from federation.contract.guarantee import Unit
+from federation.features import fit
 from federation.numerics.contrasts import contrast_rounding, contrasts
 from federation.privacy import sensitivity
 

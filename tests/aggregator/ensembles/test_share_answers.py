@@ -5,10 +5,10 @@ from aggregator.ensembles.share_answers import share_norm
 from aggregator.soft_vote import SoftVote
 from aggregator.world.public import PublicRows
 from federation.contract.errors import InputError
-from federation.features import fit
-from federation.questions.votes import BALLOT_PARTS, Training
 from federation.contract.submission import Submission
+from federation.features import fit
 from federation.numerics.contrasts import contrasts
+from federation.questions.votes import BALLOT_PARTS, Training
 
 PARTIES = 9
 

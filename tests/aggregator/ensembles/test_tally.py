@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from aggregator.ensembles import tally as tally_module
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
 from federation.contract.errors import InputError
+from federation.contract.submission import Submission
 from federation.features import fit
 from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
-from federation.contract.submission import Submission
 
 ROWS = np.ones((50, 2))
 

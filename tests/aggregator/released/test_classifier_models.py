@@ -111,7 +111,7 @@ def test_other_kinds_of_files_are_told_apart(tmp_path):
         ReleasedModels.load(path)
     linear = ReleasedModels("x", ("a", "b"), ("p", "q"), (), np.ones(1), (np.ones((3, 2, 2)),), (NO_STEPS,), ({},))
     linear.save(path)
-    assert (head(path), ReleasedModels.load(path).draws(0)) == ((None, [1.0]), 3)
+    assert (head(path), ReleasedModels.load(path).draws(0)) == (("linear", [1.0]), 3)
     with pytest.raises(InputError, match="is not a released classifier: it holds linear models"):
         ReleasedClassifiers.load(path)
     (tmp_path / "no.npz").write_text("no")

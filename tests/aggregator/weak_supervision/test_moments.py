@@ -17,8 +17,8 @@ from aggregator.weak_supervision.moments import (
     semi_supervised,
 )
 from federation.contract.errors import InputError
-from federation.privacy.labels import response
 from federation.contract.randomness import NoiseBits
+from federation.privacy.labels import response
 
 _RANDOM = np.random.default_rng(1)
 ROWS = _RANDOM.normal(size=(7, 3)) + 1.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from federation.contract.limits import MOST_FEATURES
 from aggregator.world.limits import MOST_WIDTH, require_waves
 from federation.contract.errors import InputError
+from federation.contract.limits import MOST_FEATURES
 from federation.hypotheses import Hypothesis
 
 

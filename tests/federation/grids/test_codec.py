@@ -1,11 +1,16 @@
 import json
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
 from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.question import Question, ReleaseId
+from federation.contract.submission import Submission
 from federation.features import fit
 from federation.grids.codec import (
     bytes_per_party,
@@ -14,9 +19,8 @@ from federation.grids.codec import (
     encode_question,
     encode_submission,
 )
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
-from federation.contract.submission import Submission
 
 
 @pytest.fixture
@@ -96,3 +100,214 @@ def test_bytes_per_party_is_what_the_arrays_occupy(question):
     records = encode_submission(submission(question, parties=5), question.fields())
     arrays = [array.numpy() for array in records["arrays"].values()]
     assert bytes_per_party(question.fields()) == sum(array.nbytes for array in arrays) / 5
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A part of a question with parts of its own."""
+
+    whole: int
+    number: float | None
+
+
+@dataclass(frozen=True)
+class Every(Question):
+    """A question with a part of each type that one may have."""
+
+    kind: ClassVar[str] = "every"
+    whole: int
+    number: float
+    flag: bool
+    text: str
+    choice: Literal["a", "b", 3]
+    perhaps: int | None
+    pair: tuple[float, int]
+    many: tuple[float, ...]
+    known: Mapping[str, Any]
+    rows: np.ndarray
+    inner: Inner
+
+    def fields(self):
+        return {}
+
+
+EVERY = Every(3, 0.5, True, "x", "a", None, (1.0, 2), (1.0, 2.0, 3.0), {"a": [1]}, np.ones((2, 2)), Inner(5, 0.25))
+
+
+def plain(question):
+    """All parts but the array."""
+    return {name: value for name, value in vars(question).items() if name != "rows"}
+
+
+def changed(question, changes=None, dropped=(), arrays=None):
+    """A question's records with other settings, as whoever asks may send them; JSON as Python writes it."""
+    records = encode_question(question)
+    settings = json.loads(records["settings"]["json"]) | (changes or {})
+    kept = {name: value for name, value in settings.items() if name not in dropped}
+    given = {name: array for name, array in records["arrays"].items() if name not in dropped}
+    given |= {name: Array(array) for name, array in (arrays or {}).items()}
+    return RecordDict({"settings": ConfigRecord({"json": json.dumps(kept)}), "arrays": ArrayRecord(given)})
+
+
+def test_parts_of_every_type_survive_the_wire():
+    restored = decode_question(encode_question(EVERY), Every)
+    assert plain(restored) == plain(EVERY)
+    assert [type(value) for value in plain(restored).values()] == [type(value) for value in plain(EVERY).values()]
+    np.testing.assert_array_equal(restored.rows, EVERY.rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "read"),
+    [
+        ("number", 2, 2.0),
+        ("number", -7, -7.0),
+        ("number", 10**300, 1e300),
+        ("choice", 3, 3),
+        ("choice", "b", "b"),
+        ("perhaps", 4, 4),
+        ("pair", [3, 4], (3.0, 4)),
+        ("many", [], ()),
+        ("many", [1, 2.5], (1.0, 2.5)),
+        ("inner.number", 1, 1.0),
+        ("inner.number", None, None),
+        ("text", "", ""),
+        ("known", {}, {}),
+    ],
+)
+def test_what_a_type_allows_is_read_as_that_type(name, sent, read):
+    """Whole numbers are numbers: JSON of other libraries writes 2 for 2.0."""
+    restored = decode_question(changed(EVERY, {name: sent}), Every)
+    *_, last = name.split(".")
+    found = getattr(restored.inner if "." in name else restored, last)
+    assert (found, type(found)) == (read, type(read))
+    if isinstance(read, tuple):
+        assert [type(one) for one in found] == [type(one) for one in read]
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("whole", 3.0),
+        ("whole", 3.5),
+        ("whole", True),
+        ("whole", "3"),
+        ("whole", None),
+        ("whole", [3]),
+        ("number", True),
+        ("number", "0.5"),
+        ("number", None),
+        ("number", [0.5]),
+        ("number", float("inf")),
+        ("number", float("-inf")),
+        ("number", float("nan")),
+        ("number", 10**400),
+        ("flag", 1),
+        ("flag", 0.0),
+        ("flag", "true"),
+        ("flag", None),
+        ("text", 1),
+        ("text", None),
+        ("text", ["x"]),
+        ("choice", "c"),
+        ("choice", "A"),
+        ("choice", ""),
+        ("choice", 3.0),
+        ("choice", 4),
+        ("choice", None),
+        ("perhaps", 1.0),
+        ("perhaps", False),
+        ("perhaps", "None"),
+        ("pair", [1.0]),
+        ("pair", [1.0, 2, 3]),
+        ("pair", [1.0, 2.0]),
+        ("pair", [True, 2]),
+        ("pair", [float("inf"), 2]),
+        ("pair", {"0": 1.0, "1": 2}),
+        ("pair", "12"),
+        ("many", [1.0, "2"]),
+        ("many", [1.0, None]),
+        ("many", [float("nan")]),
+        ("many", 1.0),
+        ("known", []),
+        ("known", "{}"),
+        ("known", None),
+        ("inner.whole", 5.0),
+        ("inner.number", True),
+        ("inner.number", float("inf")),
+    ],
+    ids=lambda part: str(part)[:20],
+)
+def test_a_part_of_another_type_is_refused(name, sent):
+    """A number of another type would be found out, or not, far behind: bags of 1.5 persons, or a delta of infinity."""
+    with pytest.raises(InputError, match=f"a Every cannot be read: TypeError.*{name} must be"):
+        decode_question(changed(EVERY, {name: sent}), Every)
+
+
+def test_a_choice_of_numbers_takes_no_boolean_for_one():
+    with pytest.raises(InputError, match="choice must be"):
+        decode_question(changed(replace(EVERY, choice="a"), {"choice": True}), Every)
+
+
+PARTS = [*(name for name in plain(EVERY) if name != "inner"), "rows", "inner.whole", "inner.number"]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_missing_part_is_refused(name):
+    with pytest.raises(InputError, match=f"a Every cannot be read: KeyError.*{name}"):
+        decode_question(changed(EVERY, dropped=[name]), Every)
+
+
+@pytest.mark.parametrize("name", ["more", "inner", "inner.more", "kind", "rows", "whole.", ""])
+def test_an_undeclared_part_is_refused(name):
+    """Whoever asks would else be answered another question than the one that it believes to ask."""
+    with pytest.raises(InputError, match=f"it has undeclared parts {name}"):
+        decode_question(changed(EVERY, {name: 1}), Every)
+
+
+@pytest.mark.parametrize("name", ["more", "inner.rows", "rows.more", "whole"])
+def test_an_undeclared_array_is_refused(name):
+    with pytest.raises(InputError, match=f"it has undeclared parts {name}"):
+        decode_question(changed(EVERY, arrays={name: np.ones(2)}), Every)
+
+
+def test_an_undeclared_part_of_a_feature_map_is_refused(question):
+    with pytest.raises(InputError, match=r"training\.feature_map\.more"):
+        decode_question(changed(question, arrays={"training.feature_map.more": np.ones(2)}), VotesQuestion)
+
+
+@pytest.mark.parametrize(
+    "array", [np.array(["a"]), np.array([1 + 1j]), np.array(["2020-01-01"], dtype="datetime64[D]")]
+)
+def test_arrays_hold_real_numbers(array):
+    with pytest.raises(InputError, match="a Every cannot be read: rows must be numbers, got"):
+        decode_question(changed(EVERY, arrays={"rows": array}), Every)
+
+
+def test_a_question_that_refuses_its_own_numbers_says_so():
+    noise = CountsNoise("pure", 1.0)
+    asked = CountsQuestion(noise, Bags(2, 3), release=ReleaseId("a"))
+    assert decode_question(encode_question(asked), CountsQuestion) == asked
+    for changes, words in [
+        ({"noise.epsilon": 0}, "epsilon must be a positive finite number"),
+        ({"noise.epsilon": float("inf")}, "noise.epsilon must be a finite number, got inf"),
+        ({"noise.kind": "exponential"}, "noise.kind must be"),
+        ({"noise.floor": 2.5}, "noise.floor must be"),
+        ({"draws": 2.0}, "draws must be int, got 2.0"),
+        ({"draws": 0}, "draws must be a whole number from 1"),
+        ({"seeded": 0}, "seeded must be bool, got 0"),
+        ({"bags.rows_per_person": 1.5}, "bags.rows_per_person must be int, got 1.5"),
+        ({"bags.count": 2**21}, "count of bags must be a whole number from 1 to 1048576"),
+        ({"release.name": ""}, "a release needs a name"),
+        ({"release.query": 1}, "begin a new one, whose noise is paid for again"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            decode_question(changed(asked, changes), CountsQuestion)
+
+
+def test_records_that_come_twice_are_read_once_and_others_anew():
+    """Nodes of one process get the same records; what one of them was asked must not answer for another question."""
+    first, second = encode_question(EVERY), encode_question(replace(EVERY, whole=4))
+    read = decode_question(first, Every)
+    assert decode_question(first, Every) is read
+    assert decode_question(second, Every).whole == 4
+    assert decode_question(first, Every).whole == 3

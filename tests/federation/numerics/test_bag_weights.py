@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.numerics import bag_weights
 from federation.numerics.bag_weights import (
     disjoint_bags,
@@ -24,7 +25,6 @@ from federation.numerics.bag_weights import (
     sign_weights,
     stratified_noise,
 )
-from federation.contract.randomness import NoiseBits
 
 
 def bits(seed=0, purpose="bags"):

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.numerics import sketch as module
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights
 from federation.numerics.sketch import label_sums, sketch
-from federation.contract.randomness import NoiseBits
 
 
 def problem(rows, columns, count, size, seed=0):

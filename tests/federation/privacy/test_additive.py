@@ -12,9 +12,9 @@ from scipy import stats
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
+from federation.contract.randomness import NoiseBits
 from federation.privacy import discrete_gaussian, discrete_laplace, gaussian
 from federation.privacy.additive import calibrate, calibrate_laplace
-from federation.contract.randomness import NoiseBits
 
 KINDS = [("pure", 1, "discrete_laplace"), ("pure", 4, "l2_gamma"), ("gaussian", 1, "discrete_gaussian")]
 

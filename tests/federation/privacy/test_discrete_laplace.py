@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.errors import InputError
-from federation.privacy import discrete_laplace
 from federation.contract.randomness import NoiseBits
+from federation.privacy import discrete_laplace
 
 DRAWS = 1_000_000
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.errors import InputError
-from federation.privacy import l2_gamma
 from federation.contract.randomness import NoiseBits
+from federation.privacy import l2_gamma
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 20])

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.privacy.lazy_uniform import below_exp, below_exp_square, collect, floor_exponential
 from federation.contract.randomness import NoiseBits
+from federation.privacy.lazy_uniform import below_exp, below_exp_square, collect, floor_exponential
 
 
 class Script:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.randomness import NoiseBits
 from federation.privacy import gaussian, shaped_gaussian
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.shaped_gaussian import calibrate, fit_shape
-from federation.contract.randomness import NoiseBits
 
 RANGE = LabelRange(0.0, 2.0)
 SHAPES = ("optimal", "whitened", "isotropic")

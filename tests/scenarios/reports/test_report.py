@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from aggregator.contract.ledger import Budget, Ledger
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
-from aggregator.contract.ledger import Budget, Ledger
 from scenarios.commands.report import report_command
 from scenarios.reports.figures import draw
 from scenarios.reports.report import write_report

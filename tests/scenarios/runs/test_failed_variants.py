@@ -5,8 +5,8 @@ import json
 import pytest
 
 import scenarios
-from aggregator.exchange.exchange_job import ExchangeJob
-from aggregator.weak_supervision.moment_job import MomentJob
+from aggregator.exchange.exchange_session import ExchangeSession
+from aggregator.weak_supervision.moment_session import MomentSession
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.cli import main
 from scenarios.runs import runner
@@ -33,17 +33,17 @@ def undrawn(monkeypatch):
 
 @pytest.fixture
 def broken(monkeypatch):
-    """Makes a method of a job raise an error in the world of the second split; every time until undone."""
+    """Makes a method of a session raise an error in the world of the second split; every time until undone."""
 
-    def make(job, method, error):
-        whole = getattr(job, method)
+    def make(session, method, error):
+        whole = getattr(session, method)
 
         def failing(self, *arguments):
             if self._world.plan.split == 1:
                 raise error
             return whole(self, *arguments)
 
-        monkeypatch.setattr(job, method, failing)
+        monkeypatch.setattr(session, method, failing)
 
     return make
 
@@ -72,7 +72,7 @@ def test_a_variant_that_cannot_be_scored_has_failed(whole, tmp_path, monkeypatch
     assert read_results(tmp_path / "out" / "results.csv") == kept
 
 
-@pytest.mark.parametrize("method", ["proceed", "finish"])
+@pytest.mark.parametrize("method", ["take", "learn", "diagnostics"])
 @pytest.mark.parametrize(
     ("error", "cause"),
     [
@@ -83,7 +83,7 @@ def test_a_variant_that_cannot_be_scored_has_failed(whole, tmp_path, monkeypatch
 def test_all_else_is_kept_and_the_failed_variant_is_tried_again(
     whole, broken, tmp_path, monkeypatch, method, error, cause
 ):
-    broken(ExchangeJob, method, error)
+    broken(ExchangeSession, method, error)
     out = tmp_path / "out"
     with pytest.raises(scenarios.IncompleteRunError) as failed:
         scenarios.run(DOCUMENT, out=out)
@@ -105,15 +105,15 @@ def test_all_else_is_kept_and_the_failed_variant_is_tried_again(
 
 
 def test_a_variant_that_cannot_begin_in_a_later_world_costs_the_others_nothing(whole, tmp_path, monkeypatch):
-    begin, begun = ExchangeJob.__init__, []
+    begin, begun = ExchangeSession.__init__, []
 
-    def failing(self, world, variant, options):
-        begin(self, world, variant, options)
+    def failing(self, world, options, epsilon, draws):
+        begin(self, world, options, epsilon, draws)
         begun.append(world.plan.split)
         if world.plan.split == 1:
             raise InputError("too few rows")
 
-    monkeypatch.setattr(ExchangeJob, "__init__", failing)
+    monkeypatch.setattr(ExchangeSession, "__init__", failing)
     document, out = {**DOCUMENT, "trials": {"splits": 3, "noise": 1}}, tmp_path / "out"
     with pytest.raises(scenarios.IncompleteRunError, match="'error_marginals-linear' failed at split 1: too few rows"):
         scenarios.run(document, out=out)
@@ -129,14 +129,14 @@ def test_a_variant_that_cannot_begin_in_the_first_world_ends_the_run(monkeypatch
     def failing(self, *arguments):
         raise InputError("too few rows")
 
-    monkeypatch.setattr(ExchangeJob, "__init__", failing)
+    monkeypatch.setattr(ExchangeSession, "__init__", failing)
     with pytest.raises(InputError, match=r"^variant 'error_marginals-linear': too few rows$"):
         scenarios.run(DOCUMENT, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_variant_that_failed_has_no_model(broken, tmp_path):
-    broken(ExchangeJob, "finish", InputError("bad bins"))
+    broken(ExchangeSession, "learn", InputError("bad bins"))
     with pytest.raises(scenarios.IncompleteRunError):
         scenarios.run(DOCUMENT, out=tmp_path / "out", keep_models=True)
     models = {path.relative_to(tmp_path / "out" / "models").as_posix() for path in tmp_path.rglob("*.npz")}
@@ -145,32 +145,32 @@ def test_a_variant_that_failed_has_no_model(broken, tmp_path):
     }
 
 
-@pytest.mark.parametrize("method", ["proceed", "_begin"])
+@pytest.mark.parametrize("method", ["take", "_begin"])
 @pytest.mark.parametrize("error", [QuorumError("too few"), BudgetExceededError("too much")])
 def test_budgets_and_quorums_end_the_run_and_name_the_variant(broken, tmp_path, error, method):
-    broken(ExchangeJob, method, error)
+    broken(ExchangeSession, method, error)
     with pytest.raises(type(error), match=rf"^variant 'error_marginals-linear': {error}$"):
         scenarios.run(DOCUMENT, out=tmp_path / "out")
     assert {row["split"] for row in read_results(tmp_path / "out" / "results.csv")} == {0}
 
 
-@pytest.mark.parametrize(("method", "error"), [("finish", InputError("no")), ("__init__", InputError("no"))])
+@pytest.mark.parametrize(("method", "error"), [("learn", InputError("no")), ("__init__", InputError("no"))])
 def test_a_world_without_any_variant_left_ends_the_run(monkeypatch, tmp_path, method, error):
     def failing(self, *arguments):
         raise error
 
-    monkeypatch.setattr(MomentJob, method, failing)
+    monkeypatch.setattr(MomentSession, method, failing)
     with pytest.raises(InputError, match=r"^variant 'mean_operator': no$"):
         scenarios.run(ALONE, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("method", ["finish", "__init__"])
+@pytest.mark.parametrize("method", ["learn", "__init__"])
 def test_what_nobody_foresaw_names_the_variant_or_is_debugged(monkeypatch, tmp_path, method):
     def failing(self, *arguments):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(MomentJob, method, failing)
+    monkeypatch.setattr(MomentSession, method, failing)
     with pytest.raises(FederationError, match=r"^variant 'mean_operator': unexpected ZeroDivisionError"):
         scenarios.run(ALONE, out=tmp_path / "out")
     monkeypatch.setenv("FEDERATION_DEBUG", "1")
@@ -180,7 +180,7 @@ def test_what_nobody_foresaw_names_the_variant_or_is_debugged(monkeypatch, tmp_p
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_the_command_shows_what_there_is_and_fails(broken, tmp_path, monkeypatch, capsys, form):
-    broken(ExchangeJob, "finish", InputError("bad bins"))
+    broken(ExchangeSession, "learn", InputError("bad bins"))
     (tmp_path / "two.yaml").write_text(json.dumps(DOCUMENT))
     monkeypatch.setattr("sys.argv", ["federation", "run", f"{tmp_path}/two.yaml", "--out", f"{tmp_path}/out", *form])
     with pytest.raises(SystemExit) as ended:

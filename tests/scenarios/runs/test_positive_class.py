@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import scenarios
 from federation.contract.errors import InputError
-from scenarios.audits.audit_bags import Setting
+from scenarios.audits import audit_scenario
 from scenarios.data.catalogue import load
 from scenarios.data.tables import Table
 from scenarios.prediction import predict
@@ -141,9 +141,19 @@ def test_every_process_cuts_the_same_two_classes():
     np.testing.assert_array_equal(evaluated, digits.labels[again.cut.test] % 2)
 
 
-def test_audits_know_of_two_classes_without_reading_anything():
-    own = {"source": "absent.csv", "label": "l", "positive": ["a", "b"]}
-    assert Setting.of(resolve({**document(**own), "protocols": [{"kind": "class_ratio"}]}), 1.0).classes == 2
+@pytest.mark.parametrize("kind", ["class_ratio", "mean_operator"])
+def test_audits_know_of_two_classes_without_reading_anything(tmp_path, monkeypatch, kind):
+    told = []
+
+    def note(variant, epsilon, public, runs=None):
+        told.append(public.classes)
+
+    monkeypatch.setattr(audit_scenario, "audit_variant", note)
+    own = {"source": str(tmp_path / "absent.csv"), "label": "l", "positive": ["a", "b"]}
+    (tmp_path / "own.yaml").write_text(json.dumps({**document(**own), "protocols": [{"kind": kind}]}))
+    with pytest.raises(InputError, match="too little noise for any promise"):  # as nothing was audited here
+        audit_scenario.audit_scenario(str(tmp_path / "own.yaml"), as_json=True)
+    assert told == [2]
 
 
 def test_a_run_and_its_model_speak_of_the_two_classes(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from released_lines import stored
 
 import scenarios
 from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.feature_steps import Append
 from federation.features import FeatureMap
-from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from scenarios.runs import world
 from scenarios.runs.preview import preview
 from scenarios.runs.runner import cells, world_of

@@ -10,9 +10,9 @@ from fake_estimators import released
 
 import scenarios
 from federation.contract.errors import BudgetExceededError
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.feature_steps import Affine
 from federation.features import FeatureMap
-from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from scenarios.runs import world
 from scenarios.runs.runner import cells, check_budget, world_of
 from scenarios.scores.classification_scoring import ClassificationScoring

@@ -5,8 +5,8 @@ import pytest
 
 from aggregator.released.classifier_models import ReleasedClassifiers, network
 from aggregator.released.models import ReleasedModels
-from federation.features import FeatureMap
 from federation.contract.guarantee import NoGuarantee
+from federation.features import FeatureMap
 from federation.hypotheses import Hypothesis
 from scenarios.data.tables import Table
 from scenarios.scores.classification_scoring import ClassificationScoring

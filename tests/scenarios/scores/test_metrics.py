@@ -10,7 +10,6 @@ from scenarios.scores.metrics import (
     ACCURACY,
     L1,
     MSE,
-    PRIMARY,
     at_round,
     at_share,
     heading,
@@ -19,6 +18,7 @@ from scenarios.scores.metrics import (
     primary,
     shown,
 )
+from scenarios.scores.tasks import primaries
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_errors_are_better_when_smaller(metric, better, worse):
 
 
 def test_names_in_words():
-    assert [metric.mean for metric in PRIMARY] == ["mean accuracy", "mean L1 error", "mean squared error"]
+    assert [metric.mean for metric in primaries()] == ["mean accuracy", "mean L1 error", "mean squared error"]
     assert [label(name) for name in ("accuracy", "balanced_accuracy", "auc", "l1")] == [
         "accuracy", "balanced accuracy", "AUC", "L1 error",
     ]  # fmt: skip

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from fake_estimators import released
 
-from federation.features import FeatureMap
 from federation.contract.guarantee import NoGuarantee
+from federation.features import FeatureMap
 from scenarios.data.tables import Table
 from scenarios.scores import ratio_scoring
 from scenarios.scores.metrics import at_share

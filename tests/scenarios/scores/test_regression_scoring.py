@@ -5,9 +5,9 @@ import pytest
 from released_lines import stored
 
 from federation.contract.errors import InputError
+from federation.contract.guarantee import NoGuarantee
 from federation.feature_steps import Append
 from federation.features import FeatureMap
-from federation.contract.guarantee import NoGuarantee
 from scenarios.data.tables import Table
 from scenarios.scores.regression_scoring import RegressionScoring
 from scenarios.simulated.partition import cut

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scenarios
-from federation.questions.bags import Bags
 from federation.contract.errors import InputError
+from federation.questions.bags import Bags
 from parties.bags import bags_of
 from parties.holdings import Cohort
 from scenarios.data.tables import Table

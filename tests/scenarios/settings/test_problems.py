@@ -1,6 +1,9 @@
 """Errors of validation in plain words, as a protocol's own options meet them."""
 
+from typing import Any, Literal
+
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from federation.contract.errors import InputError
 from scenarios.settings.problems import any_of
@@ -29,5 +32,16 @@ def test_what_fits_no_alternative_of_an_option_is_told_once(value, text):
     assert line.endswith(f"protocols.0.bins: must be a whole number or four_deviations, {text}")
 
 
-def test_sentences_become_one():
-    assert any_of(["must be a number, got x", "must be one of a, b, got x"]) == "must be a number or one of a, b, got x"
+@pytest.mark.parametrize(
+    ("hint", "value", "text"),
+    [
+        (float | Literal["a", "b"], "x", 'must be a number or one of a, b, got the text "x"'),
+        (int | Literal["apples"], "aples",
+         "must be a whole number or apples, got the text \"aples\"; did you mean 'apples'?"),
+        (int | bool, 2.5, "must be a whole number or true or false, got 2.5"),
+    ],
+)  # fmt: skip
+def test_sentences_become_one(hint: Any, value: Any, text: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        TypeAdapter(hint).validate_python(value, strict=True)
+    assert any_of(refused.value) == text

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
-from fake_protocols import KINDS
+from fake_protocols import KINDS, Fake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field, TypeAdapter, ValidationError
 
-from federation import registry
+from aggregator.contract import registry
+from aggregator.soft_vote import SoftVote
 from federation.contract.errors import InputError
 from scenarios.settings.problems import problems
 from scenarios.settings.protocol_options import (
@@ -52,7 +53,7 @@ def test_defaults_are_filled_in_and_baselines_take_no_options() -> None:
         ({"kind": "soft_voet"}, {"kind": "did you mean 'soft_vote'?"}),
         ({"noise": "off"}, {"kind": "missing"}),
         ("pooled", {"": "must be a section such as {kind: soft_vote}, got the text"}),
-        ({"kind": "count"}, {"size": "missing"}),
+        ({"kind": "count", "size": None}, {"size": "must be a whole number, got null"}),
         ({"kind": "soft_vote", "noise": "pur"}, {"noise": "must be one of pure, off, got the text \"pur\"; did you mean 'pure'?"}),
         ({"kind": "soft_vote", "rounds": "5"}, {"rounds": 'must be a whole number, got the text "5"'}),
         ({"kind": "soft_vote", "rounds": True}, {"rounds": "must be a whole number, got true"}),
@@ -101,8 +102,9 @@ def test_names_say_what_differs_from_the_defaults(options: dict[str, Any], name:
     assert is_default("soft_vote", protocol.options) == (name == "soft_vote")
 
 
-def test_an_option_without_a_default_is_always_named() -> None:
+def test_an_option_is_named_beside_one_whose_default_has_a_factory() -> None:
     assert variant_name("count", Protocol.parse({"kind": "count", "size": 2}).options) == "count-size=2"
+    assert variant_name("count", Protocol.parse({"kind": "count", "words": ["a"]}).options) == "count"
 
 
 _OPTIONS = st.fixed_dictionaries(
@@ -129,10 +131,32 @@ def test_names_are_folder_names_and_tell_variants_apart(a: dict[str, Any], b: di
     assert all(re.fullmatch(r"[A-Za-z0-9._=-]+", name) for name in names)
 
 
-def test_a_protocol_that_is_no_dataclass_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, "soft_vote", object)
-    with pytest.raises(ValidationError, match="not a dataclass"):
-        Protocol.parse({"kind": "soft_vote"})
+@dataclass(frozen=True)
+class Sized(Fake):
+    """An option without a default, so that its variants would have no default either."""
+
+    size: int
+
+
+class Loose(Fake):
+    """No dataclass."""
+
+
+@pytest.mark.parametrize(
+    ("broken", "lacks"),
+    [
+        (object, "Protocol of aggregator.contract.protocol among its bases, @dataclass(frozen=True), requires, task, "
+         "model, begin(), noise_at(), promise(), worst_case()"),
+        (Loose, "@dataclass(frozen=True)"),
+        (Sized, "a default of the option size"),
+    ],
+)  # fmt: skip
+def test_a_protocol_that_breaks_the_contract_is_refused_where_it_stands(
+    monkeypatch: pytest.MonkeyPatch, broken: type, lacks: str
+) -> None:
+    monkeypatch.setitem(KINDS, "soft_vote", broken)
+    text = f"the fake 'soft_vote' is no protocol: it lacks {lacks}; its package must be repaired"
+    assert _problems({"kind": "soft_vote", "size": 3}) == {"kind": text}
 
 
 @pytest.mark.parametrize(
@@ -146,12 +170,12 @@ def test_a_protocol_that_is_no_dataclass_is_refused(monkeypatch: pytest.MonkeyPa
 def test_no_option_is_infinite_and_classes_are_asked_about_words_only(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], problem: dict[str, str]
 ) -> None:
-    monkeypatch.setattr(KINDS["soft_vote"], "why_refused", lambda name, word: {word: None}[word], raising=False)
+    monkeypatch.setattr(KINDS["soft_vote"], "why_refused", lambda name, word: {word: None}[word])
     assert _problems({"kind": "soft_vote", **options}) == problem
 
 
 @dataclass(frozen=True)
-class Ruled:
+class Ruled(Fake):
     """Options of which some belong to choices of others."""
 
     why_default: ClassVar[str] = "because\nof that"
@@ -218,7 +242,7 @@ def test_the_default_kind_is_the_first_that_is_no_baseline_and_may_say_why(monke
     ],
 )
 def test_the_task_is_that_of_the_first_protocol_that_is_no_baseline(listed: list[str], known: str) -> None:
-    assert task(listed) == known
+    assert task(listed).name == known
 
 
 @pytest.mark.parametrize(
@@ -259,10 +283,6 @@ def test_what_a_release_will_be_charged_for(kind: str, options: dict[str, Any], 
 
 
 def test_noise_that_is_not_pure_spends_delta(monkeypatch: pytest.MonkeyPatch) -> None:
-    @dataclass(frozen=True)
-    class Noisy:
-        noise: Literal["pure", "gaussian"] = "pure"
-
-    monkeypatch.setitem(KINDS, "noisy", Noisy)
+    monkeypatch.setitem(KINDS, "noisy", SoftVote)
     assert spending("noisy", {"noise": "gaussian"}, 2.0, 1e-5) == (2.0, 1e-5)
     assert spending("noisy", {"noise": "pure"}, 2.0, 1e-5) == (2.0, 0.0)

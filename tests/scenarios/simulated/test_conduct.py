@@ -7,9 +7,9 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from federation.grids.codec import decode_submission, encode_submission
 from federation.contract.question import Field
 from federation.contract.submission import Submission
+from federation.grids.codec import decode_submission, encode_submission
 from scenarios.simulated.conduct import Conduct, Kind
 
 KINDS = get_args(Kind)

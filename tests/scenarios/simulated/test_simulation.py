@@ -3,9 +3,9 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from federation.questions.bags import Bags
 from federation.contract.errors import InputError
 from federation.features import fit
+from federation.questions.bags import Bags
 from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
 from parties import individual, votes
 from parties.bags import bags_of

@@ -14,6 +14,7 @@ from scipy import stats
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
+from federation.contract.randomness import NoiseBits
 from federation.privacy.bag_sums import label_sums, laplace, noisy_labels, repaired
 from federation.privacy.bag_sums.accounting import delta
 from federation.privacy.bag_sums.calibration import smallest_sigma, smallest_tau
@@ -21,7 +22,6 @@ from federation.privacy.bag_sums.composition import composed_delta
 from federation.privacy.bag_sums.design import BagDesign
 from federation.privacy.bag_sums.weight_ratio import mean_delta_chi
 from federation.privacy.composition import compose
-from federation.contract.randomness import NoiseBits
 
 RANGE = (-1.0, 3.0)
 M, K = 4000, 6

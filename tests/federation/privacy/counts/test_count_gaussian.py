@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.guarantee import Guarantee
+from federation.contract.randomness import NoiseBits
 from federation.privacy.composition import compose
 from federation.privacy.counts import discrete_gaussian
 from federation.privacy.counts.discrete_gaussian import CountGaussian, calibrate, exact_delta
-from federation.contract.randomness import NoiseBits
 
 EPSILONS = [0.0, 0.05, 0.4, 1.0, 3.0]
 

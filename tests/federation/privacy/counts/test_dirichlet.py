@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.randomness import NoiseBits
 from federation.numerics import simplex
 from federation.privacy.counts.dirichlet import (
     MAX_FLOOR,
@@ -23,7 +24,6 @@ from federation.privacy.counts.dirichlet import (
 )
 from federation.privacy.counts.dirichlet_loss import delta_exact
 from federation.privacy.counts.mechanism import CountMechanism
-from federation.contract.randomness import NoiseBits
 
 CLAIMS = [(0.05, 0.05), (1.0, 1e-6), (0.5, 1e-4), (0.05, 1e-6), (3.0, 0.01), (0.001, 0.3)]
 SKEWED = np.array([50, 50, 50, 50, 800])

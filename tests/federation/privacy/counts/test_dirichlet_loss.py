@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import generator
 from federation.privacy.counts import dirichlet_loss
 from federation.privacy.counts.dirichlet_loss import (
     beta_tail,
@@ -21,7 +22,6 @@ from federation.privacy.counts.dirichlet_loss import (
     delta_exact_limit,
     log_threshold,
 )
-from federation.contract.randomness import generator
 
 counts = st.integers(2, 5000)
 sigmas = st.floats(1e-6, 50)

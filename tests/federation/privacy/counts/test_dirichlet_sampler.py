@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.errors import InputError
-from federation.privacy.counts.dirichlet_sampler import GRID_BITS, log_gamma, sample
 from federation.contract.randomness import NoiseBits
+from federation.privacy.counts.dirichlet_sampler import GRID_BITS, log_gamma, sample
 
 
 @pytest.mark.parametrize("shape", [0.3, 1.0, 2.5, 40.0, 5e4])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.numerics.simplex import project
 from federation.privacy.counts.calibration import calibrate
 from federation.privacy.counts.distortion import distortion, sampled
-from federation.contract.randomness import NoiseBits
 
 SKEWED = np.array([50, 50, 50, 50, 800])
 LOOSE, TIGHT = (0.05, 0.05), (1.0, 1e-6)

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from federation.privacy.counts.independent_laplace import IndependentLaplace, calibrate, exact_delta
 from federation.contract.randomness import NoiseBits
+from federation.privacy.counts.independent_laplace import IndependentLaplace, calibrate, exact_delta
 
 
 def law(scale: float) -> tuple[np.ndarray, np.ndarray]:

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from federation.privacy.counts.lattice_laplace import LatticeLaplace, calibrate, exact_delta, loss_beyond, ratio, sample
 from federation.contract.randomness import NoiseBits
+from federation.privacy.counts.lattice_laplace import LatticeLaplace, calibrate, exact_delta, loss_beyond, ratio, sample
 
 SHAPES = [(2, 3.0), (2, 0.7), (3, 2.0), (3, 0.4), (4, 1.25), (5, 0.6)]
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.counts.dirichlet import calibrate_floor, calibrate_shifted
 from federation.privacy.counts.lemma4 import frobenius_bound, public_bound, published_bound
-from federation.contract.randomness import NoiseBits
 
 SKEWED = np.array([[0.05, 0.05, 0.05, 0.05, 0.8]]).T
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.counts.dirichlet_divergence import divergence
 from federation.privacy.counts.dirichlet_loss import delta_eq9, delta_exact
 from federation.privacy.counts.published_dirichlet import (
@@ -19,7 +20,6 @@ from federation.privacy.counts.published_dirichlet import (
     sigma_for_counts,
     true_delta,
 )
-from federation.contract.randomness import NoiseBits
 
 SKEWED = np.array([50, 50, 50, 50, 800])
 

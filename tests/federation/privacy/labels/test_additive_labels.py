@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.randomness import NoiseBits
 from federation.privacy import gaussian as continuous
 from federation.privacy.labels.additive import STEPS, GaussianLabels, LaplaceLabels, gaussian, laplace
 from federation.privacy.labels.label_range import LabelRange
-from federation.contract.randomness import NoiseBits
 
 RANGE = LabelRange(0.15, 5.0)
 

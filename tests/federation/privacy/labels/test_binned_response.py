@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.labels import response
 from federation.privacy.labels.binned_response import calibrate, mean_errors
 from federation.privacy.labels.bins import optimal_bins
 from federation.privacy.labels.label_range import LabelRange
-from federation.contract.randomness import NoiseBits
 
 RANGE = LabelRange(0.0, 7.0)
 PRIOR = np.array([0.3, 0.2, 0.0, 0.1, 0.1, 0.05, 0.05, 0.2])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.privacy.labels.calibration import LabelNoise, calibrate
 from federation.contract.randomness import NoiseBits
+from federation.privacy.labels.calibration import LabelNoise, calibrate
 
 NAMES = {
     "laplace": "label_laplace",

@@ -12,10 +12,10 @@ from test_response import Script, evenly
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency
+from federation.contract.randomness import NoiseBits
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.one_bit import OneBitLabels, calibrate
 from federation.privacy.labels.response import WORDS
-from federation.contract.randomness import NoiseBits
 
 RANGE = LabelRange(-1.0, 3.0)
 

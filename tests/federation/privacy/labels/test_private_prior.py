@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.counts import lattice_laplace
 from federation.privacy.labels import response
 from federation.privacy.labels.label_range import LabelRange
 from federation.privacy.labels.private_prior import EstimatedBins
-from federation.contract.randomness import NoiseBits
 
 RANGE = LabelRange(0.0, 1.0)
 

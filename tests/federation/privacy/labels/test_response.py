@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.privacy.labels import response
 from federation.contract.randomness import NoiseBits
+from federation.privacy.labels import response
 
 
 class Script:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.privacy.additive import calibrate, calibrate_laplace
 from federation.privacy.moments import shares
-from federation.contract.randomness import NoiseBits
 
 WHOLE = {
     "l2_gamma": calibrate("pure", sensitivity=2.0, dimension=3, epsilon=1.0),

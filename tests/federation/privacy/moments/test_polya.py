@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from federation.privacy.moments import polya
 from federation.contract.randomness import NoiseBits
+from federation.privacy.moments import polya
 
 
 class WordsThenBits:

@@ -6,9 +6,9 @@ from sklearn.datasets import load_breast_cancer
 
 from aggregator.weak_supervision.classifier import MeanOperatorClassifier
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
 from federation.numerics.norms import within_norm
 from federation.privacy.moments.provider import release_moment
-from federation.contract.randomness import NoiseBits
 
 
 @pytest.fixture

@@ -1,0 +1,166 @@
+"""Small generated worlds for checks: parties that any process can load by reference, honest or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aggregator.contract.protocol import Protocol, Requires
+from aggregator.world.plan import VariantPlan, WorldPlan
+from federation.contract.question import Question
+from federation.contract.randomness import generator
+from federation.contract.submission import Submission
+from federation.grids.inline import InlineGrid
+from federation.grids.launch import CLIENT_APP, run_server_app
+from federation.grids.nodes import Placement
+from federation.reference import Reference
+from parties.holdings import DroppedOut, Holdings
+from scenarios.audits.small_worlds import PublicTable
+
+SEED = 1
+PARTIES, ROWS, COLUMNS = 6, 24, 3
+_DEFAULT_FEATURES: tuple[Any, ...] = ("standardise", "constant", "unit_norm")
+
+
+def _rows(key: int, count: int) -> np.ndarray:
+    return generator(SEED, "rows of a check", key).normal(size=(count, COLUMNS))
+
+
+def public_table() -> PublicTable:
+    """Unlabelled rows."""
+    return PublicTable(_rows(-2, 60), tuple("abc"))
+
+
+class Parties:
+    """Parties with rows of two Gaussian classes, or with real labels in [0, 1] (`parties.holdings.Provider`).
+
+    `mode` says what the last of them does: `honest`, `dropped` (does not answer), `nan` (sends what is no number),
+    `huge` (numbers beyond all ranges) or `twice` (answers for itself twice).
+    """
+
+    def __init__(self, real: bool, bags: int, mode: str = "honest") -> None:
+        self._real, self._bags, self._mode = real, bags, mode
+
+    def holdings(self, party: int) -> Holdings:
+        """The rows of one party."""
+        if self._mode == "dropped" and party == PARTIES - 1:
+            raise DroppedOut
+        rows = _rows(party, ROWS)
+        labels = np.arange(ROWS) % 2
+        if self._real:
+            return Holdings(party, rows, 1 / (1 + np.exp(-rows[:, 0])))
+        bags = np.arange(ROWS) * self._bags // ROWS
+        mixed = (labels + (np.arange(ROWS) % 5 == bags)) > 0  # so that bags differ in their shares
+        return Holdings(party, rows + 1.5 * mixed[:, None], mixed.astype(np.int64), bags)
+
+    def evaluation(self) -> None:
+        """Nothing to evaluate on."""
+        return None
+
+    def sent(self, question: Question, submission: Submission) -> Submission:
+        """The answers of a cohort, those of the last party as the mode has it."""
+        last = submission.parties == PARTIES - 1
+        if self._mode not in ("nan", "huge", "twice") or not last.any():
+            return submission
+        arrays = {name: np.array(array) for name, array in submission.arrays.items()}
+        for name, array in arrays.items():
+            if self._mode == "twice":
+                arrays[name] = np.concatenate([array, array[last]])
+            elif array.dtype.kind == "f":
+                array[last] = np.nan if self._mode == "nan" else 1e300
+            else:
+                array[last] = np.iinfo(array.dtype).max
+        parties = submission.parties
+        if self._mode == "twice":
+            parties = np.append(parties, PARTIES - 1)
+        return replace(submission, parties=parties, arrays=arrays)
+
+
+@dataclass(frozen=True)
+class Deployment(Placement):
+    """Nodes of a deployment: no seed, an allowance and its ledger in a folder, features declared public."""
+
+    folder: str = ""
+    epsilon: float = 100.0
+    private: bool = True
+
+    def config(self, partition: int) -> dict[str, Any]:
+        """As a site would write it; of sites that trust the aggregator without an allowance."""
+        known = super().config(partition)
+        del known["seed"]
+        ledger = str(Path(self.folder) / f"spent-{partition}.json")
+        allowance = json.dumps({"ledger": ledger, "epsilon": self.epsilon, "delta": 0.1})
+        return {**known, "public-features": True, **({"allowance": allowance} if self.private else {})}
+
+
+class CountingGrid(InlineGrid):
+    """An inline grid that counts what is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(CLIENT_APP)
+        self.asked = 0
+
+    def create_message(self, *arguments: Any, **further: Any) -> Any:
+        """A message, counted."""
+        self.asked += 1
+        return super().create_message(*arguments, **further)
+
+
+def provider(requires: Requires, mode: str = "honest") -> Reference:
+    """The parties of a world for a protocol with these needs."""
+    arguments = {"real": requires.labels == "real", "bags": bags(requires), "mode": mode}
+    return Reference("scenarios.testing.parties:Parties", arguments)
+
+
+def bags(requires: Requires) -> int:
+    """Bags of a party."""
+    return 2 if requires.bags else 1
+
+
+def plan(found: type[Protocol], kind: str, options: Mapping[str, Any], folder: Path, **changes: Any) -> WorldPlan:
+    """The plan of a small world with one variant; `changes` replace its fields."""
+    requires, real = found.requires, found.requires.labels == "real"
+    fields: dict[str, Any] = {
+        "world": "a check",
+        "directory": str(folder),
+        "noise_seed": SEED,
+        "simulation": True,
+        "split": 0,
+        "parties": PARTIES,
+        "parties_per_node": PARTIES,
+        "quorum": 0.5,
+        "timeout": None,
+        "classes": () if real else ("0", "1"),
+        "class_names": "class names are public",
+        "public": Reference("scenarios.testing.parties:public_table"),
+        "features": tuple(requires.features) or _DEFAULT_FEATURES,
+        "classifier": {"name": "logistic", "parameters": {"regularisation": 1e-2}},
+        "variants": (VariantPlan("checked", kind, dict(options)),),
+        "epsilons": (5.0,),
+        "delta": 1e-3,
+        "budget": None,
+        "draws": 2,
+        "individual": 0,
+        "bags": bags(requires),
+        "largest_bag": ROWS // bags(requires),
+        "smallest_bag": ROWS // bags(requires),
+        "label_range": (0.0, 1.0) if real else None,
+        "private_rows": PARTIES * ROWS,
+    }
+    made = WorldPlan(**{**fields, **changes})
+    folder.mkdir(parents=True, exist_ok=True)
+    made.save(folder / "plan.json")
+    return made
+
+
+def run(world: WorldPlan, placement: Placement, grid: InlineGrid | None = None) -> Path:
+    """Run a plan, and return the file of its release. Raises `FederationError`s."""
+    nodes = grid or InlineGrid(CLIENT_APP)
+    nodes.assign(placement)
+    run_server_app(nodes, {"plan": str(Path(world.directory) / "plan.json")})
+    return Path(world.directory) / "checked.npz"

@@ -1,0 +1,151 @@
+"""What an object lacks to be a protocol or a kind of model is named, all of it at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
+
+from aggregator.contract.protocol import Place, Protocol, Requires
+from aggregator.contract.registry import lacks, model, protocol, protocol_names
+from aggregator.released.models import ReleasedModels
+from federation.contract.errors import InputError
+
+BASE = "Protocol of aggregator.contract.protocol among its bases"
+DATACLASS = "@dataclass(frozen=True)"
+DECLARED = ["requires", "task", "model"]
+METHODS = ["begin()", "noise_at()", "promise()", "worst_case()"]
+
+SAID = {"requires": Requires(), "task": "classification", "model": "linear"}
+
+
+def _begin(self, world, epsilon, draws):
+    raise AssertionError("nobody begins it")
+
+
+DONE = {
+    "noise_at": lambda self, trust: Place.NOWHERE,
+    "promise": lambda self, public, epsilon, trust: None,
+    "begin": _begin,
+    "worst_case": lambda self, units, public: None,
+}
+
+
+def made(*left_out, bases=(Protocol,), frozen=True, options=None):
+    """A class that says and does everything but what is left out; `options` are its fields with their defaults."""
+    options = options or {}
+    members = {name: member for name, member in {**SAID, **DONE}.items() if name not in left_out}
+    annotations = {name: ClassVar for name in SAID} | {name: int for name in options}
+    given = {name: default for name, default in options.items() if default is not ...}
+    found = type("Made", bases, {**members, **given, "__annotations__": annotations})
+    return found if frozen is None else dataclass(frozen=frozen)(found)
+
+
+def test_what_holds_to_the_contract_lacks_nothing():
+    assert lacks(made(options={"size": 3, "sizes": field(default_factory=list)})) == []
+    assert [lacks(protocol(name)) for name in protocol_names()] == [[]] * len(protocol_names())
+
+
+@pytest.mark.parametrize("found", [made()(), "soft_vote", None])
+def test_an_object_is_no_class(found):
+    assert lacks(found) == ["a class"]
+
+
+def test_a_base_class_is_missed():
+    assert lacks(made(bases=())) == [BASE]
+
+
+@pytest.mark.parametrize("frozen", [None, False])
+def test_a_dataclass_that_cannot_change_is_missed(frozen):
+    assert lacks(made(frozen=frozen)) == [DATACLASS]
+
+
+@pytest.mark.parametrize("name", DECLARED)
+@pytest.mark.parametrize("bases", [(Protocol,), ()])
+def test_what_is_not_said_is_missed_though_it_is_declared(name, bases):
+    assert lacks(made(name, bases=bases))[-1:] == [name]
+    assert len(lacks(made(name, bases=bases))) == 2 - len(bases)
+
+
+@pytest.mark.parametrize("name", DONE)
+@pytest.mark.parametrize("bases", [(Protocol,), ()])
+def test_every_abstract_method_is_missed(name, bases):
+    assert lacks(made(name, bases=bases))[-1:] == [f"{name}()"]
+    assert len(lacks(made(name, bases=bases))) == 2 - len(bases)
+
+
+def test_defaults_are_missed_option_by_option():
+    found = made(options={"first": ..., "second": ..., "third": 3})
+    assert lacks(found) == ["a default of the option first", "a default of the option second"]
+
+
+def test_all_that_is_missing_is_named_at_once():
+    assert lacks(type("Nothing", (), {})) == [BASE, DATACLASS, *DECLARED, *METHODS]
+    assert lacks(type("Derived", (Protocol,), {})) == [DATACLASS, *DECLARED, *METHODS]
+    several = made("task", "promise", frozen=False, options={"size": ...})
+    assert lacks(several) == [DATACLASS, "task", "promise()", "a default of the option size"]
+
+
+MODULE = """\
+from __future__ import annotations
+from dataclasses import dataclass, replace
+from aggregator.soft_vote import SoftVote
+
+class Bare:
+    pass
+
+@dataclass(frozen=True)
+class Astray(SoftVote):
+    task = "weather"
+    model = "crystal_ball"
+
+@dataclass(frozen=True)
+class Whole(SoftVote):
+    pass
+"""
+ENTRIES = """\
+[federation.protocols]
+bare = pack_of_protocols:Bare
+astray = pack_of_protocols:Astray
+whole = pack_of_protocols:Whole
+
+[federation.models]
+bare_model = pack_of_protocols:Bare
+"""
+
+
+@pytest.fixture
+def pack(tmp_path, monkeypatch):
+    """A package that installs protocols and a kind of model."""
+    (tmp_path / "pack_of_protocols.py").write_text(MODULE)
+    (tmp_path / "pack_of_protocols-1.dist-info").mkdir()
+    metadata = tmp_path / "pack_of_protocols-1.dist-info"
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: Pack\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(ENTRIES)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_an_installed_protocol_is_refused_with_all_that_it_lacks(pack):
+    missing = ", ".join([BASE, DATACLASS, *DECLARED, *METHODS])
+    with pytest.raises(InputError) as refused:
+        protocol("bare")
+    assert str(refused.value) == (
+        "the entry point 'bare' of the package 'Pack' (federation.protocols: pack_of_protocols:Bare) is no protocol: "
+        f"it lacks {missing}; its package must be repaired"
+    )
+    assert protocol("whole")().noise == "pure"
+
+
+def test_tasks_and_kinds_of_models_must_be_installed(pack):
+    missing = "it lacks an installed task 'weather', an installed kind of model 'crystal_ball'; its package"
+    with pytest.raises(InputError, match=missing):
+        protocol("astray")
+
+
+def test_a_kind_of_model_derives_from_released_files(pack):
+    assert model("linear") is ReleasedModels
+    with pytest.raises(InputError, match=r"'bare_model' of the package 'Pack' .* does not derive from ReleasedFile"):
+        model("bare_model")
+    with pytest.raises(InputError, match=r"kind of model 'lienar' is not known; .*did you mean 'linear'"):
+        model("lienar")

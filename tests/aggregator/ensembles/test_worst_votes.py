@@ -1,0 +1,85 @@
+"""The worst pairs of votes, end to end: parties train and vote, and the aggregator's own code counts."""
+
+import numpy as np
+import pytest
+
+from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.ensembles.worst_votes import PARTIES
+from parties.answering import answered
+from scenarios.audits.auditor import perturbable
+from scenarios.audits.small_worlds import begun, chosen_of, cohort
+from scenarios.settings.sweep import Variant
+
+BOTH = "party_and_auxiliary_row"
+DELTA = 1e-6
+
+ATTAINED = {
+    "default": ("soft_vote", {}),
+    "isotropic": ("soft_vote", {"shape": "isotropic"}),
+    "discrepancy": ("soft_vote", {"decoder": "discrepancy"}),
+    "noisy votes": ("soft_vote", {"perturb": "votes", "noise": "gaussian"}),
+    "tight": ("soft_vote", {"perturb": "output", "regularisation": 1000.0}),
+    "public features": (
+        "soft_vote",
+        {"perturb": "output", "sensitivity": "public_features", "regularisation": 1000.0},
+    ),
+    "shares": ("soft_vote", {"submit": "statistic"}),
+    "probabilities": ("soft_vote", {"ballot": "probabilities"}),
+    "majority public features": ("majority_vote", {"sensitivity": "public_features", "regularisation": 1000.0}),
+    "majority diameter": ("majority_vote", {}),
+    "majority diameter, strong": ("majority_vote", {"regularisation": 5.0}),
+    "majority public features, diameter": ("majority_vote", {"sensitivity": "public_features"}),
+    "row too": ("soft_vote", {"perturb": "output", "protect": BOTH, "regularisation": 1000.0}),
+    "row too, majority": ("majority_vote", {"protect": BOTH, "regularisation": 1000.0}),
+    "parameters": ("parameter_average", {}),
+}
+
+
+def variant(kind, **options):
+    return Variant(kind, kind, options, {}, False)
+
+
+def worst(chosen):
+    return chosen_of(chosen).worst_case(1, PublicNumbers(DELTA))
+
+
+def ensembles(chosen):
+    """What the aggregator has collected on either side, and the classes that its parties are of."""
+    case = worst(chosen)
+    for there in (False, True):
+        [asked] = begun(case, chosen, 1.0, DELTA, there).questions()
+        held = case.side(there, asked.question, 1)
+        with cohort(held, len(held)) as node:
+            assert asked.collector.add(answered(node, asked.question)) == {}
+        yield asked.collector, np.concatenate([one.labels for one in held])
+
+
+@pytest.mark.parametrize("name", ATTAINED)
+def test_the_pair_is_as_far_apart_as_the_sensitivity_that_is_charged(name):
+    kind, options = ATTAINED[name]
+    chosen = variant(kind, **options)
+    before, after = (perturbable(worst(chosen), chosen, 1.0, DELTA, there) for there in (False, True))
+    distance = np.linalg.norm(before.value - after.value)
+    assert before.sensitivity == after.sensitivity
+    assert 0.98 * before.sensitivity < distance <= before.sensitivity
+
+
+@pytest.mark.parametrize(
+    "chosen", [variant("soft_vote"), variant("soft_vote", perturb="output"), variant("majority_vote")]
+)
+def test_one_party_changes_and_tips_every_majority(chosen):
+    (before, held), (after, there) = ensembles(chosen)
+    assert (held != there).sum() == 1
+    assert (np.abs(before.tally.counts - after.tally.counts) == 1).all()
+    assert (before.tally.majority() != after.tally.majority()).all()
+    assert before.answered == after.answered == PARTIES
+    np.testing.assert_array_equal(before.public.rows, after.public.rows)
+
+
+def test_with_a_protected_row_one_row_changes_and_no_more_than_all_votes_on_it():
+    (before, held), (after, there) = ensembles(variant("soft_vote", perturb="output", protect=BOTH))
+    assert (before.public.rows != after.public.rows).all(axis=1).sum() == 1
+    np.testing.assert_array_equal(held, there)
+    np.testing.assert_array_equal(before.tally.counts, after.tally.counts)
+    for side in (before, after):
+        side.public.require_unfitted()

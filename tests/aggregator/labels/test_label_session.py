@@ -1,0 +1,186 @@
+"""Regressions from private labels through the two apps: what is asked, what is learned, and what is promised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from linear_labels import RANGE, draw
+from worlds import guarantees, plan_fixture, run, run_in_cohorts
+
+from aggregator.contract.protocol import Trust
+from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.label_sums import NoisyLabelSums
+from aggregator.noisy_weighted_llp import NoisyWeightedLLP
+from aggregator.private_labels import PrivateLabels
+from aggregator.released.regression_models import ReleasedRegressions
+from aggregator.weighted_lba import WeightedLBA
+from aggregator.world.plan import VariantPlan
+from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.guarantee import Guarantee
+from federation.grids.launch import open_grid
+from federation.reference import Reference
+
+LINEAR = Reference("linear_labels:Parties")
+VARIANTS = {
+    "sums": ("label_sums", {}),
+    "shaped": ("label_sums", {"noise": "gaussian"}),
+    "isotropic": ("label_sums", {"shape": "isotropic", "noise": "pure"}),
+    "labels": ("private_labels", {}),
+    "laplace": ("private_labels", {"noise": "laplace"}),
+    "gaussian": ("private_labels", {"noise": "gaussian"}),
+    "bins": ("private_labels", {"noise": "bins", "debiased": True}),
+    "network": ("private_labels", {"noise": "off", "learner": "network"}),
+    "bags": ("noisy_weighted_llp", {"size": 4}),
+    "bag_laplace": ("noisy_weighted_llp", {"size": 4, "noise": "laplace"}),
+    "bag_published": (
+        "noisy_weighted_llp",
+        {"size": 8, "weights": "gaussian", "noisy_rows": "fixed", "rho": 0.5, "sigma": 1.0},
+    ),
+    "bag_network": ("noisy_weighted_llp", {"size": 4, "noise": "off", "learner": "network"}),
+    "repaired": ("weighted_lba", {"size": 4}),
+    "lba_published": ("weighted_lba", {"size": 4, "noise": "published"}),
+    "lba_off": ("weighted_lba", {"size": 4, "noise": "off"}),
+    "bags_off": ("noisy_weighted_llp", {"size": 4, "noise": "off"}),
+    "sums_off": ("label_sums", {"noise": "off"}),
+    "labels_off": ("private_labels", {"noise": "off"}),
+}
+UNSAFE = {"network", "bag_network", "bag_published", "lba_published", "lba_off", "bags_off", "sums_off", "labels_off"}
+
+plan = plan_fixture(
+    {name: VariantPlan(name, *variant) for name, variant in VARIANTS.items()},
+    public=Reference("linear_labels:public_table"),
+    features=("constant",),
+    classes=(),
+    class_names="the range is declared",
+    label_range=RANGE,
+    parties=6,
+    largest_bag=87,
+    smallest_bag=80,
+    epsilons=(1.0, 8.0),
+    delta=1e-3,
+    draws=2,
+)
+
+
+def error(plan, name, release=0, noise=0):
+    """Mean squared error on new rows, whose labels have a noise of variance .01."""
+    models = ReleasedRegressions.load(Path(plan.directory) / f"{name}.npz")
+    rows, labels = draw(7777, 2000)
+    return np.mean((models.predict(release, noise, models.feature_maps[release].transform(rows)) - labels) ** 2)
+
+
+def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
+    _, summary = run_in_cohorts(plan(), Reference("linear_labels:Parties", {"broken": [3]}))
+    assert summary["answered"] == 5
+
+
+@pytest.mark.parametrize("name", ["lba_off", "lba_published", "bags_off", "sums_off", "labels_off"])
+def test_without_noise_every_protocol_finds_the_linear_law(plan, name):
+    chosen = plan(name)
+    run(open_grid("inline"), chosen, 6, LINEAR)
+    assert error(chosen, name) < 0.012
+
+
+@pytest.mark.parametrize("name", sorted(set(VARIANTS) - UNSAFE))
+def test_more_privacy_costs_more(plan, name):
+    chosen = plan(name, epsilons=(0.05, 50.0), draws=4)
+    run(open_grid("inline"), chosen, 6, LINEAR)
+    low, high = (np.mean([error(chosen, name, release, noise) for noise in range(4)]) for release in (0, 1))
+    assert high < low
+    assert high < 1.0
+
+
+def test_guarantees_say_what_is_protected_and_which_releases_protect_nobody(plan):
+    _, summary = run(open_grid("inline"), plan(), 6, LINEAR)
+    found = guarantees(summary)
+    assert {name for name, guarantee in found.items() if guarantee.get("non_private")} == UNSAFE
+    for name in set(VARIANTS) - UNSAFE:
+        assert (found[name]["unit"], found[name]["epsilon"]) == ("label", 1.0)
+        texts = " ".join(assumption["text"] for assumption in found[name]["assumptions"])
+        assert "range" in texts
+        assert "every party adds its noise itself" in texts
+    pure = {"sums", "isotropic", "labels", "laplace", "bins", "bag_laplace"}
+    assert {name for name in set(VARIANTS) - UNSAFE if found[name]["delta"] == 0} == pure
+    assert found["bag_published"]["claimed"] == [1.0, 1e-3]
+    assert "standard deviation 1 on labels from -10 to 10 has delta 0." in found["bag_published"]["reason"]
+    assert found["bags"]["delta"] == found["repaired"]["delta"] == found["shaped"]["delta"] == 1e-3
+
+
+@pytest.mark.parametrize(("name", "fewest"), [("bags_off", 80), ("lba_off", 80), ("bags_off", 40)])
+def test_all_bags_of_all_parties_count(plan, name, fewest):
+    kind, options = VARIANTS[name]
+    chosen = plan(variants=(VariantPlan(name, kind, {**options, "size": 10}),), smallest_bag=fewest, draws=1)
+    _, summary = run(open_grid("inline"), chosen, 6, LINEAR)
+    assert summary["bytes_per_party"][name][0] > 8 * 8  # rows of up to 8 bags
+    assert error(chosen, name) < 0.02
+
+
+def test_equal_answers_are_asked_for_once(plan):
+    both = plan("labels", "labels", "sums")
+    _, summary = run(open_grid("inline"), replace(both, variants=(*both.variants[:1], *both.variants[2:])), 6, LINEAR)
+    assert summary["ledger"]["published_together"][0]["releases"] == 4
+    twins = [VariantPlan(name, "private_labels", {"learner": name}) for name in ("linear", "network")]
+    _, summary = run(open_grid("inline"), plan(variants=tuple(twins), epsilons=(2.0,)), 6, LINEAR)
+    [total] = summary["ledger"]["published_together"]
+    assert (total["releases"], total["epsilon"]) == (2, 2.0)
+
+
+def test_a_budget_holds(plan):
+    with pytest.raises(BudgetExceededError):
+        run(open_grid("inline"), plan("labels", budget={"epsilon": 1.0, "delta": 0.0}), 6, LINEAR)
+
+
+def test_a_sigma_is_a_guarantee_where_its_exact_delta_is_within_the_declared_one(plan):
+    bags = {"size": 8, "sigma": 12.0}
+    loose, tight = (
+        plan(variants=(VariantPlan("bags", "noisy_weighted_llp", bags),), epsilons=(1.0,), delta=delta)
+        for delta in (0.2, 1e-3)
+    )
+    for chosen, kept in ((loose, True), (tight, False)):
+        _, summary = run(open_grid("inline"), chosen, 6, LINEAR)
+        [entry] = summary["ledger"]["releases"]
+        assert ("non_private" not in entry["guarantee"]) == kept
+        if kept:
+            assert 1e-3 < entry["guarantee"]["delta"] < 0.2
+    absent = Reference("linear_labels:NoSuchProvider")
+    said = r"standard deviation 12 .* has delta 0\.0173, above the declared 0\.001; choose .* or remove the budget"
+    with pytest.raises(BudgetExceededError, match=said):
+        run(open_grid("inline"), replace(tight, budget={"epsilon": 1.0, "delta": 1e-3}), 6, absent)
+
+
+def test_classes_are_not_real_labels(plan):
+    with pytest.raises(InputError, match="range"):
+        run(open_grid("inline"), plan("labels", classes=("a", "b"), label_range=None), 6, LINEAR)
+
+
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [
+        (lambda: NoisyWeightedLLP(size=0), "size"),
+        (lambda: NoisyWeightedLLP(bags=0), "bags"),
+        (lambda: NoisyWeightedLLP(rho=0.0), "rho"),
+        (lambda: NoisyWeightedLLP(rho=1.5), "rho"),
+        (lambda: NoisyWeightedLLP(sigma=-1.0), "sigma"),
+        (lambda: NoisyWeightedLLP(noise="laplace", weights="gaussian"), "signs"),
+        (lambda: NoisyWeightedLLP(noise="laplace", rho=0.5), "noise: gaussian"),
+        (lambda: WeightedLBA(size=-1), "size"),
+        (lambda: PrivateLabels(debiased=True), "bins"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(build, text):
+    with pytest.raises(InputError, match=text):
+        build()
+
+
+def test_bags_that_do_not_fit_a_party_are_refused_before_any_is_asked(plan):
+    chosen = plan(variants=(VariantPlan("big", "noisy_weighted_llp", {"size": 81}),))
+    with pytest.raises(InputError, match="81 rows"):
+        run(open_grid("inline"), chosen, 6, Reference("linear_labels:NoSuchProvider"))
+
+
+def test_defaults_are_private():
+    for options in (NoisyLabelSums(), NoisyWeightedLLP(), PrivateLabels(), WeightedLBA()):
+        assert isinstance(options.promise(PublicNumbers(1e-6), 1.0, Trust.AGGREGATOR).spends, Guarantee)

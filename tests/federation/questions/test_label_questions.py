@@ -1,0 +1,169 @@
+"""Questions about real labels: they survive the wire, and what they promise follows from public numbers alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from federation.contract.declared import Declared
+from federation.contract.errors import InputError
+from federation.contract.guarantee import SEEDED, Adjacency, NoGuarantee, Unit
+from federation.contract.question import ReleaseId
+from federation.features import fit
+from federation.grids.codec import decode_question, encode_question, question_digest
+from federation.questions.labels import (
+    BagSums,
+    BagSumsNoise,
+    BagSumsQuestion,
+    LabelledRows,
+    LabelsNoise,
+    LabelSumsNoise,
+    LabelSumsQuestion,
+    PrivateLabelsQuestion,
+    WeightedSumsNoise,
+    WeightedSumsQuestion,
+)
+from parties.registry import answerers
+
+RAW = np.random.default_rng(4).normal(size=(40, 3))
+ROWS = LabelledRows(fit(["standardise"], RAW), -2.0, 2.0, 50)
+DESIGN = BagSums(40, 5, 8, "signs", 4, 0)
+KNOWN = {"release": ReleaseId("a release"), "draws": 3}
+ASKED = {
+    "bag_sums": BagSumsQuestion(BagSumsNoise("gaussian", 1.0, 1e-3, sigma=None), ROWS, DESIGN, **KNOWN),
+    "weighted_sums": WeightedSumsQuestion(WeightedSumsNoise("gaussian", 1.0, 1e-3), ROWS, DESIGN, **KNOWN),
+    "private_labels": PrivateLabelsQuestion(LabelsNoise("one_bit", 1.0, 1e-3, debiased=True), ROWS, **KNOWN),
+    "label_sums": LabelSumsQuestion(LabelSumsNoise("auto", 1.0, 1e-3), ROWS, "whitened", **KNOWN),
+}
+SHAPES = {
+    "bag_sums": {"formed": (), "rows": (5, 8, 3), "weights": (3, 5, 8), "sums": (3, 5)},
+    "weighted_sums": {"formed": (), "row_sums": (3, 5, 3), "label_sums": (3, 5)},
+    "private_labels": {"size": (), "rows": (50, 3), "labels": (3, 50)},
+    "label_sums": {"size": (), "gram": (3, 3), "moment": (3, 3)},
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_question_survives_the_wire(kind):
+    question = ASKED[kind]
+    restored = decode_question(encode_question(question), type(question))
+    assert restored.kind == kind
+    assert (restored.noise, restored.release, restored.draws) == (question.noise, question.release, question.draws)
+    assert restored.fields() == question.fields()
+    assert question_digest(restored) == question_digest(question)
+    np.testing.assert_array_equal(restored.rows.feature_map.transform(RAW), question.rows.feature_map.transform(RAW))
+    assert restored.promise() == question.promise()
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_parties_answer_it_by_its_name_with_arrays_of_public_shapes(kind):
+    assert answerers()[kind].question_type() is type(ASKED[kind])
+    assert {name: field.shape for name, field in ASKED[kind].fields().items()} == SHAPES[kind]
+
+
+def test_every_part_of_a_question_is_in_its_digest():
+    sums, labels = ASKED["bag_sums"], ASKED["private_labels"]
+    others = [
+        *ASKED.values(),
+        *(replace(sums, noise=replace(sums.noise, **changed)) for changed in ({"sigma": 9.0}, {"kind": "laplace"})),
+        *(
+            replace(sums, design=replace(DESIGN, **changed))
+            for changed in (
+                {"records": 0}, {"bags": 4}, {"size": 7}, {"weights": "gaussian"}, {"per_bag": 3}, {"noisy": 9}
+            )
+        ),
+        *(
+            replace(labels, rows=replace(ROWS, **changed))
+            for changed in ({"lowest": -3.0}, {"highest": 3.0}, {"most": 51})
+        ),
+        replace(labels, noise=replace(labels.noise, debiased=False)),
+        replace(labels, seeded=True),
+        replace(labels, draws=1),
+        replace(labels, release=ReleaseId("another")),
+        replace(ASKED["label_sums"], shape="optimal"),
+    ]  # fmt: skip
+    assert len({question_digest(question) for question in others}) == len(others)
+
+
+@pytest.mark.parametrize("kind", ASKED)
+@pytest.mark.parametrize("seeded", [True, False])
+def test_a_label_is_promised_what_was_asked_for(kind, seeded):
+    question = replace(ASKED[kind], seeded=seeded)
+    promised = question.promise()
+    assert (promised.unit, promised.adjacency, promised.epsilon) == (Unit.LABEL, Adjacency.REPLACE, 1.0)
+    assert promised.delta <= 1e-3
+    assert (SEEDED in promised.assumptions) == seeded
+    assert promised.parameters["entropy"] == ("seed" if seeded else "system")
+    assert question.payment() == promised == replace(question, draws=1).promise()
+    assert question.assumes() == Declared(most_rows=50, label_range=(-2.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        (Declared(label_range=(-2.0, 3.0)), r"label_range to be \(-2.0, 2.0\), this side declares \(-2.0, 3.0\)"),
+        (Declared(most_rows=51), "most_rows to be 50, this side declares 51"),
+    ],
+)
+@pytest.mark.parametrize("kind", ASKED)
+def test_labels_of_another_range_are_not_protected_by_its_noise(kind, declared, words):
+    """Labels are moved into the range whatever it is; but a site that knows another was asked by mistake."""
+    for promised in (ASKED[kind].promise, ASKED[kind].payment):
+        with pytest.raises(InputError, match=words):
+            promised(declared)
+        promised(Declared(label_range=(-2.0, 2.0), most_rows=49, classes=2))
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_without_noise_nothing_is_promised(kind):
+    exact = replace(ASKED[kind], noise=replace(ASKED[kind].noise, kind="off"))
+    assert exact.promise() == exact.payment() == NoGuarantee("noise is off")
+
+
+def test_noise_that_misses_the_declared_delta_promises_nothing():
+    quiet = replace(ASKED["bag_sums"], noise=BagSumsNoise("gaussian", 1.0, 1e-3, sigma=0.5)).promise()
+    assert isinstance(quiet, NoGuarantee)
+    assert "above the declared 0.001" in quiet.reason
+    assert quiet.claimed == (1.0, 1e-3)
+    loud = replace(ASKED["bag_sums"], noise=BagSumsNoise("gaussian", 1.0, 1e-3, sigma=50.0)).promise()
+    assert loud.unit is Unit.LABEL
+
+
+def test_sums_with_secret_weights_and_no_noise_promise_nothing():
+    published = replace(ASKED["weighted_sums"], noise=WeightedSumsNoise("published", 1.0, 1e-3)).promise()
+    assert "secret weights have no guarantee for all data" in published.reason
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "less", "more"),
+    [(1.0, 0.0, "pure", None), (50.0, 1e-9, "pure", "gaussian"), (0.1, 1e-3, "gaussian", "pure")],
+)
+def test_auto_is_the_less_noise_of_the_two_by_public_numbers(epsilon, delta, less, more):
+    def asked(kind):
+        return replace(ASKED["label_sums"], noise=LabelSumsNoise(kind, epsilon, delta))
+
+    assert asked("auto").promise() == asked(less).promise()
+    if more is not None:
+        assert asked("auto").promise() != asked(more).promise()
+        assert np.trace(asked(less).mechanism(RAW).covariance()) < np.trace(asked(more).mechanism(RAW).covariance())
+
+
+@pytest.mark.parametrize(("lowest", "highest"), [(1.0, 1.0), (2.0, 1.0), (0.0, np.inf), (-np.inf, 0.0), (np.nan, 1.0)])
+def test_the_range_of_labels_has_two_ends(lowest, highest):
+    with pytest.raises(InputError, match="the range of labels must be two finite numbers lo < hi"):
+        replace(ROWS, lowest=lowest, highest=highest)
+
+
+@pytest.mark.parametrize("most", [0, 10**9 + 1, 5.0, True])
+def test_the_most_rows_are_a_whole_number(most):
+    with pytest.raises(InputError, match="most rows must be a whole number from 1 to 1000000000"):
+        replace(ROWS, most=most)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("bags", 0), ("bags", 2.0), ("size", 0), ("size", 2**20 + 1), ("records", -1), ("per_bag", True), ("noisy", 1.5)],
+)
+def test_bags_are_formed_of_whole_numbers(name, value):
+    with pytest.raises(InputError, match=f"{name}.* must be a whole number from"):
+        replace(DESIGN, **{name: value})

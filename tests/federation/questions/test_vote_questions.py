@@ -1,0 +1,102 @@
+"""The questions beside `votes`: they survive the wire, and an answer of another form is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from federation.contract.errors import InputError
+from federation.contract.question import TrustedQuestion
+from federation.contract.submission import Submission, check_submission
+from federation.features import fit
+from federation.grids.codec import bytes_per_party, decode_question, encode_question, question_digest
+from federation.questions.votes import (
+    BALLOT_PARTS,
+    ParametersQuestion,
+    ProbabilitiesQuestion,
+    StatisticQuestion,
+    Training,
+    VotesQuestion,
+)
+
+
+def asked(public):
+    feature_map = fit([{"whiten": 3}, "unit_norm"], public.rows)
+    training = Training(feature_map, 4, {"name": "logistic", "parameters": {"regularisation": 0.01}}, 7)
+    rows = feature_map.transform(public.rows)
+    return {
+        "probabilities": ProbabilitiesQuestion(training, rows),
+        "statistic": StatisticQuestion(training, rows, rows[:, :2].copy(), 0.75, "probabilities"),
+        "parameters": ParametersQuestion(training, 1e-9, 12.5),
+    }
+
+
+KINDS = ("probabilities", "statistic", "parameters")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_question_survives_the_wire(public, kind):
+    question = asked(public)[kind]
+    restored = decode_question(encode_question(question), type(question))
+    assert restored.kind == kind
+    assert restored.fields() == question.fields()
+    assert question_digest(restored) == question_digest(question)
+
+
+def test_different_questions_have_different_digests(public):
+    questions = [*asked(public).values()]
+    other = StatisticQuestion(questions[1].training, questions[1].rows, questions[1].coordinates, 0.75, "labels")
+    assert len({question_digest(question) for question in [*questions, other]}) == 4
+
+
+def test_answers_have_the_size_that_is_told(public):
+    sizes = {kind: bytes_per_party(question.fields()) - 8 for kind, question in asked(public).items()}
+    assert sizes == {"probabilities": 120 * 3, "statistic": 3 * 2 * 8, "parameters": 3 * 3 * 8}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_smaller_answer_is_refused(public, kind):
+    question = asked(public)[kind]
+    ((name, declared),) = question.fields().items()
+    whole = np.zeros((2, *declared.shape), declared.dtype)
+    check_submission(question, Submission(kind, np.array([0, 1]), {name: whole}))
+    with pytest.raises(InputError, match="shape"):
+        check_submission(question, Submission(kind, np.array([0, 1]), {name: whole[:, :-1]}))
+
+
+def test_a_part_fits_a_byte(public):
+    declared = asked(public)["probabilities"].fields()["parts"]
+    assert (declared.dtype, declared.levels) == (np.uint8, BALLOT_PARTS + 1)
+
+
+@pytest.mark.parametrize("kind", ["votes", "probabilities", "statistic"])
+@pytest.mark.parametrize("rows", [np.zeros((5, 2)), np.zeros(3), np.zeros((5, 3, 1))])
+def test_rows_are_those_behind_the_feature_map(public, kind, rows):
+    """Found out at the first product, it would be a failure of every party."""
+    question = {**asked(public), "votes": VotesQuestion(asked(public)["statistic"].training, np.zeros((5, 3)))}[kind]
+    with pytest.raises(InputError, match=r"rows must be \(N, 3\) features, got shape"):
+        replace(question, rows=rows)
+
+
+@pytest.mark.parametrize("coordinates", [np.zeros(120), np.zeros((119, 2)), np.zeros((120, 2, 1))])
+def test_coordinates_are_those_of_the_rows(public, coordinates):
+    with pytest.raises(InputError, match=r"coordinates must be \(120, r\) numbers, got shape"):
+        replace(asked(public)["statistic"], coordinates=coordinates)
+
+
+@pytest.mark.parametrize("name", ["classes", "trial"])
+@pytest.mark.parametrize("value", [2.0, -1, True, None, "3"])
+def test_classes_and_trials_are_whole_numbers(public, name, value):
+    with pytest.raises(InputError, match=f"{name} must be a whole number from 0"):
+        replace(asked(public)["parameters"].training, **{name: value})
+
+
+def test_classes_are_as_many_as_votes_may_tell_apart(public):
+    with pytest.raises(InputError, match="classes must be a whole number from 0 to 65536"):
+        replace(asked(public)["parameters"].training, classes=2**16 + 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_of_local_classifiers_are_for_a_trusted_aggregator(public, kind):
+    assert isinstance(asked(public)[kind], TrustedQuestion)
+    assert not hasattr(asked(public)[kind], "noise")

@@ -1,0 +1,1 @@
+"""Protocols of another package that are incomplete, or say of themselves what is not so."""

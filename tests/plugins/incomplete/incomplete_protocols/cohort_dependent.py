@@ -1,0 +1,47 @@
+"""An answer that depends on who else is behind the node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from class_sums.answer import answer as honest
+from class_sums.protocol import ClassSums, ClassSumsSession
+from class_sums.question import ClassSumsQuestion
+
+from aggregator.contract.session import Session
+from aggregator.world.world import World
+from federation.contract.randomness import NoiseBits
+from parties.answering import Arrays, NoisyAct
+from parties.holdings import Cohort
+
+
+@dataclass(frozen=True)
+class CohortQuestion(ClassSumsQuestion):
+    """As the honest one."""
+
+    kind: ClassVar[str] = "cohort_sums"
+
+
+def answer(cohort: Cohort, question: CohortQuestion) -> NoisyAct:
+    """Tells how many parties the node serves."""
+    act = honest(cohort, question)
+
+    def divided(party: int, bits: NoiseBits) -> Arrays:
+        return {name: array + cohort.count for name, array in act(party, bits).items()}
+
+    return divided
+
+
+class CohortSession(ClassSumsSession):
+    """Asks it."""
+
+    question_type: ClassVar[type[ClassSumsQuestion]] = CohortQuestion
+
+
+@dataclass(frozen=True)
+class CohortDependent(ClassSums):
+    """Its answers depend on the parties behind a node."""
+
+    def begin(self, world: World, epsilon: float, draws: int) -> Session:
+        return CohortSession(world, self, epsilon, draws)

@@ -1,0 +1,46 @@
+"""A question that promises half of what its answers spend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from class_sums.answer import answer as honest
+from class_sums.protocol import ClassSums, ClassSumsSession
+from class_sums.question import ClassSumsQuestion
+
+from aggregator.contract.session import Session
+from aggregator.world.world import World
+from federation.contract.guarantee import Guarantee, NoGuarantee
+from parties.answering import NoisyAct
+from parties.holdings import Cohort
+
+
+@dataclass(frozen=True)
+class HalfPromiseQuestion(ClassSumsQuestion):
+    """Noise for epsilon, a promise of half of it."""
+
+    kind: ClassVar[str] = "half_promised_sums"
+
+    def _promised(self) -> Guarantee | NoGuarantee:
+        promised = super()._promised()
+        return replace(promised, epsilon=promised.epsilon / 2) if isinstance(promised, Guarantee) else promised
+
+
+def answer(cohort: Cohort, question: HalfPromiseQuestion) -> NoisyAct:
+    """As the honest one does."""
+    return honest(cohort, question)
+
+
+class HalfPromiseSession(ClassSumsSession):
+    """Asks it."""
+
+    question_type: ClassVar[type[ClassSumsQuestion]] = HalfPromiseQuestion
+
+
+@dataclass(frozen=True)
+class HalfPromise(ClassSums):
+    """It promises half of what it spends."""
+
+    def begin(self, world: World, epsilon: float, draws: int) -> Session:
+        return HalfPromiseSession(world, self, epsilon, draws)

@@ -1,0 +1,148 @@
+"""What the ten protocols require and promise, by public numbers alone, against tables written by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from aggregator.contract.protocol import Requires
+from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.contract.registry import protocol, protocol_names
+from federation.contract.guarantee import Guarantee, NoGuarantee
+from scenarios.settings.protocol_options import BASELINES, promise, requires, spending, task, without_noise
+
+EPSILON, DELTA = 2.0, 1e-5
+VOTES = Requires(classifier=True)
+LINES = Requires(labels="real", single_rows=True, features=("standardise", "constant"))
+OF_TWO = {"two_classes": True, "single_rows": True}
+# kind: (what it requires, its task, its kind of models)
+KNOWN: dict[str, tuple[Requires, str, str]] = {
+    "class_ratio": (Requires(bags=True, features=("scale",)), "class_ratio", "class_ratio"),
+    "error_marginals": (Requires(**OF_TWO, features=("standardise",)), "classification", "classifier"),
+    "label_sums": (LINES, "regression", "regression"),
+    "majority_vote": (VOTES, "classification", "linear"),
+    "mean_operator": (Requires(**OF_TWO, features=("standardise", "constant")), "classification", "linear"),
+    "noisy_weighted_llp": (LINES, "regression", "regression"),
+    "parameter_average": (VOTES, "classification", "linear"),
+    "private_labels": (LINES, "regression", "regression"),
+    "soft_vote": (VOTES, "classification", "linear"),
+    "weighted_lba": (LINES, "regression", "regression"),
+}
+
+PUBLIC = PublicNumbers(DELTA, classes=3, features=9, public_rows=50, bags=2, largest_bag=8)
+# A promise (epsilon, delta, unit, adjacency), or why there is none; then (numbers, private) of all that is sent.
+PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] = [
+    ("soft_vote", {}, (2.0, 0.0, "party", "replace"), [(50, False)]),
+    ("soft_vote", {"noise": "gaussian"}, (2.0, DELTA, "party", "replace"), [(50, False)]),
+    ("soft_vote", {"submit": "statistic"}, (2.0, 0.0, "party", "replace"), [(18, False)]),
+    ("soft_vote", {"ballot": "probabilities"}, (2.0, 0.0, "party", "replace"), [(100, False)]),
+    ("soft_vote", {"perturb": "output", "protect": "party_and_auxiliary_row"},
+     (2.0, 0.0, "party_and_auxiliary_row", "replace"), [(50, False)]),
+    ("majority_vote", {}, (2.0, 0.0, "party", "replace"), [(50, False)]),
+    ("majority_vote", {"noise": "gaussian"}, (2.0, DELTA, "party", "replace"), [(50, False)]),
+    ("parameter_average", {}, (2.0, 0.0, "party", "replace"), [(18, False)]),
+    ("parameter_average", {"noise": "gaussian"}, (2.0, DELTA, "party", "replace"), [(18, False)]),
+    ("class_ratio", {}, (2.0, DELTA, "label", "replace"), [(6, True), (144, False)]),
+    ("class_ratio", {"noise": "pure"}, (2.0, 0.0, "label", "replace"), [(6, True), (144, False)]),
+    ("class_ratio", {"estimator": "whitened", "submit": "embedding", "dimensions": 32},
+     (2.0, DELTA, "label", "replace"), [(6, True), (64, False)]),
+    ("class_ratio", {"estimator": "whitened", "submit": "embedding", "protect": "row", "noise": "gaussian"},
+     (2.0, DELTA, "row", "replace"), [(6, True), (1024, True)]),
+    ("class_ratio", {"noise": "published_dirichlet"}, "claims", [(6, True), (144, False)]),
+    ("private_labels", {}, (2.0, 0.0, "label", "replace"), [(72, False), (8, True)]),
+    ("private_labels", {"noise": "gaussian"}, (2.0, DELTA, "label", "replace"), [(72, False), (8, True)]),
+    ("label_sums", {}, (2.0, DELTA, "label", "replace"), [(81, False), (9, True)]),
+    ("label_sums", {"noise": "pure"}, (2.0, 0.0, "label", "replace"), [(81, False), (9, True)]),
+    ("noisy_weighted_llp", {"size": 4}, (2.0, DELTA, "label", "replace"), [(72, False), (2, True)]),
+    ("noisy_weighted_llp", {"size": 4, "noise": "laplace"}, (2.0, 0.0, "label", "replace"), [(72, False), (2, True)]),
+    ("weighted_lba", {"size": 4}, (2.0, DELTA, "label", "replace"), [(18, False), (2, True)]),
+    ("weighted_lba", {"size": 4, "noise": "published"}, "nothing", [(18, False), (2, False)]),
+    # Rows get a constant feature where the map does not bound their norms.
+    ("mean_operator", {}, (2.0, DELTA, "label", "replace"), [(10, True), (80, False)]),
+    ("mean_operator", {"noise": "pure", "protect": "row"}, (2.0, 0.0, "row", "replace"), [(10, True)]),
+    ("mean_operator", {"summation": "secure"}, (2.0, DELTA, "label", "replace"), [(10, True), (80, False)]),
+    ("mean_operator", {"noise": "randomised_response"}, (2.0, 0.0, "label", "replace"), [(8, True), (80, False)]),
+    ("mean_operator", {"noise": "published_laplace"},
+     (2.0 * math.sqrt(10), 0.0, "label", "replace"), [(10, True), (80, False)]),
+    ("mean_operator", {"noise": "published_laplace", "l1_bound": 1.5},
+     (3.0, 0.0, "label", "replace"), [(10, True), (80, False)]),
+    ("mean_operator", {"noise": "pure", "expansion": "polynomial"},
+     (2.0, 0.0, "label", "replace"), [(55, True), (440, False)]),
+    ("error_marginals", {}, (2.0, DELTA, "row", "add_remove"), [(None, True)]),
+    ("error_marginals", {"noise": "pure", "adjacency": "replace"}, (2.0, 0.0, "row", "replace"), [(None, True)]),
+    ("error_marginals", {"noise": "published", "protect": "label"}, (2.0, 0.0, "label", "replace"), [(None, True)]),
+]  # fmt: skip
+
+
+def test_the_tables_have_all_protocols() -> None:
+    assert protocol_names() == sorted(KNOWN) == sorted({kind for kind, *_ in PROMISED})
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_what_a_protocol_requires_and_is_for(kind: str) -> None:
+    needs, known_task, model = KNOWN[kind]
+    assert requires(kind) == needs
+    assert task([kind]).name == known_task
+    assert protocol(kind).model == model
+    assert task([kind]).labels == needs.labels
+
+
+@pytest.mark.parametrize(("kind", "options", "promised", "sent"), PROMISED)
+def test_what_a_release_promises_and_what_leaves_a_party(
+    kind: str, options: dict[str, Any], promised: Any, sent: list[tuple[int | None, bool]]
+) -> None:
+    found = promise(kind, options, EPSILON, PUBLIC)
+    assert found is not None
+    assert [(one.numbers, one.private) for one in found.sends] == sent
+    spends = found.spends
+    if isinstance(promised, str):
+        assert isinstance(spends, NoGuarantee)
+        assert spends.claimed == ((EPSILON, DELTA) if promised == "claims" else None)
+        assert spending(kind, options, EPSILON, DELTA) is None
+    else:
+        assert isinstance(spends, Guarantee)
+        epsilon, *others = promised
+        assert (spends.delta, str(spends.unit), str(spends.adjacency)) == tuple(others)
+        assert spends.epsilon == pytest.approx(epsilon, rel=1e-15)
+        assert without_noise(kind, options) is False
+
+
+def test_numbers_that_are_not_known_yet_are_none() -> None:
+    for kind, options, *_ in PROMISED:
+        found = promise(kind, options, EPSILON, PublicNumbers(DELTA))
+        assert found is not None
+        known = options.get("dimensions") if kind == "class_ratio" else None
+        assert all(one.numbers in (None, known) for one in found.sends)
+
+
+def test_a_persons_rows_are_promised_together() -> None:
+    found = promise("class_ratio", {}, EPSILON, PublicNumbers(DELTA, rows_per_person=3))
+    assert found is not None
+    assert isinstance(found.spends, Guarantee)
+    assert str(found.spends.unit) == "person"
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_with_noise_off_there_is_none_anywhere_and_nothing_is_promised(kind: str) -> None:
+    assert without_noise(kind, {"noise": "off"})
+    assert not without_noise(kind, {})
+    found = promise(kind, {"noise": "off"}, EPSILON, PUBLIC)
+    assert found is not None
+    assert found.spends == NoGuarantee("noise is off")
+    assert not any(one.private for one in found.sends)
+    assert spending(kind, {"noise": "off"}, EPSILON, DELTA) is None
+
+
+def test_noise_that_keeps_no_promise_is_noise() -> None:
+    assert not without_noise("weighted_lba", {"noise": "published"})  # the weights are secret
+    assert not without_noise("class_ratio", {"noise": "published_dirichlet"})
+
+
+@pytest.mark.parametrize("kind", BASELINES)
+def test_baselines_require_and_promise_nothing(kind: str) -> None:
+    assert requires(kind) == Requires()
+    assert promise(kind, {}, EPSILON, PUBLIC) is None
+    assert spending(kind, {}, EPSILON, DELTA) is None
+    assert not without_noise(kind, {})

@@ -1,0 +1,89 @@
+"""All protocols of this project keep to the contract, and the checks would see it if they did not."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+
+from aggregator.contract.registry import protocol, protocol_names
+from aggregator.contract.worst_case import PrivateWorstCase
+from aggregator.label_sums import NoisyLabelSums
+from aggregator.labels import worst_labels
+from aggregator.mean_operator import MeanOperator
+from federation.contract.question import PrivateQuestion
+from scenarios.testing import CheckFailed, check_protocol, checks
+from scenarios.testing.checks import Checked, _audit, _generic_audit
+
+SMALL = {"noisy_weighted_llp": {"size": 4}, "weighted_lba": {"size": 4}}  # bags that parties of 24 rows can form
+FURTHER = [
+    ("soft_vote", {"submit": "statistic", "noise": "gaussian"}),
+    ("soft_vote", {"noise": "off"}),
+    ("class_ratio", {"estimator": "whitened", "submit": "embedding", "protect": "row", "noise": "gaussian"}),
+    ("mean_operator", {"summation": "secure"}),
+    ("mean_operator", {"noise": "published_laplace"}),
+    ("mean_operator", {"noise": "randomised_response"}),
+    ("error_marginals", {"noise": "off"}),
+]
+CASES = [*((name, SMALL.get(name, {})) for name in protocol_names()), *FURTHER]
+
+
+@pytest.mark.parametrize(("kind", "options"), CASES, ids=[f"{kind} {options or ''}" for kind, options in CASES])
+def test_it_keeps_to_the_contract(kind, options):
+    found = list(checks(protocol(kind), [options]))
+    assert len(found) > 10
+    for name, check in found:
+        try:
+            check()
+        except CheckFailed as failed:
+            pytest.fail(f"{kind} {options}: {name}: {failed}")
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Not a protocol."""
+
+    task: ClassVar[str] = "classification"
+
+
+def test_what_is_no_protocol_is_told_all_that_it_lacks():
+    with pytest.raises(
+        CheckFailed, match=r"lacks Protocol of .*, requires, model, begin\(\), noise_at\(\), promise\(\)"
+    ):
+        check_protocol(Nothing)
+
+
+def test_a_protocol_that_no_package_installs_is_told_so():
+    @dataclass(frozen=True)
+    class Copy(MeanOperator):
+        """A copy."""
+
+    with pytest.raises(CheckFailed, match=r"no entry point federation\.protocols names it"):
+        check_protocol(Copy)
+
+
+def test_a_worst_case_without_any_difference_has_no_power(monkeypatch):
+    """A protocol that supplies equal neighbours would pass every audit, were its twin not asked for."""
+    monkeypatch.setattr(
+        NoisyLabelSums, "worst_case", lambda self, units, public: worst_labels.worst_labels(0, public, 20_000)
+    )
+    with pytest.raises(CheckFailed, match="the audit has no power"):
+        _audit(Checked(NoisyLabelSums, "label_sums", {}))
+
+
+@pytest.mark.parametrize("kind", ["private_labels", "mean_operator", "class_ratio", "error_marginals"])
+def test_a_pair_of_our_own_finds_a_claim_that_is_a_tenth_of_the_truth(kind, monkeypatch):
+    """Whatever pair the protocol supplies: the claim is audited on one that the auditor makes."""
+    honest = PrivateQuestion._guaranteed
+
+    def understated(self, calibrated):
+        return replace(honest(self, calibrated), epsilon=0.1)
+
+    found = protocol(kind)
+    _generic_audit(Checked(found, kind, {}))
+    monkeypatch.setattr(PrivateQuestion, "_guaranteed", understated)
+    with pytest.raises(CheckFailed, match=r"at least is spent, 0\.100 is claimed"):
+        _generic_audit(Checked(found, kind, {}))
+
+
+def test_private_worst_cases_need_a_statistic():
+    assert PrivateWorstCase.__abstractmethods__ == {"side", "statistic"}

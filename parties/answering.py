@@ -40,6 +40,7 @@ def answered(cohort: Cohort, question: Question) -> Submission:
     that is too large, contradicts what the node declares, or that only a simulation may ask; nobody has paid then.
     """
     question.require_bounded(cohort.limits)
+    cohort.declared.require(question.assumes())
     answer = answerer(question.kind).load()
     if isinstance(question, TrustedQuestion):
         _require_trust(cohort)

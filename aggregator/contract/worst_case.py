@@ -14,6 +14,7 @@ from federation.contract.submission import Submission
 
 Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, with the runs on the first axis
 Statistic = Callable[[Seen], np.ndarray]  # one number for each run
+Exact = Callable[[bool], Seen]  # what would be seen of one side in one run if nobody made noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,13 @@ class PrivateWorstCase(WorstCase):
     def seen(self, submissions: Sequence[Submission]) -> Seen:
         """What is seen of the answers to these questions, by default those of the first party, draw by draw."""
         return {name: array[0] for name, array in submissions[0].arrays.items()}
+
+    def knowing(self, exact: Exact) -> PrivateWorstCase:
+        """The same for somebody who knows what parties answer without noise, for statistics that go by that.
+
+        Parties may count otherwise than they should, and an audit is to find that out.
+        """
+        return self
 
     @abstractmethod
     def statistic(self, question: PrivateQuestion) -> Statistic:

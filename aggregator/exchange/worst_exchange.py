@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic
+from aggregator.contract.worst_case import Exact, PrivateWorstCase, Rows, Seen, Statistic
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion, Question
@@ -33,6 +33,7 @@ class WorstExchange(PrivateWorstCase):
 
     units: int = 1
     change: str = "add_remove"
+    answered: Exact | None = None
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """The bins of all runs."""
@@ -77,7 +78,8 @@ class WorstExchange(PrivateWorstCase):
         asked = _marginals(question)
         promised = asked.payment()
         power = 2 if isinstance(promised, Guarantee) and promised.mechanism.endswith("gaussian") else 1
-        centres = [self._noisy(self._exact(there, asked.release.queries), asked) for there in (False, True)]
+        exact = self.answered or (lambda there: self._exact(there, asked.release.queries))
+        centres = [self._noisy(exact(there), asked) for there in (False, True)]
 
         def ratio(seen: Seen) -> np.ndarray:
             noisy = self._noisy(seen, asked)
@@ -85,6 +87,10 @@ class WorstExchange(PrivateWorstCase):
             return np.asarray(far - near)
 
         return ratio
+
+    def knowing(self, exact: Exact) -> WorstExchange:
+        """With what parties answer in place of what they should."""
+        return replace(self, answered=exact)
 
     def _exact(self, there: bool, queries: int) -> Seen:
         """Without noise, of one run."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic
+from aggregator.contract.worst_case import Exact, PrivateWorstCase, Rows, Seen, Statistic
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion, Question
@@ -45,6 +45,7 @@ class WorstSums(PrivateWorstCase):
     changed: int = 1
     shared: bool = False
     missing: bool = False
+    answered: Exact | None = None
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """All parties that are summed."""
@@ -65,7 +66,7 @@ class WorstSums(PrivateWorstCase):
     def statistic(self, question: PrivateQuestion) -> Statistic:
         """The log likelihood ratio up to scale: by the norms of the noise that a sum would have on either side."""
         asked = _moment(question)
-        centres = [sum(_exact(asked, one) for one in self.side(there, asked, 1)) for there in (False, True)]
+        centres = [self._centre(there, asked) for there in (False, True)]
         name = _mechanism(asked)
         order, power = 1 if name.endswith("laplace") else 2, 2 if name.endswith("gaussian") else 1
 
@@ -74,6 +75,15 @@ class WorstSums(PrivateWorstCase):
             return np.asarray(far - near)
 
         return ratio
+
+    def knowing(self, exact: Exact) -> WorstSums:
+        """With what parties answer in place of what they should."""
+        return replace(self, answered=exact)
+
+    def _centre(self, there: bool, question: MomentQuestion) -> np.ndarray:
+        if self.answered is not None:
+            return self.answered(there)["sums"][0]
+        return np.sum([_exact(question, one) for one in self.side(there, question, 1)], axis=0)
 
     def _summed(self, question: MomentQuestion) -> int:
         whole = question.contributors or 1

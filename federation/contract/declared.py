@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from operator import eq, ge, le
@@ -35,8 +36,10 @@ class Declared:
         try:
             record: dict[str, Any] = json.loads(text)
             if record.get("label_range") is not None:
-                low, high = map(float, record["label_range"])
-                record["label_range"] = (low, high)
+                low, high = record["label_range"]
+                if not (all(type(end) in (int, float) and math.isfinite(end) for end in (low, high)) and low < high):
+                    raise ValueError(f"label_range must be two finite numbers [lo, hi], got {record['label_range']!r}")
+                record["label_range"] = (float(low), float(high))
             found = cls(**record)
             for field in fields(cls):
                 value = getattr(found, field.name)

@@ -73,6 +73,10 @@ class Question(ABC):
         """Numbers that a party holds at a time while it answers, beside its rows and its answer; a bound."""
         return 0
 
+    def assumes(self) -> Declared:
+        """What the question takes for granted of a party; nothing unless it says so."""
+        return NOTHING
+
     def require_bounded(self, limits: Limits) -> None:
         """Refuse a question whose answer, or the work for it, is beyond what the code or this site allows.
 
@@ -122,7 +126,7 @@ class ReleaseId:
 
     @property
     def key(self) -> str:
-        """The purpose of the random numbers of this query's noise: no two answers share any."""
+        """The purpose of the random numbers of this query's noise."""
         return self.name if self.queries == 1 else f"{self.name}|query {self.query}"
 
 
@@ -201,10 +205,6 @@ class PrivateQuestion(Question):
     def simulated_only(self) -> str | None:
         """Why a deployed party must refuse, in a sentence; None where it need not."""
         return None
-
-    def assumes(self) -> Declared:
-        """What the question takes for granted of a party; nothing unless it says so."""
-        return NOTHING
 
     def promise(self, declared: Declared = NOTHING) -> Guarantee | NoGuarantee:
         """What one answer promises, by public numbers only: the same on both sides.

@@ -96,12 +96,23 @@ def _rebuild(cls: Any, prefix: str, settings: Mapping[str, Any], arrays: Mapping
             values[name] = arrays[full]
         elif hint is FeatureMap:
             parts = {key[len(full) + 1 :]: arrays[key] for key in arrays if key.startswith(full + ".")}
-            values[name] = FeatureMap.from_arrays(settings[full], parts)
+            values[name] = _feature_map(full, settings[full], parts)
         elif is_dataclass(hint):
             values[name] = _rebuild(hint, full + ".", settings, arrays)
         else:
             values[name] = _typed(hint, settings[full], full)
     return cls(**values)
+
+
+def _feature_map(name: str, description: Any, parts: Mapping[str, np.ndarray]) -> FeatureMap:
+    """A map of which nothing is left over. Raises `ValueError` for parts that it does not have."""
+    found = FeatureMap.from_arrays(description, parts)
+    known, arrays = found.to_arrays()
+    if strays := sorted(set(parts) - set(arrays)):
+        raise ValueError(f"it has undeclared parts {', '.join(f'{name}.{stray}' for stray in strays):.200}")
+    if json.loads(known) != json.loads(description):
+        raise ValueError(f"the steps of {name} have undeclared parts")
+    return found
 
 
 def _typed(hint: Any, value: Any, name: str) -> Any:

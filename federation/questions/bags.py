@@ -146,6 +146,10 @@ class EmbeddingsQuestion(PublicQuestion):
         shape = (self.bags.count, self.feature_map.dimension)
         return {**self.bags.fields(), "means": Field(shape, minimum=-1.0, maximum=1.0)}
 
+    def assumes(self) -> Declared:
+        """Classes, bags and persons."""
+        return self.bags.assumes()
+
 
 @dataclass(frozen=True)
 class JointNoise(Noise):
@@ -229,6 +233,10 @@ class RowsQuestion(PublicQuestion):
         """The arrays an answer may carry."""
         shape = (self.bags.count, self.largest, self.feature_map.dimension)
         return {**self.bags.fields(), "rows": Field(shape, minimum=-LARGEST_FEATURE, maximum=LARGEST_FEATURE)}
+
+    def assumes(self) -> Declared:
+        """Classes, bags and persons."""
+        return self.bags.assumes()
 
 
 def largest_bag(tile: int) -> int:

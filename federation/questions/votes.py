@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.limits import MOST_CLASSES, whole
 from federation.contract.question import Field, TrustedQuestion
@@ -39,6 +40,10 @@ class ClassifierQuestion(TrustedQuestion):
     """Base of the questions that a party answers with a classifier that it has trained on its own rows."""
 
     training: Training
+
+    def assumes(self) -> Declared:
+        """The number of classes."""
+        return Declared(classes=self.training.classes)
 
     def work(self) -> int:
         """Weights of one classifier, and contrasts of the classes."""

@@ -15,10 +15,10 @@ from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.protocol import Trust
 from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.session import Session
-from aggregator.contract.worst_case import PrivateWorstCase, TrustedWorstCase
+from aggregator.contract.worst_case import PrivateWorstCase, Seen, TrustedWorstCase
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
-from federation.contract.question import PrivateQuestion, Question, ReleaseId
+from federation.contract.question import OFF, Noise, PrivateQuestion, Question, ReleaseId
 from federation.contract.randomness import NoiseBits
 from federation.contract.submission import Submission
 from federation.privacy.additive import calibrate
@@ -87,18 +87,23 @@ def private_question(session: Session) -> PrivateQuestion:
 
 def sampler(worst: PrivateWorstCase, question: PrivateQuestion, name: str = "audit|release") -> Sampler:
     """What is seen of one side in many independent runs, as one number for each; `name` keys their noise."""
-    statistic = worst.statistic(question)
 
-    def sample(there: bool, runs: int) -> np.ndarray:
+    def seen(there: bool, runs: int, noise: Noise) -> Seen:
         submissions = []
         with cohort(worst.side(there, question, runs), worst.parties(question, runs)) as node:
             for asked in worst.asked(question, runs):
                 release = ReleaseId(f"{name}|{int(there)}", asked.release.queries, asked.release.query)
-                submission = answered(node, replace(asked, release=release, seeded=True))
+                submission = answered(node, replace(asked, noise=noise, release=release, seeded=True))
                 if submission.failures:
                     raise InputError(f"a party of the worst case fails: {next(iter(submission.failures.values()))}")
                 submissions.append(submission)
-        return statistic(worst.seen(submissions))
+        return worst.seen(submissions)
+
+    without = replace(question.noise, kind=OFF)
+    statistic = worst.knowing(lambda there: seen(there, 1, without)).statistic(question)
+
+    def sample(there: bool, runs: int) -> np.ndarray:
+        return statistic(seen(there, runs, question.noise))
 
     return sample
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from scenarios.reports.curves import Axis, Curve, Style, curve, styles
 from scenarios.reports.panels import panels, styled
 from scenarios.reports.summary import Spread, VariantSummary, epsilons, equals, summarise
-from scenarios.scores.metrics import ACCURACY, AT_ROUND, AT_SHARE, L1, MSE
+from scenarios.scores.metrics import AT_ROUND, AT_SHARE
 from scenarios.scores.results import Row
+from scenarios.scores.tasks import ACCURACY, L1, MSE
 from scenarios.settings.protocol_options import BASELINES
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from scenarios.reports.curves import Axis, Curve
 from scenarios.reports.summary import NON_PRIVATE, Spread, VariantSummary
-from scenarios.scores.metrics import MSE, label
-from scenarios.scores.tasks import primaries
+from scenarios.scores.metrics import label
+from scenarios.scores.tasks import MSE, primaries
 from scenarios.settings.protocol_options import BASELINES
 
 if TYPE_CHECKING:

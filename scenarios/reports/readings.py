@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scenarios.reports.summary import NON_PRIVATE, VariantSummary
-from scenarios.scores.metrics import ACCURACY, L1, MSE, Metric, shown
+from scenarios.scores.metrics import Metric, shown
+from scenarios.scores.tasks import ACCURACY, L1, MSE
 from scenarios.settings.protocol_options import CONSTANT, INDIVIDUAL
 
 _MEANINGFUL_EPSILON = 10.0

@@ -17,8 +17,9 @@ from scenarios.reports.figures import draw
 from scenarios.reports.pivots import pivots
 from scenarios.reports.readings import at, leaders, listed, protection, readings
 from scenarios.reports.summary import CLAIMING, KEEPING, NON_PRIVATE, VariantSummary, epsilons, summarise
-from scenarios.scores.metrics import ACCURACY, L1, MSE, heading, primary, shown
+from scenarios.scores.metrics import heading, primary, shown
 from scenarios.scores.results import AIMED, Row, read_results
+from scenarios.scores.tasks import ACCURACY, L1, MSE
 
 _METRICS = (ACCURACY.name, "balanced_accuracy", "auc", L1.name, MSE.name)
 _BYTES = "bytes_per_party"

@@ -15,9 +15,10 @@ from aggregator.released.models import ReleasedModels
 from federation.digest import digest
 from federation.features import FeatureMap
 from parties.classifiers import fit as fit_classifier
-from scenarios.scores.metrics import ACCURACY, at_round
+from scenarios.scores.metrics import at_round
 from scenarios.scores.scored import Metrics
 from scenarios.scores.scoring import TestRows, hit_metrics, score, score_outputs
+from scenarios.scores.tasks import ACCURACY
 from scenarios.simulated.simulation import Split
 
 

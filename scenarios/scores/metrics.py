@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from aggregator.contract.task import Metric
 from scenarios.scores.results import Row
+from scenarios.scores.tasks import ACCURACY, MSE, primaries
 
 AT_SHARE = "l1_at_"  # followed by a class share: the L1 error on the target sets with that share
 AT_ROUND = "accuracy_at_round_"  # followed by a number of rounds: the accuracy of what they have learned
@@ -16,23 +17,14 @@ _DIGITS = 4  # of a squared error
 _LEAST_MAGNITUDE, _MOST_MAGNITUDE = -4, 6  # powers of ten that are written without an exponent
 
 
-ACCURACY = Metric("accuracy", "accuracies", True, "accuracy")
-L1 = Metric("l1", "L1 errors", False, "L1 error")
-MSE = Metric("mse", "squared errors", False, "mean squared error")
-
-
 def label(name: str) -> str:
     """A metric's name in words, as on the axis of a figure."""
-    from scenarios.scores.tasks import primaries
-
     known = {metric.name: metric.label for metric in primaries()}
     return {**_LABELS, **known}.get(name, name.replace("_", " "))
 
 
 def heading(name: str) -> str:
     """A metric's name above its values; of an error it says which of them are good."""
-    from scenarios.scores.tasks import primaries
-
     metric = next((metric for metric in primaries() if metric.name == name), ACCURACY)
     return label(name) if metric.higher_is_better else f"{label(name)} (lower is better)"
 
@@ -63,8 +55,6 @@ def shown(name: str, value: float, beside: float | None = None, *, percent: bool
 
 def primary(rows: Iterable[Row]) -> Metric:
     """The metric by which variants are compared: the first primary one that rows have, accuracy if they have none."""
-    from scenarios.scores.tasks import primaries
-
     present = {row["metric"] for row in rows}
     return next((metric for metric in primaries() if metric.name in present), ACCURACY)
 

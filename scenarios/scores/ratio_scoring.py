@@ -13,8 +13,9 @@ from aggregator.ratios.ratio_models import ReleasedRatios
 from federation.digest import digest
 from federation.features import FeatureMap
 from scenarios.scores.adjusted_count import AdjustedCount
-from scenarios.scores.metrics import L1, at_share
+from scenarios.scores.metrics import at_share
 from scenarios.scores.scored import Metrics
+from scenarios.scores.tasks import L1
 from scenarios.simulated.simulation import Split
 from scenarios.simulated.targets import Target
 

@@ -14,8 +14,8 @@ from aggregator.released.regression_models import ReleasedRegressions
 from federation.contract.errors import InputError
 from federation.digest import digest
 from federation.features import FeatureMap
-from scenarios.scores.metrics import MSE
 from scenarios.scores.scored import Metrics
+from scenarios.scores.tasks import MSE
 from scenarios.simulated.simulation import Split
 
 

@@ -10,11 +10,13 @@ from aggregator.contract.registry import TASKS
 from aggregator.contract.task import Metric, Task
 from federation.contract.errors import InputError
 from federation.contract.installed import Installed, find, installed
-from scenarios.scores.metrics import ACCURACY, L1, MSE
 
 if TYPE_CHECKING:
     from scenarios.scores.scored import Scoring
 
+ACCURACY = Metric("accuracy", "accuracies", True, "accuracy")
+L1 = Metric("l1", "L1 errors", False, "L1 error")
+MSE = Metric("mse", "squared errors", False, "mean squared error")
 CLASSIFICATION = Task(
     "classification",
     "classes",

@@ -113,12 +113,24 @@ def test_validate_counts_what_is_asked_for(
         "worlds: 8 (2 settings x 4 splits)",
         "variants: 3 (soft_vote, soft_vote-gaussian, pooled)",
         "releases: 240 (8 worlds x 30: 3 epsilons x 5 noise draws per private variant)",
+        "soft_vote: epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted; a party "
+        "sends one vote on every public row without noise",
+        "soft_vote-gaussian: epsilon 1, delta 1e-06 for one party (replace); the aggregator adds the noise and must be "
+        "trusted; a party sends one vote on every public row without noise",
     ]
 
 
 def test_validate_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert _call(monkeypatch, "validate", "quickstart", "--set", "parties.count=[10, 20]", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {
+    found = json.loads(capsys.readouterr().out)
+    promised = found.pop("promises")
+    assert [one["variant"] for one in promised] == found["variants"][:4]
+    assert promised[0] == {
+        "variant": "soft_vote",
+        "promise": "epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted",
+        "sends": "a party sends one vote on every public row (430 numbers) without noise",
+    }
+    assert found == {
         "scenario": "quickstart",
         "sweep": ["parties.count"],
         "settings": 2,

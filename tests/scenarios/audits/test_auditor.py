@@ -10,7 +10,7 @@ from worst_pairs import mistake_mechanism, pair_of, variant_of, worst_of
 
 from aggregator.class_ratio import ClassRatio
 from aggregator.contract.public_numbers import PublicNumbers
-from aggregator.contract.worst_case import Rows
+from aggregator.contract.worst_case import Rows, WorstCase
 from aggregator.majority_vote import MajorityVote
 from aggregator.parameter_average import ParameterAverage
 from aggregator.soft_vote import SoftVote
@@ -185,6 +185,18 @@ def test_protocols_that_ask_nothing_private_are_refused(monkeypatch):
     monkeypatch.setattr(SoftVote, "worst_case", lambda self, *arguments: ClassRatio().worst_case(*arguments))
     with pytest.raises(InputError, match="needs one private question in the first round, got 0"):
         audit_variant(vote(), 1.0, RATIOS)
+
+
+def test_a_worst_case_of_no_known_kind_is_refused(monkeypatch):
+    class Other(WorstCase):
+        """Neither parties nor the aggregator make noise."""
+
+        def side(self, there, question, runs):
+            return ()
+
+    monkeypatch.setattr(SoftVote, "worst_case", lambda self, units, public: Other("a world", np.eye(1), 1))
+    with pytest.raises(InputError, match="the worst case of 'soft_vote' is of no kind that can be audited"):
+        audit_variant(vote(), 1.0, TINY)
 
 
 def test_of_several_questions_the_private_one_is_audited(monkeypatch):

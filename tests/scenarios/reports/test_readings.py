@@ -6,8 +6,8 @@ import math
 
 from scenarios.reports.readings import readings
 from scenarios.reports.summary import Spread, VariantSummary
-from scenarios.scores.metrics import ACCURACY
 from scenarios.scores.results import NOBODY
+from scenarios.scores.tasks import ACCURACY
 
 
 def summary(protocol: str, epsilon: float, value: float) -> VariantSummary:

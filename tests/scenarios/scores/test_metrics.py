@@ -6,19 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.scores.metrics import (
-    ACCURACY,
-    L1,
-    MSE,
-    at_round,
-    at_share,
-    heading,
-    in_percent,
-    label,
-    primary,
-    shown,
-)
-from scenarios.scores.tasks import primaries
+from scenarios.scores.metrics import at_round, at_share, heading, in_percent, label, primary, shown
+from scenarios.scores.tasks import ACCURACY, L1, MSE, primaries
 
 
 @pytest.mark.parametrize(

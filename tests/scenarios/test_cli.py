@@ -113,8 +113,8 @@ def test_validate_counts_what_is_asked_for(
         "worlds: 8 (2 settings x 4 splits)",
         "variants: 3 (soft_vote, soft_vote-gaussian, pooled)",
         "releases: 240 (8 worlds x 30: 3 epsilons x 5 noise draws per private variant)",
-        "soft_vote: epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted; a party "
-        "sends one vote on every public row without noise",
+        "soft_vote: epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted; a "
+        "party sends one vote on every public row without noise",
         "soft_vote-gaussian: epsilon 1, delta 1e-06 for one party (replace); the aggregator adds the noise and must be "
         "trusted; a party sends one vote on every public row without noise",
     ]

@@ -10,7 +10,7 @@ from typing import Any
 from aggregator.contract.perturbable import Perturbable
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.contract.question import Question
+from federation.contract.question import Question, ReleaseId
 from federation.features import FeatureMap
 from federation.questions.votes import Training
 
@@ -84,3 +84,52 @@ class Session(ABC):
     def diagnostics(self) -> dict[str, float]:
         """Public numbers beside the release, for results.csv; asked for after the models were learned."""
         return {}
+
+
+class OneRound(Session):
+    """A session that asks all its questions at once, of parties who make the noise themselves.
+
+    `asked` are its questions, `promised` what the answers promise together, `release` that of the noisy ones. After
+    `take`, `answers` are the collectors in the order of the questions.
+    """
+
+    def __init__(
+        self,
+        feature_map: FeatureMap,
+        asked: Sequence[Asked],
+        promised: Guarantee | NoGuarantee,
+        release: ReleaseId,
+        checks: tuple[str, ...],
+    ) -> None:
+        self._feature_map, self._due, self._promised = feature_map, list(asked), promised
+        self._release, self._checks = release, checks
+        self.answers: list[Any] = [one.collector for one in asked]
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """What raw rows pass before the released model."""
+        return self._feature_map
+
+    def questions(self) -> Sequence[Asked]:
+        """All of them, once."""
+        due, self._due = self._due, []
+        return due
+
+    def take(self, answers: Sequence[Any]) -> None:
+        """Those of all questions."""
+        self.answers = list(answers)
+
+    @property
+    def guarantee(self) -> Guarantee | NoGuarantee:
+        """Of all answers together."""
+        return self._promised
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What was verified at run time, in public words."""
+        return self._checks
+
+    @property
+    def source(self) -> str:
+        """The release that parties made: what else is learned from it is paid for with it."""
+        return self._release.name

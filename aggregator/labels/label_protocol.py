@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
 from aggregator.contract.public_numbers import Promise, PublicNumbers, Sent
-from aggregator.contract.session import Asked, Session
+from aggregator.contract.session import Asked, OneRound
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF, Noise, ReleaseId
-from federation.features import FeatureMap
 
 if TYPE_CHECKING:
     from aggregator.answers.label_answers import LabelAnswers
@@ -85,63 +83,33 @@ class LabelProtocol(Protocol):
         return LabelSession(world, self, epsilon, draws)
 
 
-class LabelSession(Session):
+class LabelSession(OneRound):
     """One question about all rows of every party, and a regression from each noise draw of the answers."""
 
     def __init__(self, world: World, options: LabelProtocol, epsilon: float, draws: int) -> None:
         from aggregator.answers.label_answers import LabelAnswers
+        from aggregator.answers.local_answers import CHECKED
         from aggregator.central.releasing import local_guarantee
         from federation.questions.labels import LabelledRows
 
-        plan = world.plan
+        plan, view = world.plan, world.views.at(OFF, math.inf)
         if plan.label_range is None:
             raise InputError(f"'{world.own.name}' needs real labels with a declared range, and the plan has classes")
-        self._options, self._seed, self._view = options, plan.split, world.views.at(OFF, math.inf)
+        self._options, self._seed = options, plan.split
         noise = options.noise_of(epsilon, plan.delta)
         question = options.question(
-            LabelledRows(self._view.public.feature_map, *plan.label_range, plan.largest_bag),
+            LabelledRows(view.public.feature_map, *plan.label_range, plan.largest_bag),
             plan.smallest_bag,
             noise,
             release=world.release(noise, options.asked()),
             draws=draws,
             seeded=plan.noise_seed is not None,
         )
-        self._guarantee = local_guarantee(plan, question.promise())
-        promise = self._guarantee if isinstance(self._guarantee, Guarantee) else None
-        self._answers = LabelAnswers(question, plan.parties, promise)
-        self._asked = [Asked(question, self._view.training, self._answers)]
-
-    @property
-    def feature_map(self) -> FeatureMap:
-        """The public one."""
-        return self._view.public.feature_map
-
-    def questions(self) -> Sequence[Asked]:
-        """The question, once."""
-        due, self._asked = self._asked, []
-        return due
-
-    def take(self, answers: Sequence[Any]) -> None:
-        """What parties answered."""
-        [self._answers] = answers
-
-    @property
-    def guarantee(self) -> Guarantee | NoGuarantee:
-        """Of every answer."""
-        return self._guarantee
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """Answers are checked when they arrive."""
-        from aggregator.answers.local_answers import CHECKED
-
-        return (CHECKED,)
-
-    @property
-    def source(self) -> str:
-        """The release that parties made."""
-        return self._answers.question.release.name
+        promised = local_guarantee(plan, question.promise())
+        answers = LabelAnswers(question, plan.parties, promised if isinstance(promised, Guarantee) else None)
+        asked = [Asked(question, view.training, answers)]
+        super().__init__(view.public.feature_map, asked, promised, question.release, (CHECKED,))
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""
-        return self._options.learn(self._answers, draw, self._seed)
+        return self._options.learn(self.answers[0], draw, self._seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from aggregator.answers.bag_answers import BagAnswers, shared_bags
 from aggregator.central.releasing import local_guarantee
-from aggregator.contract.session import Asked, Session
+from aggregator.contract.session import Asked, OneRound
 from aggregator.ratios.ratio_fitting import Fitting, Labelled, least_rows
 from aggregator.released.released_estimators import Described
 from aggregator.world.world import World
@@ -38,7 +37,7 @@ _REACH = 40.0  # standard deviations, or records: Laplace noise goes further wit
 _CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
 
 
-class RatioSession(Session):
+class RatioSession(OneRound):
     """Counts of all bags and what the bags look like, and an estimator from each noise draw of the answers."""
 
     def __init__(self, world: World, options: ClassRatio, epsilon: float, draws: int) -> None:
@@ -52,41 +51,27 @@ class RatioSession(Session):
             )
         self._view = world.views.at(OFF, math.inf)
         self._noised = self._noisy_question(epsilon)
-        self._guarantee = local_guarantee(plan, self._noised.promise())
-        counts = self._collected(self._noised, self._guarantee)
-        joint = isinstance(self._noised, NoisyEmbeddingsQuestion)
-        self._due = [counts] if joint else [counts, self._collected(self._unlabelled, None)]
-        self._counts: BagAnswers = counts.collector
-        self._features: BagAnswers = self._due[-1].collector
+        promised = local_guarantee(plan, self._noised.promise())
+        asked = [self._collected(self._noised, promised)]
+        if not isinstance(self._noised, NoisyEmbeddingsQuestion):
+            asked.append(self._collected(self._unlabelled, None))
+        super().__init__(self._features, asked, promised, self._noised.release, _CHECKS)
 
     @property
-    def feature_map(self) -> FeatureMap:
+    def _features(self) -> FeatureMap:
         """What rows pass before the estimator: random Fourier features at the end when embeddings are sent."""
         return self._world.once(("features", self._options), self._fit_features)
 
-    def questions(self) -> Sequence[Asked]:
-        """Both questions, once."""
-        due, self._due = self._due, []
-        return due
-
-    def take(self, answers: Sequence[Any]) -> None:
-        """Counts first; both in one where rows are protected."""
-        self._counts, self._features = answers[0], answers[-1]
+    @property
+    def _counts(self) -> BagAnswers:
+        found: BagAnswers = self.answers[0]
+        return found
 
     @property
-    def guarantee(self) -> Guarantee | NoGuarantee:
-        """Of the counts of all bags, or of counts and embeddings together."""
-        return self._guarantee
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """Answers are checked when they arrive."""
-        return _CHECKS
-
-    @property
-    def source(self) -> str:
-        """The release that parties made: estimators of the same noisy counts are one release to them."""
-        return self._noised.release.name
+    def _shapes(self) -> BagAnswers:
+        """What bags look like; in one with the counts where rows are protected."""
+        found: BagAnswers = self.answers[-1]
+        return found
 
     def learn(self, draw: int) -> Described:
         """The estimator of one noise draw."""
@@ -118,13 +103,13 @@ class RatioSession(Session):
             joint = JointNoise("gaussian", epsilon, delta)
             # Other features are another release, from which equal noise would cancel.
             parts = (options.label_share, options.dimensions, options.bandwidth or 1.0)
-            release = self._release(joint, *parts)
-            return NoisyEmbeddingsQuestion(joint, self._bags, self.feature_map, weight, release=release, **asked)
+            release = self._named(joint, *parts)
+            return NoisyEmbeddingsQuestion(joint, self._bags, self._features, weight, release=release, **asked)
         noise = CountsNoise(options.noise, epsilon, delta, options.floor, options.pseudo_count)
         extra = [value for value in (options.floor, options.pseudo_count) if value is not None]
-        return CountsQuestion(noise, self._bags, release=self._release(noise, *extra), **asked)
+        return CountsQuestion(noise, self._bags, release=self._named(noise, *extra), **asked)
 
-    def _release(self, noise: Noise, *parts: Any) -> ReleaseId:
+    def _named(self, noise: Noise, *parts: Any) -> ReleaseId:
         """Not named after the variant: estimators of the same noisy answers are one release to the parties."""
         return ReleaseId(self._world.named(self._options.protect, *noise.named, *parts))
 
@@ -132,8 +117,8 @@ class RatioSession(Session):
     def _unlabelled(self) -> EmbeddingsQuestion | RowsQuestion:
         """What bags look like without labels and noise."""
         if self._options.submit == "embedding":
-            return EmbeddingsQuestion(self._bags, self.feature_map)
-        return RowsQuestion(self._bags, self.feature_map, self._world.plan.largest_bag)
+            return EmbeddingsQuestion(self._bags, self._features)
+        return RowsQuestion(self._bags, self._features, self._world.plan.largest_bag)
 
     def _collected(self, question: Question, guarantee: Guarantee | NoGuarantee | None) -> Asked:
         plan = self._world.plan
@@ -155,7 +140,7 @@ class RatioSession(Session):
     @cached_property
     def _labelled(self) -> Labelled:
         """The bags of which everything is known, and that are large enough to learn from."""
-        party, number = shared_bags(self._counts, self._features, least=least_rows(self._options))
+        party, number = shared_bags(self._counts, self._shapes, least=least_rows(self._options))
         sizes = self._counts.sizes[party, number]
         counts = self._counts.array("counts").swapaxes(1, 2)[party, number].swapaxes(0, 1)
         covariance, variance = self._noise_of(sizes)
@@ -170,9 +155,9 @@ class RatioSession(Session):
     def _looks(self, party: np.ndarray, number: np.ndarray) -> list[np.ndarray] | np.ndarray:
         """Rows of each bag, or the means (draws or 1, M, D) of all."""
         if self._options.submit == "rows":
-            rows, sizes = self._features.array("rows"), self._features.sizes
+            rows, sizes = self._shapes.array("rows"), self._shapes.sizes
             return [rows[k, b, : int(sizes[k, b])] for k, b in zip(party, number, strict=True)]
-        means = self._features.array("means")
+        means = self._shapes.array("means")
         if self._options.protect == "row":
             return means.swapaxes(1, 2)[party, number].swapaxes(0, 1)
         return means[party, number][None]

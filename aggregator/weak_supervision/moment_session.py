@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from aggregator.answers.local_answers import CHECKED
 from aggregator.answers.moment_answers import MomentAnswers
 from aggregator.central.releasing import local_guarantee
 from aggregator.contract.premises import LOCAL, SUMMED
-from aggregator.contract.session import Asked, Session
+from aggregator.contract.session import Asked, OneRound
 from aggregator.weak_supervision.moment_estimates import Moments, of_private_labels, of_sums
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
@@ -37,7 +36,7 @@ _CHECKS = (CHECKED,)
 _CHECKS_OF_SHARES = ("shares were checked by the simulated summation, as one with proofs of range would do",)
 
 
-class MomentSession(Session):
+class MomentSession(OneRound):
     """The sum of y x and perhaps the parties' own rows, and weights from each noise draw of the sum."""
 
     def __init__(self, world: World, options: MeanOperator, epsilon: float, draws: int) -> None:
@@ -46,42 +45,23 @@ class MomentSession(Session):
         self._most = world.plan.bags * world.plan.largest_bag
         self._view = world.views.at(OFF, math.inf)
         self._question = self._noisy_question(epsilon)
-        self._guarantee = local_guarantee(world.plan, self._question.promise(), SUMMED if self._secure else LOCAL)
-        self._rows: BagAnswers | None = None
-        self._due = [*self._ask_for_rows(), self._ask()]
-        self._answers: MomentAnswers | LabelAnswers = self._due[-1].collector
+        promised = local_guarantee(world.plan, self._question.promise(), SUMMED if self._secure else LOCAL)
+        asked = [*self._ask_for_rows(), self._ask(promised)]
+        checks = _CHECKS_OF_SHARES if self._secure else _CHECKS
+        super().__init__(self._features, asked, promised, self._question.release, checks)
 
     @property
-    def feature_map(self) -> FeatureMap:
+    def _features(self) -> FeatureMap:
         """What rows pass before the loss: to norm at most 1, with a constant feature unless the map bounds norms."""
         options = self._options
         key = ("features", options.expansion, options.dimensions, options.bandwidth, options.degree)
         return self._world.once(key, self._expanded)
 
-    def questions(self) -> Sequence[Asked]:
-        """All questions, once."""
-        due, self._due = self._due, []
-        return due
-
-    def take(self, answers: Sequence[Any]) -> None:
-        """The noisy sums last, rows before them if they were asked for."""
-        *rows, self._answers = answers
-        self._rows = rows[0] if rows else None
-
     @property
-    def guarantee(self) -> Guarantee | NoGuarantee:
-        """Of every answer, or of the sum of all shares."""
-        return self._guarantee
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """Answers are checked when they arrive, or by the summation."""
-        return _CHECKS_OF_SHARES if self._secure else _CHECKS
-
-    @property
-    def source(self) -> str:
-        """The release that parties made: all losses learn from one."""
-        return self._question.release.name
+    def _rows(self) -> BagAnswers | None:
+        """The parties' own rows, asked for before the sums; None where they are not used."""
+        found: BagAnswers | None = self.answers[0] if len(self.answers) > 1 else None
+        return found
 
     def learn(self, draw: int) -> np.ndarray:
         """The weights (2, d) of one noise draw."""
@@ -95,7 +75,8 @@ class MomentSession(Session):
     @cached_property
     def _moments(self) -> Moments:
         """What the answers say of the mean of y x."""
-        return of_sums(self._answers) if isinstance(self._answers, MomentAnswers) else of_private_labels(self._answers)
+        answers = self.answers[-1]
+        return of_sums(answers) if isinstance(answers, MomentAnswers) else of_private_labels(answers)
 
     @property
     def _strength(self) -> float:
@@ -126,11 +107,11 @@ class MomentSession(Session):
     @property
     def _unlabelled(self) -> np.ndarray:
         """The rows of the even term (n, d), of norm at most 1."""
-        return self._world.once(("rows", self._options.l1_bound, id(self._rows), id(self.feature_map)), self._even_rows)
+        return self._world.once(("rows", self._options.l1_bound, id(self._rows), id(self._features)), self._even_rows)
 
     def _even_rows(self) -> np.ndarray:
         if self._rows is None:
-            return self._cut(self.feature_map.transform(self._world.views.table.rows))
+            return self._cut(self._features.transform(self._world.views.table.rows))
         sizes = self._rows.sizes.astype(np.int64)
         held = np.arange(self._rows.array("rows").shape[2]) < sizes[:, :, None]
         return self._cut(self._rows.array("rows")[held])
@@ -144,12 +125,12 @@ class MomentSession(Session):
         if self._options.unlabelled_rows != "own":
             return []
         plan = self._world.plan
-        question = RowsQuestion(Bags(plan.bags, 2), self.feature_map, plan.largest_bag)
+        question = RowsQuestion(Bags(plan.bags, 2), self._features, plan.largest_bag)
         return [Asked(question, self._view.training, BagAnswers(question, plan.parties, plan.largest_bag, None))]
 
-    def _ask(self) -> Asked:
-        parties, secure = self._world.plan.parties, self._secure
-        promise = self._guarantee if isinstance(self._guarantee, Guarantee) and not secure else None
+    def _ask(self, promised: Guarantee | NoGuarantee) -> Asked:
+        parties = self._world.plan.parties
+        promise = promised if isinstance(promised, Guarantee) and not self._secure else None
         question = self._question
         if isinstance(question, PrivateLabelsQuestion):
             return Asked(question, self._view.training, LabelAnswers(question, parties, promise))
@@ -162,12 +143,12 @@ class MomentSession(Session):
         if options.noise == "randomised_response":
             response = LabelsNoise("one_bit", epsilon, delta)
             asked["release"] = self._world.release(response, options.asked())
-            return PrivateLabelsQuestion(response, LabelledRows(self.feature_map, 0.0, 1.0, self._most), **asked)
+            return PrivateLabelsQuestion(response, LabelledRows(self._features, 0.0, 1.0, self._most), **asked)
         noise = MomentNoise(options.noise, epsilon, delta, options.l1_bound)
         contributors = math.ceil(plan.quorum * plan.parties) if self._secure else 0
         return MomentQuestion(
             noise,
-            self.feature_map,
+            self._features,
             self._most,
             options.protect,
             contributors,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from aggregator.answers.local_answers import CHECKED, SummedAnswers
 from aggregator.central.releasing import local_guarantee
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
 from aggregator.contract.public_numbers import Promise, PublicNumbers, Sent
-from aggregator.contract.session import Asked, Session
+from aggregator.contract.session import Asked, OneRound, Session
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic, WorstCase
 from aggregator.released.released_estimators import Described
 from aggregator.world.world import World
@@ -22,7 +21,6 @@ from class_sums.question import ClassSumsQuestion, SumsNoise
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF, PrivateQuestion, Question
-from federation.features import FeatureMap
 
 
 @dataclass(frozen=True)
@@ -65,53 +63,30 @@ class ClassSums(Protocol):
         return WorstClassSums("one party, one row changes its class", one_column, 100_000, world=world, units=units)
 
 
-class ClassSumsSession(Session):
+class ClassSumsSession(OneRound):
     """Asks once."""
 
     question_type: ClassVar[type[ClassSumsQuestion]] = ClassSumsQuestion
 
     def __init__(self, world: World, options: ClassSums, epsilon: float, draws: int) -> None:
         world.require_two_classes()
-        plan = world.plan
-        self._options, self._view = options, world.views.at(OFF, math.inf)
+        plan, view = world.plan, world.views.at(OFF, math.inf)
+        self._options = options
         noise = SumsNoise(options.noise, epsilon, plan.delta)
-        self.question = self.question_type(
+        question = self.question_type(
             noise,
-            self._view.public.feature_map,
+            view.public.feature_map,
             release=world.release(noise, ()),
             draws=draws,
             seeded=plan.noise_seed is not None,
         )
-        self._guarantee = local_guarantee(plan, self.question.promise())
-        promise = self._guarantee if isinstance(self._guarantee, Guarantee) else None
-        self._answers = SummedAnswers(self.question, plan.parties, promise)
-        self._due = [Asked(self.question, self._view.training, self._answers)]
-
-    @property
-    def feature_map(self) -> FeatureMap:
-        return self._view.public.feature_map
-
-    def questions(self) -> Sequence[Asked]:
-        due, self._due = self._due, []
-        return due
-
-    def take(self, answers: Sequence[Any]) -> None:
-        [self._answers] = answers
-
-    @property
-    def guarantee(self) -> Guarantee | NoGuarantee:
-        return self._guarantee
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        return (CHECKED,)
-
-    @property
-    def source(self) -> str:
-        return self.question.release.name
+        promised = local_guarantee(plan, question.promise())
+        answers = SummedAnswers(question, plan.parties, promised if isinstance(promised, Guarantee) else None)
+        asked = [Asked(question, view.training, answers)]
+        super().__init__(view.public.feature_map, asked, promised, question.release, (CHECKED,))
 
     def learn(self, draw: int) -> Described:
-        sums = self._answers.total("sums")[draw].reshape(2, -1)
+        sums = self.answers[0].total("sums")[draw].reshape(2, -1)
         counts = np.maximum(sums[:, -1:], 0.0) + self._options.shrinkage
         return described(sums[:, :-1] / np.maximum(counts, 1.0))
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+import scenarios.testing.parties as small
 from aggregator.contract.protocol import Place, Protocol, Trust
 from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.registry import PROTOCOLS, lacks
@@ -44,7 +45,6 @@ from parties.registry import answerer
 from scenarios.audits.auditor import audit_sides, audit_variant, claim, private_question
 from scenarios.audits.small_worlds import begun
 from scenarios.settings.sweep import Variant
-from scenarios.testing import parties as small
 from scenarios.testing.generic_pair import generic_sampler
 
 _EXTREMES: tuple[Any, ...] = (0, -1, 1, 2, 10**12, 0.0, -1.0, 1e-300, 1e300, math.inf, math.nan)

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.bag_regression.least_squares import BagLeastSquares, expected_error
-from aggregator.bag_regression.network import BagNetwork
+from aggregator.learners.bag_regression.least_squares import BagLeastSquares, expected_error
+from aggregator.learners.bag_regression.network import BagNetwork
 from benchmarks.ratios import bar
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits, generator
-from federation.features import fit
+from federation.features.feature_map import fit
 from federation.numerics.bag_weights import (
     disjoint_bags,
     gaussian_weights,
@@ -36,7 +36,7 @@ from federation.numerics.bag_weights import (
     sign_weights,
     stratified_noise,
 )
-from federation.numerics.sketch import label_sums, sketch
+from parties.answers.sketch import label_sums, sketch
 from scenarios.data.catalogue import load
 
 CLOSED = {

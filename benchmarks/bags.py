@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from federation.contract.randomness import NoiseBits, generator
-from federation.features import fit
-from federation.privacy.counts.mechanism import CountMechanism
-from federation.privacy.counts.published_dirichlet import published_release
+from federation.features.feature_map import fit
+from federation.mechanisms.counts.mechanism import CountMechanism
+from federation.mechanisms.counts.published_dirichlet import published_release
 from scenarios.data.catalogue import load
 from scenarios.data.tables import Table
 

@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 from flwr.app import Message, RecordDict
 
-from aggregator.soft_vote import SoftVote
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.plan import WorldPlan
 from aggregator.world.views import Views
 from benchmarks.plain_flower import FOLDER, ask, fit_and_vote
 from federation.contract.question import Question
+from federation.contract.reference import Reference
 from federation.grids.asking import Asking, Collector
 from federation.grids.failures import Failures
 from federation.grids.flower import FlowerGrid
@@ -35,7 +36,6 @@ from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from federation.grids.stock import ROLL_CALL
-from federation.reference import Reference
 from scenarios.runs.runner import cells, world_of
 from scenarios.runs.world import World
 from scenarios.settings.schema import resolve
@@ -43,7 +43,7 @@ from scenarios.settings.schema import resolve
 PARTIES, ROWS, AUXILIARY = 1000, 6, 1352
 MANY = 10_000
 NODES = 200  # of the empty question
-NOBODY = Reference("parties.app:app")  # holdings that no empty question looks at
+NOBODY = Reference("parties.node.app:app")  # holdings that no empty question looks at
 
 
 def synthetic(folder: Path, rows: int, columns: int) -> Path:

@@ -21,13 +21,13 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.exchange.learner import ErrorMarginalsLearner
-from aggregator.exchange.settings import ExchangeSettings
+from aggregator.protocols.error_marginals.exchange_settings import ExchangeSettings
+from aggregator.protocols.error_marginals.learner import ErrorMarginalsLearner
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits, generator
-from federation.privacy.marginals.noise import MarginalKind, MarginalNoise, calibrate
-from federation.privacy.marginals.published import PublishedRates
+from federation.mechanisms.marginals.noise import MarginalKind, MarginalNoise, calibrate
+from federation.mechanisms.marginals.published import PublishedRates
 from scenarios.data.catalogue import load
 
 EPSILON, DELTA = 1.0, 1e-5

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from federation.numerics.kernels.bandwidth import median_squared_distance
-from federation.numerics.kernels.choice import kernel
-from federation.numerics.kernels.features import FeatureKernel, FeatureSupport
-from federation.numerics.kernels.interface import Support
+from aggregator.learners.kernels.choice import kernel
+from aggregator.learners.kernels.features import FeatureKernel, FeatureSupport
+from aggregator.learners.kernels.interface import Support
+from federation.features.bandwidth import median_squared_distance
 from federation.numerics.simplex import least_squares
 
 COLUMNS = 28

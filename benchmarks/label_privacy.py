@@ -25,12 +25,12 @@ from threadpoolctl import threadpool_limits
 from aggregator.advice import ranking
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits, generator
-from federation.privacy import shaped_gaussian
-from federation.privacy.additive import Noise
-from federation.privacy.labels.calibration import LabelNoise, calibrate
-from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.labels.mechanism import LabelMechanism
-from federation.privacy.shaped_gaussian import Shape, ShapeKind, fit_shape
+from federation.mechanisms.labels import shaped_gaussian
+from federation.mechanisms.labels.calibration import LabelNoise, calibrate
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.mechanism import LabelMechanism
+from federation.mechanisms.labels.shaped_gaussian import Shape, ShapeKind, fit_shape
+from federation.mechanisms.noise.additive import Noise
 from scenarios.data.catalogue import load
 
 EPSILON, DELTA = 1.0, 1e-6

@@ -26,8 +26,8 @@ from scipy.optimize import lsq_linear, nnls
 from scipy.sparse import csr_array, diags_array, eye_array, vstack
 from threadpoolctl import threadpool_limits
 
+from aggregator.protocols.error_marginals.fits.marginal_fits import box_labels, entropy_labels, importance_weights
 from federation.numerics.binning import Bins
-from federation.numerics.marginal_fits import box_labels, entropy_labels, importance_weights
 
 FEATURES, BINS = 20, 15
 NOISE = 0.01  # standard deviation of a marginal: 25 of 2500 private rows

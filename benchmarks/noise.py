@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from federation.contract.randomness import NoiseBits
-from federation.privacy import discrete_gaussian, discrete_laplace, l2_gamma
-from federation.privacy.additive import calibrate
+from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, l2_gamma
+from federation.mechanisms.noise.additive import calibrate
 
 DRAWS = 1_000_000
 REPETITIONS = 5

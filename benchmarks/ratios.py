@@ -23,10 +23,10 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from aggregator.ratios.catalogue import estimator_class
+from aggregator.learners.class_ratios.catalogue import estimator_class
 from benchmarks.bags import Bags, World, line, skewed
 from federation.contract.errors import InputError
-from federation.privacy.counts.calibration import CountNoise, calibrate
+from federation.mechanisms.counts.calibration import CountNoise, calibrate
 
 Method = Callable[[Bags], Callable[[np.ndarray], np.ndarray]]  # fitted to bags, it gives ratios of sets
 

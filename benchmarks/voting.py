@@ -25,15 +25,15 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from aggregator.ensembles.tally import VoteTally
-from federation.features import fit
+from federation.contract.reference import Reference
+from federation.features.feature_map import fit
 from federation.grids.codec import decode_submission, encode_submission
 from federation.grids.nodes import cohort_size, most_per_node
 from federation.questions.votes import Training, VotesQuestion
-from federation.reference import Reference
-from parties import linear, votes
-from parties.holdings import Cohort, Holdings
-from parties.loading import load
-from parties.training import trained
+from parties.answers import votes
+from parties.holdings.cohort import Cohort, Holdings
+from parties.training.loading import load
+from parties.training.training import linear, trained
 from scenarios.settings.schema import resolve
 from scenarios.simulated.simulation import SplitSpec, split
 

@@ -24,12 +24,12 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from aggregator.weak_supervision.classifier import MeanOperatorClassifier
-from aggregator.weak_supervision.moments import semi_supervised
-from aggregator.weak_supervision.noisy_label_classifier import NoisyLabelClassifier
-from aggregator.weak_supervision.proportion_classifier import ProportionClassifier
+from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
+from aggregator.learners.mean_operators.moments import semi_supervised
+from aggregator.learners.mean_operators.noisy_label_classifier import NoisyLabelClassifier
+from aggregator.learners.mean_operators.proportion_classifier import ProportionClassifier
 from federation.contract.randomness import generator
-from federation.features import fit
+from federation.features.feature_map import fit
 from scenarios.data.catalogue import load
 
 BAGS = 12

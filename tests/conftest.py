@@ -9,7 +9,7 @@ from packages import install_broken
 from synthetic import Parties, public_table
 
 from aggregator.world.plan import VariantPlan, WorldPlan
-from federation.reference import Reference
+from federation.contract.reference import Reference
 
 # How long an example takes depends on what else the machine does, and speed is for benchmarks.
 settings.register_profile("suite", deadline=None)

@@ -7,7 +7,7 @@ from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
 from federation.grids.replies import handle
-from parties.app import app
+from parties.node.app import app
 
 RUN = 77
 

@@ -10,7 +10,7 @@ from two_class_parties import Parties
 
 from federation.contract.question import Question
 from federation.contract.submission import Submission
-from parties.holdings import DroppedOut, Holdings
+from parties.holdings.cohort import DroppedOut, Holdings
 
 HONEST = 3  # parties, the first ones
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from synthetic import Table
 
-from parties.holdings import Holdings
+from parties.holdings.cohort import Holdings
 
 WEIGHTS = np.array([1.0, -2.0, 0.5])
 RANGE = (-10.0, 10.0)

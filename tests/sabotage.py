@@ -9,7 +9,7 @@ from pathlib import Path
 
 from synthetic import Parties
 
-from parties.holdings import Holdings
+from parties.holdings.cohort import Holdings
 
 
 class Witnessed(Parties):

@@ -7,8 +7,8 @@ import worlds
 from synthetic import Table
 
 from aggregator.world.plan import VariantPlan
-from federation.reference import Reference
-from parties.holdings import Holdings
+from federation.contract.reference import Reference
+from parties.holdings.cohort import Holdings
 
 CENTRE = np.array([1.0, -0.5, 0.0])
 ROWS = 60

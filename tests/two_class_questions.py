@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from federation.contract.question import ReleaseId
-from federation.features import completed, fit
-from federation.hypotheses import Hypothesis
+from federation.features.feature_map import completed, fit
 from federation.numerics.binning import Bins
+from federation.questions.hypotheses import Hypothesis
 from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
 from federation.questions.moments import MomentNoise, MomentQuestion
 

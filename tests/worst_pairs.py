@@ -13,14 +13,14 @@ import pytest
 from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.registry import protocol
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, WorstCase
-from aggregator.weak_supervision.worst_sums import WorstSums
+from aggregator.protocols.mean_operator.worst_sums import WorstSums
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion
 from federation.contract.submission import Submission
-from federation.privacy.audit import AuditResult
+from federation.mechanisms.audit.estimate import AuditResult
 from federation.questions.moments import MomentQuestion
-from parties.answering import answered
-from parties.registry import answerer
+from parties.guard.answering import answered
+from parties.guard.registry import answerer
 from scenarios.audits.auditor import audit_sides, private_question, sampler
 from scenarios.audits.small_worlds import begun, chosen_of, cohort
 from scenarios.settings.sweep import Variant
@@ -133,4 +133,4 @@ def mistake_mechanism(monkeypatch: pytest.MonkeyPatch, mistake: Callable[..., An
 
         return SimpleNamespace(load=lambda: act_wrongly)
 
-    monkeypatch.setattr("parties.answering.answerer", mistaken)
+    monkeypatch.setattr("parties.guard.answering.answerer", mistaken)

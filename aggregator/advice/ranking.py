@@ -10,13 +10,13 @@ from typing import Literal, get_args
 from aggregator.advice import risk
 from federation.contract.errors import InputError
 from federation.contract.guarantee import require_delta, require_epsilon
-from federation.privacy import gaussian
-from federation.privacy.bag_sums.calibration import smallest_sigma, smallest_tau
-from federation.privacy.bag_sums.design import BagDesign
-from federation.privacy.labels import private_prior
-from federation.privacy.labels.binned_response import BinnedResponse, mean_errors
-from federation.privacy.labels.calibration import LabelNoise, calibrate
-from federation.privacy.labels.label_range import LabelRange
+from federation.mechanisms.bag_sums.calibration import smallest_sigma, smallest_tau
+from federation.mechanisms.bag_sums.design import BagDesign
+from federation.mechanisms.labels import private_prior
+from federation.mechanisms.labels.binned_response import BinnedResponse, mean_errors
+from federation.mechanisms.labels.calibration import LabelNoise, calibrate
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.noise import gaussian
 
 Trust = Literal["aggregator", "none"]
 Task = Literal["regression", "classification"]

@@ -67,7 +67,7 @@ def typical_trace(rank: int, rows: int, shape: Shape) -> float:
     """A shape's trace on real tables: a multiple of the least one that grows as sqrt(N/r), as tails are heavy.
 
     Between the least trace and r, which rows of leverage 1 need.
-    For rows at hand `federation.privacy.shaped_gaussian.fit_shape` gives the trace itself.
+    For rows at hand `federation.mechanisms.labels.shaped_gaussian.fit_shape` gives the trace itself.
     """
     factor = max(1.0, _TYPICAL[shape] * math.sqrt(rows / rank))
     return min(float(rank), factor * least_trace(rank, rows))

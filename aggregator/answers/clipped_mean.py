@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from federation.feature_steps import UnitNorm
-from federation.privacy.average_sensitivity import clipped_mean
+from aggregator.answers.average_sensitivity import clipped_mean
+from federation.features.steps import UnitNorm
 
 _UNIT_ROUNDOFF = 2.0**-53
 _FINEST = 52  # fractional bits; more would say nothing about a double

@@ -9,8 +9,8 @@ import numpy as np
 
 from aggregator.answers.local_answers import LocalAnswers
 from federation.contract.guarantee import Guarantee
-from federation.privacy.bag_sums.laplace import LaplaceBagSums
-from federation.privacy.labels.binned_response import BinnedResponse
+from federation.mechanisms.bag_sums.laplace import LaplaceBagSums
+from federation.mechanisms.labels.binned_response import BinnedResponse
 from federation.questions.labels import (
     BagSumsQuestion,
     LabelQuestion,

@@ -12,7 +12,7 @@ from typing import Any
 
 from federation.contract.errors import BudgetExceededError
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from federation.privacy.composition import compose
+from federation.mechanisms.accounting.composition import compose
 
 _ROUNDING = 1e-9  # relative slack for budgets written with few digits
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from federation.contract.guarantee import Assumption, Unit
-from federation.privacy.additive import AdditiveMechanism, Noise
+from federation.mechanisms.noise.additive import AdditiveMechanism, Noise
 
 Decode = Callable[[np.ndarray, AdditiveMechanism | None], np.ndarray]
 

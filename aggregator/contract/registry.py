@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from aggregator.contract.protocol import Protocol
-from aggregator.released.model_files import ReleasedFile
+from aggregator.releases.model_files import ReleasedFile
 from federation.contract.errors import InputError
 from federation.contract.installed import Installed, find, installed
 

@@ -11,7 +11,7 @@ from aggregator.contract.perturbable import Perturbable
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import Question, ReleaseId
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
 from federation.questions.votes import Training
 
 
@@ -31,7 +31,7 @@ class Asked:
 class Session(ABC):
     """Begun by `Protocol.begin` for one epsilon and a number of noise draws; holds all state of the release.
 
-    The skeleton (`aggregator.world.variants`) asks `questions` and hands the answers to `take` until there are no more
+    The skeleton (`aggregator.node.variants`) asks `questions` and hands the answers to `take` until there are no more
     questions. Where the aggregator makes the noise it then perturbs what `perturbable` returns; elsewhere it charges
     `guarantee` and calls `learn` for each draw. Methods may raise `FederationError`s: the variant then fails alone.
     """

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from aggregator.ensembles.tally import VoteTally
-from aggregator.world.public import PublicRows
+from aggregator.world.public_rows import PublicRows
 from federation.contract.submission import Submission
 from federation.numerics.erm import gradient_floor, minimise
 

@@ -6,14 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from aggregator.central.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, two_rows
+from aggregator.contract.option_rules import refuse_public_reach
 from aggregator.contract.perturbable import Decode, LinearScores, Perturbable
+from aggregator.ensembles.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, two_rows
 from aggregator.ensembles.ensemble import Ensemble, Labels
-from aggregator.world.option_rules import refuse_public_reach
 from federation.contract.guarantee import Assumption, Check, Unit
+from federation.mechanisms.accounting import sensitivity
+from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.numerics.contrasts import contrast_rounding, contrasts
-from federation.privacy import sensitivity
-from federation.privacy.additive import AdditiveMechanism
 
 Protect = Literal["party", "party_and_auxiliary_row"]
 
@@ -43,7 +43,7 @@ def perturb_output(
 ) -> Perturbable:
     """Noise on the minimiser, with the solver's public tolerance charged (2 g / lam).
 
-    `form` is one of `federation.privacy.sensitivity.FORMS`. For 3 classes or more, minimisers sum to zero over the
+    `form` is one of `federation.mechanisms.accounting.sensitivity.FORMS`. For 3 classes or more, minimisers sum to zero over the
     classes, so all forms but the published one release B'W, shape (C-1, d) flattened, B class contrasts: the
     projection moves no two minimisers apart, removes what the solver left outside the subspace, and the released
     weights are B times the noisy coordinates. `protect` may add one auxiliary row to the unit (Sec. 4.5).

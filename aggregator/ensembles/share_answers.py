@@ -6,10 +6,10 @@ import math
 from typing import Literal
 
 from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
-from aggregator.central.decoding import PUBLIC_ROWS, Decoder
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
-from aggregator.world.public import Coordinates, PublicRows
+from aggregator.ensembles.decoding import PUBLIC_ROWS, Decoder
+from aggregator.world.public_rows import Coordinates, PublicRows
 from federation.questions.votes import StatisticQuestion, Training
 
 _ROUNDING = 1 + 1e-9  # what a party's double precision may add to an entry
@@ -45,7 +45,7 @@ class ShareAnswers(VectorAnswers[StatisticQuestion]):
 
 
 def perturb_shares(answers: ShareAnswers, decoder: Decoder) -> Perturbable:
-    """Noise on the mean of the parties' shares: the statistic of `aggregator.ensembles.statistic.perturb_statistic`.
+    """Noise on the mean of the parties' shares: the statistic of `aggregator.protocols.soft_vote.statistic.perturb_statistic`.
 
     A share may be any vector of norm at most sqrt(1-1/C) reach, as the aggregator cannot see that it comes from votes:
     the sensitivity 2 sqrt(1-1/C) reach/M is that of well-formed votes for two classes and below sqrt(2) times it for

@@ -10,7 +10,7 @@ from aggregator.answers.roll import Roll
 from federation.contract.errors import InputError
 from federation.contract.question import Field
 from federation.contract.submission import Submission, check_submission
-from federation.memory import keep_freed_memory
+from federation.numerics.memory import keep_freed_memory
 from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, VotesQuestion
 
 _PARTIES_PER_BYTE = 255  # so many votes are counted in a byte without overflow

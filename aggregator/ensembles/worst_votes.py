@@ -11,7 +11,7 @@ import numpy as np
 
 from aggregator.contract.worst_case import Rows, TrustedWorstCase
 from federation.contract.question import Question
-from federation.privacy.sensitivity import radius
+from federation.mechanisms.accounting.sensitivity import radius
 
 PARTIES = 5  # odd, so that one party can tip a majority
 

@@ -23,7 +23,8 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import require_epsilon
-from federation.privacy import gaussian, sensitivity
+from federation.mechanisms.accounting import sensitivity
+from federation.mechanisms.noise import gaussian
 
 OMITTED = 0.7
 ROWS_PER_DIMENSION = 4  # with fewer public rows the smallest of the whitened directions are made of chance

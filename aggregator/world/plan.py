@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.reference import Reference
+from federation.contract.reference import Reference
 
 
 class PublicTable(Protocol):

@@ -13,9 +13,9 @@ from typing import Any
 
 from aggregator.world.dimensions import Spectrum, affordable
 from aggregator.world.plan import PublicTable, WorldPlan
-from aggregator.world.public import PublicRows
-from federation.digest import digest
-from federation.features import FeatureMap, fit
+from aggregator.world.public_rows import PublicRows
+from federation.contract.digest import digest
+from federation.features.feature_map import FeatureMap, fit
 from federation.questions.votes import Training
 
 AUTO = {"whiten": "auto"}
@@ -39,7 +39,7 @@ def fitted(
 
     `noise` is "pure", "gaussian" or "off"; without noise (and for baselines) it has as many dimensions as are ever
     chosen; `minimiser` says that it is a minimiser that gets the noise. `spectrum` is what `spectrum_to_whiten` finds,
-    for callers that have it. Raises `InputError` as `federation.features.fit`.
+    for callers that have it. Raises `InputError` as `federation.features.feature_map.fit`.
     """
     if AUTO in features:
         found = spectrum or spectrum_to_whiten(features, table)

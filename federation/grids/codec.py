@@ -20,12 +20,12 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
+from federation.contract.digest import digest
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import Field, Question
 from federation.contract.submission import Submission
-from federation.digest import digest
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
 from federation.grids.packing import pack, packed_length, unpack
 
 Q = TypeVar("Q")

@@ -20,11 +20,11 @@ from flwr.serverapp import Grid, ServerApp
 from ray._private.state import actors
 
 from federation.contract.errors import FederationError, InputError
+from federation.contract.reference import Reference
 from federation.grids.cluster import connect, processors
 from federation.grids.nodes import Placement, cohort_size
 from federation.grids.simulation import Progress
 from federation.grids.stock import StockGrid
-from federation.reference import Reference
 
 _FEW = 100  # nodes: Flower's simulation looks through all messages for every one of them,
 _MOST_PER_NODE = 4096  # but with so many parties a node has enough to do

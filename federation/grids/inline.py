@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from federation.contract.reference import Reference
 from federation.grids.queue import QueueGrid
 from federation.grids.replies import handle
 from federation.grids.simulation import Progress
-from federation.reference import Reference
 
 
 class InlineGrid(QueueGrid):

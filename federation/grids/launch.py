@@ -7,12 +7,12 @@ from typing import Literal
 from flwr.app import Context, RecordDict
 from flwr.serverapp import Grid
 
+from federation.contract.reference import Reference
 from federation.grids.inline import InlineGrid
 from federation.grids.simulation import Progress, SimulationGrid
-from federation.reference import Reference
 
-CLIENT_APP = "parties.app:app"
-SERVER_APP = "aggregator.app:app"
+CLIENT_APP = "parties.node.app:app"
+SERVER_APP = "aggregator.node.app:app"
 
 
 def open_grid(

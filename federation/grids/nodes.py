@@ -15,7 +15,7 @@ from typing import Any
 
 from flwr.app import Context, RecordDict
 
-from federation.reference import Reference
+from federation.contract.reference import Reference
 
 _ANSWERS = 1 << 24  # entries that one node answers at most: larger arrays are returned to the system and fetched again
 _MOST_BATCHED, _MOST_ALONE = 4096, 16
@@ -46,7 +46,7 @@ def cohort_size(parties: int, workers: int, wanted: int | None, most: int) -> in
 class Placement:
     """Who serves whom in a simulated world: partition i the parties i*per_node to (i+1)*per_node - 1.
 
-    `holdings` is the provider of the parties' rows (`parties.holdings.Provider`), `seed` keys their randomness.
+    `holdings` is the provider of the parties' rows (`parties.holdings.cohort.Provider`), `seed` keys their randomness.
     """
 
     parties: int
@@ -60,7 +60,7 @@ class Placement:
         return -(-self.parties // self.per_node)
 
     def config(self, partition: int) -> dict[str, Any]:
-        """The configuration of a node that `parties.holdings.Cohort` reads."""
+        """The configuration of a node that `parties.holdings.cohort.Cohort` reads."""
         first = partition * self.per_node
         return {
             "partition-id": partition,

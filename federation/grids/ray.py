@@ -19,13 +19,13 @@ from flwr.app import Array, Context, Message, Metadata, RecordDict
 from ray.exceptions import RayActorError, RayError
 
 from federation.contract.errors import InputError, QuorumError
+from federation.contract.reference import Reference
 from federation.grids.cluster import connect
 from federation.grids.nodes import Placement
 from federation.grids.queue import QueueGrid
 from federation.grids.recovery import Recovery
 from federation.grids.replies import PREPARE, handle
 from federation.grids.simulation import Progress
-from federation.reference import Reference
 
 _AHEAD = 2  # bundles of works in flight per worker: one running, one waiting
 _BUNDLE = 16  # parties that small nodes make up together in one call, as each call costs half a millisecond

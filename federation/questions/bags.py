@@ -16,13 +16,13 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.contract.limits import MOST_BAGS, MOST_CLASSES, MOST_ROWS, whole
 from federation.contract.question import OFF, Field, Noise, PrivateQuestion, PublicQuestion
-from federation.features import FeatureMap
-from federation.privacy.additive import AdditiveMechanism, calibrate
-from federation.privacy.counts.calibration import CountNoise
-from federation.privacy.counts.calibration import calibrate as calibrate_counts
-from federation.privacy.counts.mechanism import CountMechanism
-from federation.privacy.counts.published_dirichlet import published_guarantee
-from federation.row_premises import UNTIMED
+from federation.features.feature_map import FeatureMap
+from federation.mechanisms.counts.calibration import CountNoise
+from federation.mechanisms.counts.calibration import calibrate as calibrate_counts
+from federation.mechanisms.counts.mechanism import CountMechanism
+from federation.mechanisms.counts.published_dirichlet import published_guarantee
+from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate
+from federation.questions.row_premises import UNTIMED
 
 PUBLISHED = "published_dirichlet"  # not differentially private, and drawn by a function of its own
 LARGEST_COUNT = 2.0**40  # of rows in a bag, noise included
@@ -74,7 +74,7 @@ class Bags:
 
 @dataclass(frozen=True)
 class CountsNoise(Noise):
-    """Noise of label counts; `floor` and `pseudo_count` as in `federation.privacy.counts.calibration.calibrate`."""
+    """Noise of label counts; `floor` and `pseudo_count` as in `federation.mechanisms.counts.calibration.calibrate`."""
 
     kind: CountNoise | Literal["published_dirichlet", "off"]
     floor: int | None = None

@@ -18,21 +18,21 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.contract.limits import MOST_BAGS, MOST_ROWS, whole
 from federation.contract.question import OFF, Field, Noise, PrivateQuestion
-from federation.features import FeatureMap
-from federation.privacy import gaussian
-from federation.privacy.bag_sums import noisy_labels, repaired
-from federation.privacy.bag_sums.design import BagDesign
-from federation.privacy.bag_sums.laplace import LaplaceBagSums, laplace_bag_sums
-from federation.privacy.bag_sums.noisy_labels import NoisyBagSums, noisy_bag_sums
-from federation.privacy.bag_sums.repaired import RepairedBagSums
-from federation.privacy.labels.calibration import LabelNoise
-from federation.privacy.labels.calibration import calibrate as calibrate_labels
-from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.labels.mechanism import LabelMechanism
-from federation.privacy.shaped_gaussian import LabelSums, Shape, fit_shape
-from federation.privacy.shaped_gaussian import calibrate as calibrate_sums
+from federation.features.feature_map import FeatureMap
+from federation.mechanisms.bag_sums import noisy_labels, repaired
+from federation.mechanisms.bag_sums.design import BagDesign
+from federation.mechanisms.bag_sums.laplace import LaplaceBagSums, laplace_bag_sums
+from federation.mechanisms.bag_sums.noisy_labels import NoisyBagSums, noisy_bag_sums
+from federation.mechanisms.bag_sums.repaired import RepairedBagSums
+from federation.mechanisms.labels.calibration import LabelNoise
+from federation.mechanisms.labels.calibration import calibrate as calibrate_labels
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.mechanism import LabelMechanism
+from federation.mechanisms.labels.shaped_gaussian import LabelSums, Shape, fit_shape
+from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
+from federation.mechanisms.noise import gaussian
 from federation.questions.bags import LARGEST_FEATURE
-from federation.row_premises import HELD_ONCE
+from federation.questions.row_premises import HELD_ONCE
 
 DATA_DEPENDENT = "published"  # weighted sums without noise, whose delta depends on the data
 

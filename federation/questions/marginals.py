@@ -9,13 +9,13 @@ from typing import ClassVar, Literal
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
 from federation.contract.question import OFF, Field, Noise, PrivateQuestion
-from federation.features import FeatureMap
-from federation.hypotheses import Hypothesis
+from federation.features.feature_map import FeatureMap
+from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
+from federation.mechanisms.marginals.published import PublishedRates
 from federation.numerics.binning import Bins
-from federation.privacy.marginals.noise import MarginalNoise, calibrate
-from federation.privacy.marginals.published import PublishedRates
 from federation.questions.bags import LARGEST_COUNT
-from federation.row_premises import holding, protected
+from federation.questions.hypotheses import Hypothesis
+from federation.questions.row_premises import holding, protected
 
 PUBLISHED = "published"
 

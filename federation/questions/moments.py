@@ -10,10 +10,10 @@ from federation.contract.declared import Declared
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.contract.limits import MOST_ROWS, whole
 from federation.contract.question import OFF, Field, Noise, PrivateQuestion
-from federation.features import FeatureMap
-from federation.privacy.moments import shares
-from federation.privacy.moments.calibration import SumNoise, SumNoiseKind, calibrate
-from federation.row_premises import holding, protected
+from federation.features.feature_map import FeatureMap
+from federation.mechanisms.moments import shares
+from federation.mechanisms.moments.calibration import SumNoise, SumNoiseKind, calibrate
+from federation.questions.row_premises import holding, protected
 
 _LARGEST = 2.0**80  # of a sum over a party's rows, noise included
 _SHORT_ROWS = Assumption(

@@ -12,7 +12,7 @@ from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.limits import MOST_CLASSES, whole
 from federation.contract.question import Field, TrustedQuestion
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
 
 BALLOT_PARTS = 255  # a probability on the wire is a whole number of these parts of one
 

@@ -21,9 +21,9 @@ from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
 from federation.contract.question import OFF, Noise, PrivateQuestion, Question, ReleaseId
 from federation.contract.randomness import NoiseBits
 from federation.contract.submission import Submission
-from federation.privacy.additive import calibrate
-from federation.privacy.audit import AuditResult, audit
-from parties.answering import answered
+from federation.mechanisms.audit.estimate import AuditResult, audit
+from federation.mechanisms.noise.additive import calibrate
+from parties.guard.answering import answered
 from scenarios.audits.small_worlds import begun, chosen_of, cohort
 from scenarios.settings.sweep import Variant
 

@@ -17,8 +17,8 @@ from aggregator.contract.worst_case import Rows, WorstCase
 from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World
-from federation.reference import Reference
-from parties.holdings import Cohort, Holdings
+from federation.contract.reference import Reference
+from parties.holdings.cohort import Cohort, Holdings
 from scenarios.settings.sweep import Variant
 
 SEED = 1
@@ -43,7 +43,7 @@ def public_table(rows: list[list[float]]) -> PublicTable:
 
 
 class HeldRows:
-    """Parties that hold rows by turns (`parties.holdings.Provider`)."""
+    """Parties that hold rows by turns (`parties.holdings.cohort.Provider`)."""
 
     def __init__(self, number: int) -> None:
         self._rows = _held[number]

@@ -15,7 +15,7 @@ from rich.table import Column, Table
 from federation.contract.errors import InputError, nearest_name
 
 if TYPE_CHECKING:
-    from federation.privacy.audited import Verdict
+    from federation.mechanisms.audit.audited import Verdict
 
 _DIMENSION = re.compile(r"_\d+d$")
 _OTHER_NAMES = {"gaussian": "discrete_gaussian"}
@@ -27,7 +27,7 @@ def audit(
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
 ) -> None:
     """Check claimed epsilons against lower bounds from many runs; exit code 1 if one is refuted."""
-    from federation.privacy.audited import RUNS, audited_mechanisms, judge
+    from federation.mechanisms.audit.audited import RUNS, audited_mechanisms, judge
 
     mechanisms = audited_mechanisms()
     wanted = None if target is None else _mechanism(target)

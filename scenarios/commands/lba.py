@@ -32,9 +32,9 @@ def lba(
 ) -> None:
     """Per-instance delta of wtd-LBA on a file (DATA DEPENDENT, no guarantee), and the noise that would give one."""
     from federation.contract.randomness import NoiseBits
+    from federation.mechanisms.bag_sums import repaired
+    from federation.mechanisms.bag_sums.per_instance import DATA_DEPENDENT, per_instance_delta
     from federation.numerics.bag_weights import disjoint_bags
-    from federation.privacy.bag_sums import repaired
-    from federation.privacy.bag_sums.per_instance import DATA_DEPENDENT, per_instance_delta
 
     if label_range is None:
         raise InputError("--range LOW,HIGH must declare the public range of labels; it cannot be taken from the data")
@@ -67,7 +67,7 @@ def _read(file: Path, label: str | None, bounds: tuple[float, float], outside: s
     """Features (n, d) with texts as indicators and a column of ones, and labels (n,) in the range."""
     import numpy as np
 
-    from federation import features
+    from federation.features.feature_map import feature_map as features
     from scenarios.data.files import read_table
     from scenarios.data.tables import Outside
 

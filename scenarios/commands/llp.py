@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
-    from federation.privacy.bag_sums.design import BagDesign, Weights
+    from federation.mechanisms.bag_sums.design import BagDesign, Weights
 
 _RELEASES = 16  # up to which powers of two are shown
 
@@ -34,8 +34,8 @@ def llp(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Exact delta of noisy-wtd-LLP, the published theorem's value, and what several releases cost."""
-    from federation.privacy.bag_sums.accounting import delta as exact_delta
-    from federation.privacy.bag_sums.composition import composed_delta
+    from federation.mechanisms.bag_sums.accounting import delta as exact_delta
+    from federation.mechanisms.bag_sums.composition import composed_delta
 
     design = _design(n, m, k, rho, per_bag, weights)
     scale: dict[str, Any] = {"sigma": sigma, "label_range": parsed_range(label_range)}
@@ -81,8 +81,8 @@ def parsed_range(text: str) -> tuple[float, float]:
 
 
 def _design(n: int, m: int, k: int, rho: float | None, per_bag: int | None, weights: str) -> BagDesign:
+    from federation.mechanisms.bag_sums.design import BagDesign, require_bags
     from federation.numerics.bag_weights import noisy_count
-    from federation.privacy.bag_sums.design import BagDesign, require_bags
 
     require_bags(n, m, k)
     if (rho is None) == (per_bag is None):
@@ -95,7 +95,7 @@ def _design(n: int, m: int, k: int, rho: float | None, per_bag: int | None, weig
 
 def _theorem(epsilon: float, design: BagDesign, sigma: float, label_range: tuple[float, float]) -> float | None:
     """None where the theorem says nothing."""
-    from federation.privacy.bag_sums.theorem import theorem_delta
+    from federation.mechanisms.bag_sums.theorem import theorem_delta
 
     if design.noisy is None or design.weights != "gaussian":
         return None
@@ -104,7 +104,7 @@ def _theorem(epsilon: float, design: BagDesign, sigma: float, label_range: tuple
 
 def _enough(epsilon: float, delta: float, design: BagDesign, label_range: tuple[float, float]) -> float | None:
     """The least sigma for the wanted delta, None when none is enough."""
-    from federation.privacy.bag_sums.calibration import smallest_sigma
+    from federation.mechanisms.bag_sums.calibration import smallest_sigma
 
     if 0 < delta <= design.noise_free:
         return None

@@ -14,8 +14,8 @@ from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
     from federation.contract.guarantee import Adjacency, Unit
-    from federation.privacy.marginals.noise import MarginalNoise
-    from federation.privacy.marginals.published import PublishedRates
+    from federation.mechanisms.marginals.noise import MarginalNoise
+    from federation.mechanisms.marginals.published import PublishedRates
 
 _ADJACENCIES = {"row": ("add_remove", "replace"), "label": ("replace",)}
 
@@ -34,8 +34,8 @@ def error_marginals(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Noise on the error marginals of EXPRIL: pure, Gaussian and as published, and which of them auto takes."""
-    from federation.privacy.marginals.noise import calibrate
-    from federation.privacy.marginals.published import PublishedRates
+    from federation.mechanisms.marginals.noise import calibrate
+    from federation.mechanisms.marginals.published import PublishedRates
 
     if rows is not None and rows < 1:
         raise InputError(f"--rows must be at least 1, got {rows}")
@@ -113,7 +113,7 @@ def _described(
     epsilon_per_query: float | None = None,
     note: str = "",
 ) -> _Candidate:
-    from aggregator.exchange.public_rules import bins_per_feature, published_bins
+    from aggregator.protocols.error_marginals.public_rules import bins_per_feature, published_bins
 
     rule = published_bins if name == "published" else bins_per_feature
     bins = None if rows is None else rule(rows, noise.features, noise.deviation)

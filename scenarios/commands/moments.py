@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
-    from federation.privacy.moments.calibration import SumNoise
+    from federation.mechanisms.moments.calibration import SumNoise
 
 
 def mean_operator(
@@ -31,7 +31,7 @@ def mean_operator(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Mechanisms for the mean operator, the mean of y x: honest epsilon, noise, and what to regularise by."""
-    from federation.privacy.moments.calibration import SumNoiseKind, calibrate
+    from federation.mechanisms.moments.calibration import SumNoiseKind, calibrate
 
     if not 1 <= parties <= rows:
         raise InputError(f"--parties must be an integer from 1 to --rows, got {parties} for {rows} rows")
@@ -66,7 +66,7 @@ def mean_operator(
 
 def _record(kind: str, noise: SumNoise, rows: int, releases: int, chosen: bool) -> dict[str, Any]:
     """What so many independent releases make of the mean."""
-    from federation.privacy.moments.bounds import regularisation
+    from federation.mechanisms.moments.bounds import regularisation
 
     norm = math.sqrt(releases) * noise.noise_norm() / rows
     return {

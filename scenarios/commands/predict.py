@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
-    from scenarios.prediction import RatioPrediction, Used
+    from scenarios.scores.prediction import RatioPrediction, Used
 
 
 def predict_command(
@@ -33,7 +33,7 @@ def predict_command(
     how far off it may be. With `as_json`, prints {"predictions", "guarantee"} or {"ratios", "guarantee"}. Raises
     `InputError`s.
     """
-    from scenarios.prediction import LEVEL, Prediction, RatioPrediction, predict
+    from scenarios.scores.prediction import LEVEL, Prediction, RatioPrediction, predict
 
     found = predict(directory, variant, file, epsilon=epsilon, split=split, draw=draw, by=by)
     print(_told(found.used, chosen=epsilon is not None), file=sys.stderr)

@@ -91,7 +91,7 @@ def majority_vote(
 
 
 def _describe(noise: Noise, sensitivity: float, dimension: int, epsilon: float, delta: float, as_json: bool) -> None:
-    from federation.privacy.additive import calibrate
+    from federation.mechanisms.noise.additive import calibrate
 
     mechanism = calibrate(noise, sensitivity=sensitivity, dimension=dimension, epsilon=epsilon, delta=delta)
     record: dict[str, Any] = {
@@ -126,8 +126,8 @@ def _compare(
     as_json: bool,
 ) -> None:
     """One row per sensitivity with both noises: on the model's parameters, and on the statistic of class contrasts."""
-    from federation.privacy import sensitivity
-    from federation.privacy.additive import calibrate
+    from federation.mechanisms.accounting import sensitivity
+    from federation.mechanisms.noise.additive import calibrate
 
     bound = getattr(sensitivity, vote)
     parameters = features * (1 if classes == 2 else classes)

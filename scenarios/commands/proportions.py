@@ -15,7 +15,7 @@ from federation.contract.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-    from federation.privacy.counts.comparison import Candidate
+    from federation.mechanisms.counts.comparison import Candidate
 
 _LARGEST = 2**52
 _EXACT = 1e-6  # relative standard error below which a mean counts as exact
@@ -40,7 +40,7 @@ def proportions(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Mechanisms for the label counts of one bag: parameters, claims and expected distortion."""
-    from federation.privacy.counts.comparison import compare, published_dirichlet, recommended
+    from federation.mechanisms.counts.comparison import compare, published_dirichlet, recommended
 
     _require_public("--floor", floor)
     _require_public("--pseudo-count", pseudo_count)
@@ -81,7 +81,7 @@ def proportions(
 
 
 def _require_public(option: str, value: int | None) -> None:
-    from federation.privacy.counts.dirichlet import MAX_FLOOR
+    from federation.mechanisms.counts.dirichlet import MAX_FLOOR
 
     if value is not None and not 1 <= value <= MAX_FLOOR:
         raise InputError(f"{option} must be a whole number from 1 to {MAX_FLOOR}, got {value}")
@@ -89,7 +89,7 @@ def _require_public(option: str, value: int | None) -> None:
 
 def _counts(counts: str | None, classes: int | None, size: int | None) -> np.ndarray:
     """The counts of either form as an array; `InputError` for none, both or impossible ones."""
-    from federation.privacy.counts.additive import equal_counts
+    from federation.mechanisms.counts.additive import equal_counts
 
     if counts is not None:
         if classes is not None or size is not None:
@@ -107,7 +107,7 @@ def _counts(counts: str | None, classes: int | None, size: int | None) -> np.nda
 def _parsed(text: str) -> np.ndarray:
     import numpy as np
 
-    from federation.privacy.counts.additive import checked_counts
+    from federation.mechanisms.counts.additive import checked_counts
 
     try:
         values = [int(part) for part in text.split(",")]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
-from federation.features import text_code
+from federation.features.feature_map import text_code
 from scenarios.data.tables import cut, listed
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
-from federation.features import text_code
+from federation.features.feature_map import text_code
 from scenarios.data.tables import cut, listed
 
 # A column with at least this share of numbers is meant to be one: a cell that is none is then a mistake.

@@ -41,7 +41,7 @@ class Table:
     """n labelled rows of d raw columns.
 
     `blocks` stand side by side: 2-D arrays of n rows in their storage type, or what is read like them, together d
-    columns. Those numbered in `text` hold codes of texts (`federation.features.text_code`). `labels` (n,) are positions
+    columns. Those numbered in `text` hold codes of texts (`federation.features.feature_map.text_code`). `labels` (n,) are positions
     in `classes`; without classes they are real numbers, float64, from the public `label_range` [lo, hi] (None: nobody
     has declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's
     own (training rows, test rows). `public` are the rows that the data set itself declares public, none of them a test

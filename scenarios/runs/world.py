@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.failed_variants import FailedVariants
-from aggregator.released.model_files import head
+from aggregator.node.failed_variants import FailedVariants
+from aggregator.releases.model_files import head
 from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.views import fitted
 from federation.contract.randomness import generator
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
 from federation.grids.launch import run_server_app
 from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
-from parties.classifiers import LOGISTIC
+from parties.training.classifiers import LOGISTIC
 from scenarios.data.catalogue import entry
 from scenarios.runs.costs import Costs
 from scenarios.scores.constant import constant_metrics

@@ -15,10 +15,10 @@ import numpy as np
 
 from federation.numerics.erm import attainable_tolerance, fit_labels
 from federation.numerics.simplex import least_squares
-from parties.classifiers import DEFAULT_REGULARISATION, GRADIENT_TOLERANCE, LOGISTIC
-from parties.estimators import EstimatorGroup, fit_estimator
-from parties.groups import ConstantGroup, Group
-from parties.linear import LinearGroup
+from parties.holdings.groups import ConstantGroup, Group
+from parties.training.classifiers import DEFAULT_REGULARISATION, GRADIENT_TOLERANCE, LOGISTIC
+from parties.training.estimators import EstimatorGroup, fit_estimator
+from parties.training.linear import LinearGroup
 
 _FOLDS = 5
 _ALONE = np.zeros(1, dtype=np.int64)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from aggregator.contract.registry import model
-from aggregator.released.classifier_models import ReleasedClassifiers
-from aggregator.released.model_files import LINEAR, ReleasedFile, head
-from aggregator.released.models import ReleasedModels
-from federation.digest import digest
-from federation.features import FeatureMap
-from parties.classifiers import fit as fit_classifier
+from aggregator.releases.classifier_models import ReleasedClassifiers
+from aggregator.releases.model_files import LINEAR, ReleasedFile, head
+from aggregator.releases.models import ReleasedModels
+from federation.contract.digest import digest
+from federation.features.feature_map import FeatureMap
+from parties.training.classifiers import fit as fit_classifier
 from scenarios.scores.metrics import at_round
 from scenarios.scores.scored import Metrics
 from scenarios.scores.scoring import TestRows, hit_metrics, score, score_outputs

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.ratios.estimator import RatioEstimator
-from aggregator.ratios.ratio_models import ReleasedRatios
-from federation.digest import digest
-from federation.features import FeatureMap
+from aggregator.learners.class_ratios.estimator import RatioEstimator
+from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
+from federation.contract.digest import digest
+from federation.features.feature_map import FeatureMap
 from scenarios.scores.adjusted_count import AdjustedCount
 from scenarios.scores.metrics import at_share
 from scenarios.scores.scored import Metrics

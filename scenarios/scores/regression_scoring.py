@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from aggregator.contract.registry import model
-from aggregator.released.model_files import ReleasedFile, head
-from aggregator.released.regression_models import ReleasedRegressions
+from aggregator.releases.model_files import ReleasedFile, head
+from aggregator.releases.regression_models import ReleasedRegressions
+from federation.contract.digest import digest
 from federation.contract.errors import InputError
-from federation.digest import digest
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
 from scenarios.scores.scored import Metrics
 from scenarios.scores.tasks import MSE
 from scenarios.simulated.simulation import Split

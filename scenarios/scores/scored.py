@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
 
 Metrics = dict[str, float]
 

@@ -38,7 +38,7 @@ def parse(entry: Any) -> dict[str, Any]:
     if name == LOGISTIC:
         return {"name": name, "parameters": _logistic(parameters)}
     # Imported here because listing what scikit-learn offers takes seconds.
-    from parties.classifiers import check_classifier
+    from parties.training.classifiers import check_classifier
 
     classifier = {"name": name, "parameters": parameters}
     try:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from aggregator.world.limits import MOST_TRIALS
+from aggregator.contract.limits import MOST_TRIALS
 from federation.contract.errors import InputError, nearest_name
 from scenarios.data.tables import Outside
 from scenarios.settings.auxiliary_entry import Auxiliary

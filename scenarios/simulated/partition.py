@@ -12,7 +12,7 @@ import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.randomness import generator
-from parties.bags import kept_rows
+from parties.answers.bags import kept_rows
 from scenarios.data.tables import Table
 from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
 from scenarios.simulated.composition import PRESCRIBED, bag_counts, bag_shares, is_prescription

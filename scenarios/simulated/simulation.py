@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from federation.contract.question import Question
+from federation.contract.reference import Reference
 from federation.contract.submission import Submission
 from federation.questions.votes import IndividualQuestion
-from federation.reference import Reference
-from parties.holdings import DroppedOut, Holdings
+from parties.holdings.cohort import DroppedOut, Holdings
 from scenarios.data.catalogue import digest, load
 from scenarios.data.tables import Outside, Table
 from scenarios.simulated.conduct import Conduct
@@ -147,7 +147,7 @@ def public_rows(spec: dict[str, Any]) -> PublicRows:
 
 
 class SimulatedParties:
-    """The parties of a split and, as this is a simulation, its test rows (`parties.holdings.Provider`).
+    """The parties of a split and, as this is a simulation, its test rows (`parties.holdings.cohort.Provider`).
 
     `conduct` has the fields of a `Conduct`; without it all parties answer, honestly.
     """

@@ -39,9 +39,9 @@ from federation.grids.codec import (
     settings_of,
 )
 from federation.grids.nodes import Placement
-from parties.answering import answered
-from parties.holdings import Cohort
-from parties.registry import answerer
+from parties.guard.answering import answered
+from parties.guard.registry import answerer
+from parties.holdings.cohort import Cohort
 from scenarios.audits.auditor import audit_sides, audit_variant, claim, private_question
 from scenarios.audits.small_worlds import begun
 from scenarios.settings.sweep import Variant

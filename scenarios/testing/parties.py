@@ -14,12 +14,12 @@ from aggregator.contract.protocol import Protocol, Requires
 from aggregator.world.plan import VariantPlan, WorldPlan
 from federation.contract.question import Question
 from federation.contract.randomness import generator
+from federation.contract.reference import Reference
 from federation.contract.submission import Submission
 from federation.grids.inline import InlineGrid
 from federation.grids.launch import CLIENT_APP, run_server_app
 from federation.grids.nodes import Placement
-from federation.reference import Reference
-from parties.holdings import DroppedOut, Holdings
+from parties.holdings.cohort import DroppedOut, Holdings
 from scenarios.audits.small_worlds import PublicTable
 
 SEED = 1
@@ -37,7 +37,7 @@ def public_table() -> PublicTable:
 
 
 class Parties:
-    """Parties with rows of two Gaussian classes, or with real labels in [0, 1] (`parties.holdings.Provider`).
+    """Parties with rows of two Gaussian classes, or with real labels in [0, 1] (`parties.holdings.cohort.Provider`).
 
     `mode` says what the last of them does: `honest`, `dropped` (does not answer), `nan` (sends what is no number),
     `huge` (numbers beyond all ranges) or `twice` (answers for itself twice).

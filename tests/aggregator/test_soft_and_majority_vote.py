@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from aggregator.contract.registry import protocol, protocol_names
-from aggregator.majority_vote import MajorityVote
-from aggregator.soft_vote import SoftVote
-from aggregator.world.public import PublicRows
+from aggregator.protocols.majority_vote import MajorityVote
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.features import fit
+from federation.features.feature_map import fit
 from federation.questions.votes import Training
 
 

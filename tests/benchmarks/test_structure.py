@@ -28,7 +28,7 @@ def here() -> Path:
 '''
 PROJECT = """
 [project.entry-points."federation.protocols"]
-soft_vote = "aggregator.soft_vote:SoftVote"
+soft_vote = "aggregator.protocols.soft_vote.soft_vote:SoftVote"
 """
 FILES = {
     "pyproject.toml": PROJECT,
@@ -37,9 +37,9 @@ FILES = {
     "federation/numerics/__init__.py": "",
     "federation/numerics/sums.py": "from federation.errors import WORST\n",
     "aggregator/__init__.py": "",
-    "aggregator/soft_vote.py": "from federation.numerics import sums\n\n\nclass SoftVote:\n    total = sums\n",
+    "aggregator/protocols/soft_vote/soft_vote.py": "from federation.numerics import sums\n\n\nclass SoftVote:\n    total = sums\n",
     "scenarios/__init__.py": "",
-    "scenarios/cli.py": 'def main(protocol="soft_vote"):\n    import aggregator.soft_vote\n',
+    "scenarios/cli.py": 'def main(protocol="soft_vote"):\n    import aggregator.protocols.soft_vote.soft_vote\n',
     "scenarios/hints.py": "no_soft_vote = getattr(0, 'real', None), getattr(0, no_name)\n",
 }
 
@@ -86,16 +86,18 @@ def test_circles_only_for_types_are_told_apart(tmp_path: Path) -> None:
 
 def test_questions_are_probed(tmp_path: Path) -> None:
     probing = "isinstance(1, int)\nisinstance(2, a.VotesQuestion | RowsQuestion)\nisinstance(3, (int, RowsQuestion))\n"
-    assert measured(_write(tmp_path, FILES | {"parties/app.py": probing})).questions_probed == {"parties/app.py": 2}
+    assert measured(_write(tmp_path, FILES | {"parties/node/app.py": probing})).questions_probed == {
+        "parties/node/app.py": 2
+    }
 
 
 @pytest.mark.parametrize(
     ("source", "target", "back"),
     [
         ("federation/errors.py", "scenarios/cli.py", True),
-        ("parties/app.py", "aggregator/app.py", False),
-        ("aggregator/app.py", "federation/errors.py", False),
-        ("federation/numerics/kernels/tiles.py", "federation/errors.py", True),
+        ("parties/node/app.py", "aggregator/node/app.py", False),
+        ("aggregator/node/app.py", "federation/errors.py", False),
+        ("federation/numerics/tiles.py", "federation/errors.py", True),
         ("federation/errors.py", "federation/numerics/sums.py", False),
         ("federation/numerics/sums.py", "federation/privacy/sums.py", False),
     ],

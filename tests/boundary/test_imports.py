@@ -13,7 +13,7 @@ LAYERS = {
     "scenarios": {"federation", "parties", "aggregator"},
 }
 ONLY_IN = {
-    "flwr": ("federation/grids/", "parties/app.py", "aggregator/app.py"),
+    "flwr": ("federation/grids/", "parties/node/app.py", "aggregator/node/app.py"),
     "ray": ("federation/grids/",),
     "yaml": ("scenarios/",),
     "pydantic": ("scenarios/",),
@@ -60,12 +60,12 @@ def test_nothing_crosses_the_boundary():
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("parties/votes.py", "from aggregator.ensembles.tally import VoteTally"),
-        ("aggregator/ensembles/tally.py", "import parties.holdings"),
+        ("parties/answers/votes.py", "from aggregator.ensembles.tally import VoteTally"),
+        ("aggregator/ensembles/tally.py", "import parties.holdings.cohort"),
         ("aggregator/contract/ledger.py", "from scenarios import schema"),
         ("federation/contract/question.py", "from flwr.app import Message"),
-        ("parties/votes.py", "def f():\n    import ray"),
-        ("aggregator/released/models.py", "import yaml"),
+        ("parties/answers/votes.py", "def f():\n    import ray"),
+        ("aggregator/releases/models.py", "import yaml"),
     ],
 )
 def test_a_crossing_would_be_found(path, source):

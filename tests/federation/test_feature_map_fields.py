@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.feature_steps import Affine, Append, ClipNorm, Fourier, OneHot, Polynomial, SignedLog, UnitNorm
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Affine, Append, ClipNorm, Fourier, OneHot, Polynomial, SignedLog, UnitNorm
 
 DESCRIPTION, ARRAYS = FeatureMap(
     3,

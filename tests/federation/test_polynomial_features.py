@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics.pairwise import polynomial_kernel
 
 from federation.contract.errors import InputError
-from federation.feature_steps import MOST_MONOMIALS, Append, Polynomial, UnitNorm
-from federation.features import FeatureMap, completed, fit, with_polynomial
+from federation.features.feature_map import FeatureMap, completed, fit, with_polynomial
+from federation.features.steps import MOST_MONOMIALS, Append, Polynomial, UnitNorm
 
 _ROWS = np.random.default_rng(0).normal(size=(30, 5)) + 1.0
 

@@ -10,8 +10,8 @@ from aggregator.answers.vector_answers import VectorAnswers
 from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.registry import protocol
 from aggregator.ensembles.worst_votes import WorstParameters, WorstVotes
-from aggregator.parameter_average import ParameterAverage
-from aggregator.soft_vote import SoftVote
+from aggregator.protocols.parameter_average import ParameterAverage
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from scenarios.audits.auditor import audit_variant, perturbable
 
 RUNS = 60_000

@@ -11,9 +11,9 @@ from worst_pairs import audited, mistake_mechanism, pair_of
 
 from aggregator.contract.public_numbers import PublicNumbers
 from federation.contract.guarantee import Unit
-from federation.privacy.additive import calibrate
-from federation.privacy.counts.additive import AdditiveCounts
-from parties.bags import bags_of
+from federation.mechanisms.counts.additive import AdditiveCounts
+from federation.mechanisms.noise.additive import calibrate
+from parties.answers.bags import bags_of
 from scenarios.audits.small_worlds import cohort
 
 RUNS = 60_000
@@ -158,9 +158,9 @@ def test_parties_that_mistake_what_a_row_moves_are_refuted(name, sensitivity, mo
 
 
 def test_parties_whose_rows_are_longer_than_one_are_refuted(monkeypatch):
-    import parties.embeddings
+    import parties.answers.embeddings
 
-    real = parties.embeddings.private_features
+    real = parties.answers.embeddings.private_features
     longer = lambda *arguments: (2**0.5 * tile for tile in real(*arguments))  # noqa: E731
-    monkeypatch.setattr(parties.embeddings, "private_features", longer)
+    monkeypatch.setattr(parties.answers.embeddings, "private_features", longer)
     assert not audited(pair("row, little for labels"), RUNS).passed

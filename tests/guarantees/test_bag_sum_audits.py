@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from federation.contract.randomness import NoiseBits
-from federation.privacy.audit import delta_lower_bound
-from federation.privacy.bag_sums import label_sums, laplace, noisy_labels, repaired
-from federation.privacy.bag_sums.design import BagDesign
-from federation.privacy.bag_sums.per_instance import leverages_and_residuals
-from federation.privacy.bag_sums.perturbed_pair import pair_delta
+from federation.mechanisms.audit.estimate import delta_lower_bound
+from federation.mechanisms.bag_sums import label_sums, laplace, noisy_labels, repaired
+from federation.mechanisms.bag_sums.design import BagDesign
+from federation.mechanisms.bag_sums.per_instance import leverages_and_residuals
+from federation.mechanisms.bag_sums.perturbed_pair import pair_delta
 
 CONFIDENCE = 0.999
 RUNS = 60_000

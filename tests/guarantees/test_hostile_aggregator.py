@@ -15,8 +15,9 @@ from flwr.app import ConfigRecord
 
 from federation.contract.errors import InputError
 from federation.contract.question import Question, ReleaseId
-from federation.feature_steps import Affine
-from federation.features import FeatureMap
+from federation.contract.reference import Reference
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Affine
 from federation.grids.codec import decode_question, encode_question
 from federation.questions.labels import (
     BagSums,
@@ -30,9 +31,8 @@ from federation.questions.labels import (
     WeightedSumsNoise,
     WeightedSumsQuestion,
 )
-from federation.reference import Reference
-from parties.answering import answered
-from parties.holdings import Cohort
+from parties.guard.answering import answered
+from parties.holdings.cohort import Cohort
 
 LABELS = ("0", "1", "nan", "-inf", "1e300")
 PUBLIC = LabelledRows(FeatureMap(2, ()), -1.0, 1.0, ROWS)
@@ -256,8 +256,8 @@ def test_a_sigma_that_misses_the_declared_delta_is_refused_however_large_the_all
 
 def test_the_smallest_noise_is_never_cheap():
     """However little noise is asked for, delta says so: it falls in sigma and begins at 1."""
-    from federation.privacy.bag_sums.design import BagDesign
-    from federation.privacy.bag_sums.noisy_labels import noisy_bag_sums
+    from federation.mechanisms.bag_sums.design import BagDesign
+    from federation.mechanisms.bag_sums.noisy_labels import noisy_bag_sums
 
     for weights in ("signs", "gaussian"):
         for epsilon in (1e-9, 1.0, 30.0):
@@ -272,7 +272,7 @@ def test_the_smallest_noise_is_never_cheap():
 
 def test_exact_sums_of_labels_are_computed_in_simulations_only(tmp_path, monkeypatch):
     """They may overflow, and a release that fails because of a label tells of it."""
-    from parties import bag_sums
+    from parties.answers import bag_sums
 
     seen, real = [], bag_sums.sketch
     monkeypatch.setattr(

@@ -11,12 +11,12 @@ import pytest
 from bagged import draw
 from worlds import run
 
-from aggregator.ratios.ratio_models import ReleasedRatios
+from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import QuorumError
+from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 from federation.questions.bags import LARGEST_FEATURE
-from federation.reference import Reference
 from scenarios.simulated.conduct import Conduct, Kind
 from scenarios.simulated.simulation import SplitSpec
 

@@ -11,11 +11,11 @@ import pytest
 from linear_labels import RANGE, draw
 from worlds import run
 
-from aggregator.released.regression_models import ReleasedRegressions
+from aggregator.releases.regression_models import ReleasedRegressions
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import QuorumError
+from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
-from federation.reference import Reference
 from scenarios.simulated.conduct import Conduct, Kind
 from scenarios.simulated.simulation import SplitSpec
 

@@ -11,15 +11,15 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from aggregator.majority_vote import MajorityVote
-from aggregator.parameter_average import ParameterAverage
-from aggregator.soft_vote import SoftVote
-from aggregator.world.public import PublicRows
-from federation.features import fit
+from aggregator.protocols.majority_vote import MajorityVote
+from aggregator.protocols.parameter_average import ParameterAverage
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.public_rows import PublicRows
+from federation.features.feature_map import fit
 from federation.grids.codec import decode_submission, encode_submission
 from federation.questions.votes import Training
-from parties.answering import answered
-from parties.holdings import Cohort
+from parties.guard.answering import answered
+from parties.holdings.cohort import Cohort
 from scenarios.simulated.conduct import Conduct, Kind
 from scenarios.simulated.simulation import SplitSpec
 

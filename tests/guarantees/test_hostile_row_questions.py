@@ -8,14 +8,14 @@ import pytest
 from two_class_questions import marginals, moment
 
 from federation.contract.errors import InputError
-from federation.feature_steps import Affine, Append, ClipNorm, Fourier, OneHot, Polynomial, UnitNorm
-from federation.features import FeatureMap
+from federation.contract.reference import Reference
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Affine, Append, ClipNorm, Fourier, OneHot, Polynomial, UnitNorm
 from federation.grids.codec import decode_question, encode_question
-from federation.hypotheses import Hypothesis
 from federation.numerics.binning import Bins
-from federation.reference import Reference
-from parties.answering import answered
-from parties.holdings import Cohort
+from federation.questions.hypotheses import Hypothesis
+from parties.guard.answering import answered
+from parties.holdings.cohort import Cohort
 
 CONTENTS = ({}, {"missing": [0]}, {"huge": [0]}, {"strange": [0]})
 COUNTS = marginals()

@@ -5,8 +5,8 @@ from two_class_parties import plan_fixture
 from worlds import run
 
 from aggregator.world.plan import VariantPlan
+from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
-from federation.reference import Reference
 
 LINEAR = {"learner": "linear"}
 VARIANTS = (

@@ -9,13 +9,13 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.privacy.audit import audit
-from federation.privacy.labels.binned_response import BinnedResponse
-from federation.privacy.labels.calibration import calibrate
-from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.labels.one_bit import OneBitLabels
-from federation.privacy.shaped_gaussian import calibrate as calibrate_sums
-from federation.privacy.shaped_gaussian import fit_shape
+from federation.mechanisms.audit.estimate import audit
+from federation.mechanisms.labels.binned_response import BinnedResponse
+from federation.mechanisms.labels.calibration import calibrate
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.one_bit import OneBitLabels
+from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
+from federation.mechanisms.labels.shaped_gaussian import fit_shape
 
 RUNS = 200_000
 RANGE = (0.0, 4.0)
@@ -179,5 +179,5 @@ def test_label_sums_with_noise_in_a_shape_that_a_row_sticks_out_of_are_refuted(m
     mechanism = replace(sums_of("gaussian", "optimal"), shape=shape)
     with pytest.raises(InputError, match="some lie outside"):
         audited_sums(mechanism, "sticks out")
-    monkeypatch.setattr("federation.privacy.shaped_gaussian._LONGER", 100.0)
+    monkeypatch.setattr("federation.mechanisms.labels.shaped_gaussian._LONGER", 100.0)
     assert not audited_sums(mechanism, "sticks out").passed

@@ -11,9 +11,9 @@ from worst_pairs import audited, mistake_mechanism, pair_of
 from aggregator.contract.public_numbers import PublicNumbers
 from federation.contract.guarantee import Unit
 from federation.contract.randomness import NoiseBits
+from federation.mechanisms.audit.estimate import audit
 from federation.numerics.bag_weights import stratified_noise
-from federation.privacy.audit import audit
-from parties import bag_sums
+from parties.answers import bag_sums
 from scenarios.audits.small_worlds import SEED
 
 RANGE = (-3.0, 7.0)
@@ -182,7 +182,7 @@ class TestOneStream:
 
     def test_weights_and_noise_of_one_key_are_refuted(self, monkeypatch):
         monkeypatch.setattr(
-            "parties.answering.NoiseBits",
+            "parties.guard.answering.NoiseBits",
             lambda seed, release, party: NoiseBits(seed, f"bags and weights|{release}", party),
         )
         result = self.audited()

@@ -9,10 +9,10 @@ import pytest
 
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits
+from federation.mechanisms.audit.estimate import audit
+from federation.mechanisms.marginals.noise import calibrate
+from federation.mechanisms.marginals.published import PublishedRates, published_loss
 from federation.numerics.binning import Bins
-from federation.privacy.audit import audit
-from federation.privacy.marginals.noise import calibrate
-from federation.privacy.marginals.published import PublishedRates, published_loss
 
 RUNS = 60_000
 FEATURES, QUERIES = 3, 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from federation.contract.randomness import NoiseBits
-from federation.privacy.audit import audit
-from federation.privacy.audited import CONFIDENCE, Verdict, audited_mechanisms, judge
+from federation.mechanisms.audit.audited import CONFIDENCE, Verdict, audited_mechanisms, judge
+from federation.mechanisms.audit.estimate import audit
 
 MECHANISMS = audited_mechanisms()
 RUNS = 200_000

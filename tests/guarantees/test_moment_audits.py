@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from federation.contract.randomness import NoiseBits
-from federation.privacy import l2_gamma
-from federation.privacy.audit import audit
-from federation.privacy.moments.calibration import calibrate
+from federation.mechanisms.audit.estimate import audit
+from federation.mechanisms.moments.calibration import calibrate
+from federation.mechanisms.noise import l2_gamma
 
 RUNS = 200_000
 EPSILON, DELTA = 1.0, 0.01

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator import soft_vote
-from aggregator.central.diagnostics import diagnose
-from aggregator.majority_vote import MajorityVote
-from aggregator.parameter_average import ParameterAverage
-from aggregator.soft_vote import SoftVote
-from aggregator.world.public import PublicRows
+from aggregator.node.diagnostics import diagnose
+from aggregator.protocols.majority_vote import MajorityVote
+from aggregator.protocols.parameter_average import ParameterAverage
+from aggregator.protocols.soft_vote import soft_vote
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.public_rows import PublicRows
 from federation.contract.guarantee import Adjacency
 from federation.contract.randomness import NoiseBits
 from federation.contract.submission import Submission
-from federation.features import fit
-from federation.privacy.additive import calibrate
+from federation.features.feature_map import fit
+from federation.mechanisms.noise.additive import calibrate
 from federation.questions.votes import Training
 
 PARTIES = 9

@@ -9,9 +9,9 @@ import pytest
 from federation.contract.errors import InputError
 from federation.contract.limits import CODE, MOST_BAGS, Limits
 from federation.contract.question import PrivateQuestion, ReleaseId
-from federation.features import completed, fit, with_fourier
+from federation.contract.reference import Reference
+from federation.features.feature_map import completed, fit, with_fourier
 from federation.grids.codec import read_again, settings_of
-from federation.hypotheses import Hypothesis
 from federation.numerics.binning import Bins
 from federation.questions.bags import (
     Bags,
@@ -22,6 +22,7 @@ from federation.questions.bags import (
     NoisyEmbeddingsQuestion,
     RowsQuestion,
 )
+from federation.questions.hypotheses import Hypothesis
 from federation.questions.labels import (
     BagSums,
     BagSumsNoise,
@@ -44,10 +45,9 @@ from federation.questions.votes import (
     Training,
     VotesQuestion,
 )
-from federation.reference import Reference
-from parties.answering import answered
-from parties.holdings import Cohort, Holdings
-from parties.registry import answerers
+from parties.guard.answering import answered
+from parties.guard.registry import answerers
+from parties.holdings.cohort import Cohort, Holdings
 
 ROWS = np.random.default_rng(0).normal(size=(60, 3))
 MAP, WAVES = fit(["standardise", "unit_norm"], ROWS), with_fourier(fit([], ROWS), 0.5, 8, 1)

@@ -16,16 +16,16 @@ from scipy.special import kve
 from two_class_questions import moment
 from worst_pairs import audited, pair_of, sum_of
 
-from aggregator.answers.moment_answers import MomentAnswers
 from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from federation.contract.randomness import NoiseBits
+from federation.contract.reference import Reference
 from federation.contract.submission import Submission
-from federation.privacy.additive import calibrate, calibrate_laplace
-from federation.privacy.gaussian import delta as gaussian_delta
-from federation.privacy.moments import shares
-from federation.reference import Reference
-from parties.answering import answered
-from parties.holdings import Cohort
+from federation.mechanisms.moments import shares
+from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
+from federation.mechanisms.noise.gaussian import delta as gaussian_delta
+from parties.guard.answering import answered
+from parties.holdings.cohort import Cohort
 
 RUNS = 60_000
 KINDS = ("laplace", "pure", "gaussian")

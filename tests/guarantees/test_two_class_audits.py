@@ -9,15 +9,15 @@ import pytest
 from worst_pairs import audited, mistake_mechanism, pair_of, sum_of
 
 from aggregator.contract.public_numbers import PublicNumbers
-from aggregator.exchange.worst_exchange import WorstExchange
-from aggregator.labels.worst_labels import WorstLabels
-from aggregator.weak_supervision import worst_sums
-from aggregator.weak_supervision.worst_sums import WorstSums
+from aggregator.protocols.error_marginals.worst_exchange import WorstExchange
+from aggregator.protocols.mean_operator import worst_sums
+from aggregator.protocols.mean_operator.worst_sums import WorstSums
+from aggregator.regressions.worst_labels import WorstLabels
 from federation.contract.errors import InputError
 from federation.contract.question import ReleaseId
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
 from federation.questions.moments import MomentNoise, MomentQuestion
-from parties import error_marginals
+from parties.answers import error_marginals
 from scenarios.audits.auditor import sampler
 
 RUNS = {WorstSums: 60_000, WorstExchange: 40_000, WorstLabels: 4_000}
@@ -158,13 +158,13 @@ class TestBrokenSums:
         pair = replace(pair, question=replace(pair.question, feature_map=FeatureMap(2, ())))
         monkeypatch.setattr(worst_sums, "worst_row", lambda question: np.full(2, 2**0.5))
         require_tight(judged(pair))
-        monkeypatch.setattr("parties.moments.within_norm", lambda rows, l1_bound: rows)
+        monkeypatch.setattr("parties.answers.moments.within_norm", lambda rows, l1_bound: rows)
         assert not judged(pair).passed
 
     def test_a_bound_in_l1_that_nobody_keeps_is_refuted(self, monkeypatch):
         pair = sums("laplace, short rows")
         monkeypatch.setattr(worst_sums, "worst_row", lambda question: np.ones(2))
-        monkeypatch.setattr("parties.moments.within_norm", lambda rows, l1_bound: rows)
+        monkeypatch.setattr("parties.answers.moments.within_norm", lambda rows, l1_bound: rows)
         assert not judged(pair).passed
 
 

@@ -11,15 +11,15 @@ from worst_pairs import variant_of
 
 from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.ensembles.output import perturb_output
-from aggregator.majority_vote import MajorityVote
-from aggregator.soft_vote import SoftVote
-from aggregator.world.public import PublicRows
+from aggregator.protocols.majority_vote import MajorityVote
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.public_rows import PublicRows
 from federation.contract.randomness import NoiseBits
-from federation.features import fit
+from federation.features.feature_map import fit
+from federation.mechanisms.accounting import sensitivity
+from federation.mechanisms.audit.estimate import audit
+from federation.mechanisms.noise.additive import calibrate
 from federation.numerics.contrasts import contrasts
-from federation.privacy import sensitivity
-from federation.privacy.additive import calibrate
-from federation.privacy.audit import audit
 from scenarios.audits.auditor import audit_variant, perturbable
 
 RUNS = 60_000

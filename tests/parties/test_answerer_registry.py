@@ -8,7 +8,7 @@ from packages import CAUSE, install
 
 from federation.contract.errors import InputError
 from federation.contract.question import Question
-from parties.registry import answerer, answerers
+from parties.guard.registry import answerer, answerers
 
 DOCUMENT = {
     "data": {"source": "breast_cancer", "auxiliary": 60},
@@ -32,7 +32,7 @@ def test_parties_answer_all_other_questions(broken_package):
         from flwr.app import RecordDict
         from federation.grids.launch import open_grid
         from federation.grids.nodes import Placement
-        from federation.reference import Reference
+        from federation.contract.reference import Reference
         scenarios.run({DOCUMENT}, out="out")
         grid = open_grid("inline")
         grid.assign(Placement(1, 1, Reference("builtins:dict"), 1))

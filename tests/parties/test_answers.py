@@ -5,12 +5,13 @@ import pytest
 from synthetic import Parties, draw
 
 from federation.contract.errors import InputError
+from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
-from federation.features import fit
+from federation.features.feature_map import fit
 from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
-from federation.reference import Reference
-from parties import individual, training, votes
-from parties.holdings import Cohort, Holdings
+from parties.answers import individual, votes
+from parties.holdings.cohort import Cohort, Holdings
+from parties.training.training import training
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
 

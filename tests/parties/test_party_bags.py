@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.questions.bags import Bags
-from parties.bags import bags_of
-from parties.holdings import Cohort, Holdings
+from parties.answers.bags import bags_of
+from parties.holdings.cohort import Cohort, Holdings
 
 
 class _Provider:

@@ -11,13 +11,13 @@ from two_class_questions import marginals, moment
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.question import ReleaseId
+from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
-from federation.hypotheses import Hypothesis
 from federation.numerics.norms import within_norm
-from federation.reference import Reference
-from parties.answering import answered
-from parties.holdings import Cohort
-from parties.two_classes import two_classes
+from federation.questions.hypotheses import Hypothesis
+from parties.answers.two_classes import two_classes
+from parties.guard.answering import answered
+from parties.holdings.cohort import Cohort
 
 PARTIES = Reference("two_class_parties:Parties", {"broken": [1], "strange": [2], "huge": [3], "doubled": [4]}).to_json()
 

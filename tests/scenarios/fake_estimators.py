@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from aggregator.ratios.estimator import RatioEstimator
-from aggregator.ratios.ratio_models import ReleasedRatios
+from aggregator.learners.class_ratios.estimator import RatioEstimator
+from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
 
 
 class FirstColumn(RatioEstimator):

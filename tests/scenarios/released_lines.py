@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.released.regression_models import ReleasedRegressions, linear
-from federation.features import FeatureMap
+from aggregator.releases.regression_models import ReleasedRegressions, linear
+from federation.features.feature_map import FeatureMap
 
 
 def stored(path: Path, weights, guarantees, feature_map: FeatureMap, columns=("a", "b")) -> Path:

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from aggregator.released.classifier_models import ReleasedClassifiers, network
+from aggregator.releases.classifier_models import ReleasedClassifiers, network
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.feature_steps import Append
-from federation.features import FeatureMap
-from federation.hypotheses import Hypothesis
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Append
+from federation.questions.hypotheses import Hypothesis
 from scenarios.commands.predict import predict_command
-from scenarios.prediction import Prediction, predict
+from scenarios.scores.prediction import Prediction, predict
 
 
 def bend(sign):

@@ -18,7 +18,7 @@ from flower_nodes import RUN, ScatteredGrid, partitions
 from flwr.app import Context, RecordDict
 
 import scenarios
-from aggregator.app import app
+from aggregator.node.app import app
 from federation.contract.errors import BudgetExceededError, InputError
 
 SMALL = ["data.auxiliary=60", "data.features=[{whiten: 4}, unit_norm]", "parties.count=20", "trials.splits=2"]

@@ -11,13 +11,13 @@ from packages import install
 from released_lines import stored
 
 from aggregator.contract.registry import MODELS, model
-from aggregator.released.model_files import ReleasedFile, head
+from aggregator.releases.model_files import ReleasedFile, head
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.installed import installed
-from federation.feature_steps import Append
-from federation.features import FeatureMap
-from scenarios.prediction import predict
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Append
+from scenarios.scores.prediction import predict
 
 KINDS = {"class_ratio": "ratios", "classifier": "classes", "linear": "classes", "regression": "numbers"}
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from fake_estimators import released
 
-from aggregator.ratios.class_means import ClassMeans
-from aggregator.ratios.ratio_models import ReleasedRatios
+from aggregator.learners.class_ratios.class_means import ClassMeans
+from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
 from scenarios.commands.predict import predict_command
-from scenarios.prediction import RatioPrediction, predict
+from scenarios.scores.prediction import RatioPrediction, predict
 
 IDENTITY = FeatureMap(2, ())
 ROWS = [(0.2, 1.0, "north"), (0.4, 2.0, "south"), (0.6, 3.0, "north"), (0.4, 4.0, "north")]

@@ -9,10 +9,10 @@ from released_lines import stored
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.feature_steps import Append
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Append
 from scenarios.commands.predict import predict_command
-from scenarios.prediction import RegressionPrediction, predict
+from scenarios.scores.prediction import RegressionPrediction, predict
 
 WEIGHTS = [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [[1.0, 2.0, 0.5], [0.0, 0.0, 7.0]]]  # of a, b and a constant
 

@@ -9,8 +9,8 @@ import pytest
 
 from aggregator.advice import risk
 from federation.contract.randomness import NoiseBits
-from federation.privacy.labels.label_range import LabelRange
-from federation.privacy.shaped_gaussian import calibrate, fit_shape
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
 
 N, R, S2 = 2000, 6, 0.5
 RUNS = 400

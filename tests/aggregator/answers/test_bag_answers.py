@@ -5,8 +5,8 @@ from aggregator.answers.bag_answers import BagAnswers, shared_bags
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import ReleaseId
 from federation.contract.submission import Submission
-from federation.feature_steps import UnitNorm
-from federation.features import FeatureMap, with_fourier
+from federation.features.feature_map import FeatureMap, with_fourier
+from federation.features.steps import UnitNorm
 from federation.questions.bags import (
     LARGEST_COUNT,
     Bags,

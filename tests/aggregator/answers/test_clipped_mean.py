@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregator.answers.average_sensitivity import clipped_mean
 from aggregator.answers.clipped_mean import ClippedMean
-from federation.privacy.average_sensitivity import clipped_mean
 
 
 def mean_of(vectors, parties, **options):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from worlds import run, run_in_cohorts
 
-from aggregator.released.models import ReleasedModels
+from aggregator.releases.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import InputError
+from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
-from federation.reference import Reference
 
 VARIANTS = {
     "unit": ("parameter_average", {}),

@@ -5,8 +5,8 @@ from aggregator.answers.label_answers import LabelAnswers
 from federation.contract.question import ReleaseId
 from federation.contract.randomness import NoiseBits
 from federation.contract.submission import Submission
-from federation.features import FeatureMap
-from federation.privacy.shaped_gaussian import fit_shape
+from federation.features.feature_map import FeatureMap
+from federation.mechanisms.labels.shaped_gaussian import fit_shape
 from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
 

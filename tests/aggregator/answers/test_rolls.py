@@ -13,13 +13,14 @@ from two_class_questions import marginals, moment
 
 from aggregator.answers.bag_answers import BagAnswers
 from aggregator.answers.label_answers import LabelAnswers
-from aggregator.answers.marginal_answers import MarginalAnswers
-from aggregator.answers.moment_answers import MomentAnswers
 from aggregator.answers.vector_answers import VectorAnswers
-from aggregator.ensembles.individual import IndividualScores
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
+from aggregator.node.individual import IndividualScores
+from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
+from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from federation.contract.question import ReleaseId
-from federation.features import fit
+from federation.contract.reference import Reference
+from federation.features.feature_map import fit
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 from federation.questions.votes import (
@@ -29,9 +30,8 @@ from federation.questions.votes import (
     Training,
     VotesQuestion,
 )
-from federation.reference import Reference
-from parties.answering import answered
-from parties.holdings import Cohort
+from parties.guard.answering import answered
+from parties.holdings.cohort import Cohort
 
 DECLARED = 2  # parties of every collector
 ROWS_OF_A_BAG = 60  # of the parties in `bagged`

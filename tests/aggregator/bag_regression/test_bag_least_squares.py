@@ -10,11 +10,11 @@ from scipy.linalg import lstsq
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aggregator.bag_regression.least_squares import BagLeastSquares, expected_error
+from aggregator.learners.bag_regression.least_squares import BagLeastSquares, expected_error
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights
-from federation.numerics.sketch import sketch
+from parties.answers.sketch import sketch
 
 
 @parametrize_with_checks([BagLeastSquares(), BagLeastSquares(regularisation=0.1)])

@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
-from aggregator.bag_regression import network as module
-from aggregator.bag_regression.network import BagNetwork
+from aggregator.learners.bag_regression import network as module
+from aggregator.learners.bag_regression.network import BagNetwork
 from federation.contract.errors import FederationError, InputError
 from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights
-from federation.numerics.sketch import label_sums
+from parties.answers.sketch import label_sums
 
 RANGE = (0.0, 10.0)
 

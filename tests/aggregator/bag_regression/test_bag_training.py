@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.bag_regression import training as module
-from aggregator.bag_regression.bag_loss import ReleasedBags, bag_loss
-from aggregator.bag_regression.perceptron import Perceptron
-from aggregator.bag_regression.training import Schedule, averaged, train
+from aggregator.learners.bag_regression import training as module
+from aggregator.learners.bag_regression.bag_loss import ReleasedBags, bag_loss
+from aggregator.learners.bag_regression.perceptron import Perceptron
+from aggregator.learners.bag_regression.training import Schedule, averaged, train
 
 SCHEDULE = Schedule(epochs=30, batch=4, learning_rate=3e-3, alpha=1e-3, patience=None, restore_best=True, average=False)
 NETWORK = Perceptron((3, 8, 1))

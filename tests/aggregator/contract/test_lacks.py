@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.contract.protocol import Place, Protocol, Requires
 from aggregator.contract.registry import lacks, model, protocol, protocol_names
-from aggregator.released.models import ReleasedModels
+from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import InputError
 
 BASE = "Protocol of aggregator.contract.protocol among its bases"
@@ -90,7 +90,7 @@ def test_all_that_is_missing_is_named_at_once():
 MODULE = """\
 from __future__ import annotations
 from dataclasses import dataclass, replace
-from aggregator.soft_vote import SoftVote
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
 
 class Bare:
     pass

@@ -5,7 +5,7 @@ import pytest
 from aggregator.contract.ledger import Budget, require_together
 from federation.contract.errors import BudgetExceededError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.privacy.composition import compose
+from federation.mechanisms.accounting.composition import compose
 
 BUDGET = Budget(1.5, 1e-5)
 

@@ -5,12 +5,12 @@ from voting import ensemble, instance, replaced
 
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import perturb_output
-from aggregator.world.public import PublicRows
+from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.features import fit
+from federation.features.feature_map import fit
+from federation.mechanisms.accounting import sensitivity
 from federation.numerics.contrasts import contrast_rounding, contrasts
-from federation.privacy import sensitivity
 
 FORMS = sensitivity.FORMS
 BOTH = "party_and_auxiliary_row"

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from aggregator.ensembles.share_answers import share_norm
-from aggregator.soft_vote import SoftVote
-from aggregator.world.public import PublicRows
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
-from federation.features import fit
+from federation.features.feature_map import fit
 from federation.numerics.contrasts import contrasts
 from federation.questions.votes import BALLOT_PARTS, Training
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from worlds import run
 
-from aggregator.released.models import ReleasedModels
+from aggregator.releases.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import InputError
 from federation.grids.launch import open_grid

@@ -5,7 +5,7 @@ import pytest
 
 from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.ensembles.worst_votes import PARTIES
-from parties.answering import answered
+from parties.guard.answering import answered
 from scenarios.audits.auditor import perturbable
 from scenarios.audits.small_worlds import begun, chosen_of, cohort
 from scenarios.settings.sweep import Variant

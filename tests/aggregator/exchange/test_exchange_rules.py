@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.exchange.public_rules import bins_per_feature, importance_strength, label_strength, published_bins
+from aggregator.protocols.error_marginals.public_rules import (
+    bins_per_feature,
+    importance_strength,
+    label_strength,
+    published_bins,
+)
 
 
 @pytest.mark.parametrize(

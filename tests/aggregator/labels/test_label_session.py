@@ -12,16 +12,16 @@ from worlds import guarantees, plan_fixture, run, run_in_cohorts
 
 from aggregator.contract.protocol import Trust
 from aggregator.contract.public_numbers import PublicNumbers
-from aggregator.label_sums import NoisyLabelSums
-from aggregator.noisy_weighted_llp import NoisyWeightedLLP
-from aggregator.private_labels import PrivateLabels
-from aggregator.released.regression_models import ReleasedRegressions
-from aggregator.weighted_lba import WeightedLBA
+from aggregator.protocols.label_sums import NoisyLabelSums
+from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
+from aggregator.protocols.private_labels import PrivateLabels
+from aggregator.protocols.weighted_lba import WeightedLBA
+from aggregator.releases.regression_models import ReleasedRegressions
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Guarantee
+from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
-from federation.reference import Reference
 
 LINEAR = Reference("linear_labels:Parties")
 VARIANTS = {

@@ -12,11 +12,11 @@ from mixtures import Mixtures, skewed
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from aggregator.ratios.catalogue import load
-from aggregator.ratios.class_means import ClassMeans
-from aggregator.ratios.energy_means import EnergyMeans
-from aggregator.ratios.mmd import MMD
-from aggregator.ratios.whitened_means import WhitenedMeans
+from aggregator.learners.class_ratios.catalogue import load
+from aggregator.learners.class_ratios.class_means import ClassMeans
+from aggregator.learners.class_ratios.energy_means import EnergyMeans
+from aggregator.learners.class_ratios.mmd import MMD
+from aggregator.learners.class_ratios.whitened_means import WhitenedMeans
 from federation.contract.errors import InputError
 
 EVERY = [

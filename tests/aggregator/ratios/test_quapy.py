@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from mixtures import Mixtures, skewed
 
-from aggregator.ratios.bag_classifier import BagClassifier
-from aggregator.ratios.bag_classifier_em import BagClassifierEM
-from aggregator.ratios.mmd import MMD
-from aggregator.ratios.proportion_svm import ProportionSVM
+from aggregator.learners.class_ratios.bag_classifier import BagClassifier
+from aggregator.learners.class_ratios.bag_classifier_em import BagClassifierEM
+from aggregator.learners.class_ratios.mmd import MMD
+from aggregator.learners.class_ratios.proportion_svm import ProportionSVM
 
 MODELS = [BagClassifier, BagClassifierEM, ProportionSVM, MMD]
 pytestmark = pytest.mark.filterwarnings("ignore:bag_classifier_em takes", "ignore::DeprecationWarning")

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from aggregator.ratios.catalogue import NAMES, estimator_class, load
-from aggregator.ratios.estimator import RatioEstimator
+from aggregator.learners.class_ratios.catalogue import NAMES, estimator_class, load
+from aggregator.learners.class_ratios.estimator import RatioEstimator
 from federation.contract.errors import InputError
 
 
@@ -35,6 +35,8 @@ def test_descriptions_that_nobody_wrote_are_refused(description):
 
 
 def test_asking_for_names_imports_no_estimator():
-    code = "import sys, aggregator.ratios.catalogue; print({'sklearn', 'scipy', 'numpy'} & {*sys.modules})"
+    code = (
+        "import sys, aggregator.learners.class_ratios.catalogue; print({'sklearn', 'scipy', 'numpy'} & {*sys.modules})"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"

@@ -9,10 +9,10 @@ import pytest
 from mixtures import Mixtures, skewed
 from sklearn.exceptions import NotFittedError
 
-from aggregator.ratios.class_means import ClassMeans
-from aggregator.ratios.diagnostics import conditioning, published_bound, separation
-from aggregator.ratios.energy_means import EnergyMeans
-from aggregator.ratios.mmd import MMD
+from aggregator.learners.class_ratios.class_means import ClassMeans
+from aggregator.learners.class_ratios.energy_means import EnergyMeans
+from aggregator.learners.class_ratios.mmd import MMD
+from aggregator.protocols.class_ratio.conditioning import conditioning, published_bound, separation
 from federation.contract.errors import InputError
 
 WORLD = Mixtures(3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from aggregator.ratios.catalogue import NAMES, estimator_class
+from aggregator.learners.class_ratios.catalogue import NAMES, estimator_class
 from federation.contract.errors import InputError
 
 RNG = np.random.default_rng(4)

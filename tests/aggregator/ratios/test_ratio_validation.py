@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from aggregator.ratios.validation import checked, checked_covariance, checked_means, checked_proportions, checked_set
+from aggregator.learners.class_ratios.validation import (
+    checked,
+    checked_covariance,
+    checked_means,
+    checked_proportions,
+    checked_set,
+)
 from federation.contract.errors import InputError
 
 BAGS = [np.zeros((3, 2)), np.ones((4, 2)), np.ones((1, 2))]

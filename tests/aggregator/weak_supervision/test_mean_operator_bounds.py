@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.weak_supervision.bounds import risk_shift, weight_shift
+from aggregator.learners.linear_odd.catalogue import loss
+from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
+from aggregator.learners.mean_operators.bounds import risk_shift, weight_shift
 from federation.contract.errors import InputError
-from federation.numerics.linear_odd.catalogue import loss
-from federation.numerics.linear_odd.minimiser import minimise_linear_odd
 
 
 @settings(max_examples=60)

@@ -8,13 +8,13 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.utils.estimator_checks import check_estimator
 
-from aggregator.weak_supervision.classifier import MeanOperatorClassifier, NotTwoClassesError
-from aggregator.weak_supervision.laplacian_mean_map import laplacian_mean_map
-from aggregator.weak_supervision.mean_map import mean_map
-from aggregator.weak_supervision.noisy_label_classifier import NoisyLabelClassifier
-from aggregator.weak_supervision.proportion_classifier import ProportionClassifier
+from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier, NotTwoClassesError
+from aggregator.learners.mean_operators.laplacian_mean_map import laplacian_mean_map
+from aggregator.learners.mean_operators.mean_map import mean_map
+from aggregator.learners.mean_operators.noisy_label_classifier import NoisyLabelClassifier
+from aggregator.learners.mean_operators.proportion_classifier import ProportionClassifier
 from federation.contract.errors import InputError
-from federation.features import fit
+from federation.features.feature_map import fit
 
 LOSSES = ("logistic", "square", "matsushita", "double_hinge", "unhinged")
 

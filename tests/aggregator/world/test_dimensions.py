@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from aggregator.world.dimensions import FEW, OMITTED, ROWS_PER_DIMENSION, SIZES, Spectrum, affordable, errors
 from federation.contract.errors import InputError
-from federation.privacy import sensitivity
-from federation.privacy.additive import calibrate
+from federation.mechanisms.accounting import sensitivity
+from federation.mechanisms.noise.additive import calibrate
 
 FLAT = Spectrum(10**6, np.ones(300))
 STEEP = Spectrum(1352, np.arange(1, 301) ** -1.5)

@@ -9,7 +9,7 @@ import pytest
 from federation.contract.errors import InputError
 from federation.contract.limits import CODE, MOST_CONFIGURED, SIMULATED, Limits, whole
 from federation.contract.question import Field, Question, ReleaseId
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion, JointNoise, NoisyEmbeddingsQuestion
 from federation.questions.labels import (
     BagSums,

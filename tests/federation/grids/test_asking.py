@@ -6,15 +6,15 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, RecordDic
 
 from aggregator.ensembles.tally import VoteTally
 from federation.contract.errors import QuorumError
+from federation.contract.reference import Reference
 from federation.contract.submission import Submission
-from federation.features import fit
+from federation.features.feature_map import fit
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.codec import encode_submission
 from federation.grids.failures import Failures
 from federation.grids.nodes import Placement
 from federation.grids.queue import QueueGrid
 from federation.questions.votes import Training, VotesQuestion
-from federation.reference import Reference
 
 
 class ScriptedGrid(QueueGrid):

@@ -9,8 +9,8 @@ from worlds import run
 
 import federation.grids.ray as ray_grid
 from federation.contract.errors import InputError
+from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
-from federation.reference import Reference
 
 
 @pytest.fixture(scope="module")

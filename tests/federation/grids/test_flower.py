@@ -7,9 +7,9 @@ import ray
 from worlds import run
 
 from federation.contract.errors import InputError, QuorumError
+from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement
-from federation.reference import Reference
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from worlds import SYNTHETIC, run
 
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import QuorumError
+from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement, cohort_size, most_per_node
-from federation.reference import Reference
 
 VARIANTS = (
     VariantPlan("soft_vote", "soft_vote", {}),

@@ -6,9 +6,9 @@ import ray
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from worlds import run
 
+from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 from federation.grids.ray import _Shared
-from federation.reference import Reference
 
 
 @pytest.fixture

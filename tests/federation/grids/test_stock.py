@@ -10,14 +10,14 @@ from worlds import SYNTHETIC, run
 
 import federation.grids.stock as stock
 from federation.contract.errors import FederationError, InputError, QuorumError
+from federation.contract.reference import Reference
 from federation.grids.inline import InlineGrid
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement, node_config
 from federation.grids.replies import PREPARE, handle
 from federation.grids.stock import StockGrid
-from federation.reference import Reference
-from parties import holdings
-from parties.app import app
+from parties.holdings.cohort import cohort as holdings
+from parties.node.app import app
 
 pytestmark = pytest.mark.usefixtures("flower_process")
 
@@ -122,7 +122,7 @@ def test_what_is_published_for_another_run_is_not_taken(make_plan):
 def test_a_message_cannot_say_what_a_node_serves(make_plan):
     # The configuration of the run comes from the aggregator, like its messages: neither may name holdings.
     context = Context(RUN, 5, {"partition-id": 0}, RecordDict(), {"holdings": SYNTHETIC.to_json()})
-    message = InlineGrid("parties.app:app").create_message(RecordDict(), "query.votes", 5, "")
+    message = InlineGrid("parties.node.app:app").create_message(RecordDict(), "query.votes", 5, "")
     assert handle(app, message, context).error.reason == "the node's configuration lacks 'holdings'"
 
 
@@ -132,7 +132,7 @@ def test_a_message_cannot_say_what_a_node_serves(make_plan):
 def test_a_deployed_node_keeps_the_texts_of_its_errors_to_itself(seed, told):
     config = {"partition-id": 0, "holdings": SYNTHETIC.to_json(), "first-party": 0, "parties": 1}
     context = Context(RUN, 5, config if seed is None else {**config, "seed": seed}, RecordDict(), {})
-    message = InlineGrid("parties.app:app").create_message(RecordDict(), "query.votes", 5, "")
+    message = InlineGrid("parties.node.app:app").create_message(RecordDict(), "query.votes", 5, "")
     reason = handle(app, message, context).error.reason
     assert re.search(told, reason)
 
@@ -145,7 +145,7 @@ def test_what_fails_when_rows_are_loaded_stays_at_a_deployed_node(monkeypatch, s
     monkeypatch.setattr(holdings, "_provider", unreadable)
     config = {"holdings": "x", "first-party": 0, "parties": 1} | ({} if seed is None else {"seed": seed})
     context = Context(RUN, 5, config, RecordDict(), {})
-    message = InlineGrid("parties.app:app").create_message(RecordDict(), f"query.{PREPARE}", 5, "")
+    message = InlineGrid("parties.node.app:app").create_message(RecordDict(), f"query.{PREPARE}", 5, "")
     assert re.search(told, handle(app, message, context).error.reason)
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+from federation.mechanisms.accounting import sensitivity
 from federation.numerics.erm import minimise
-from federation.privacy import sensitivity
 
 TOLERANCE = 1e-11
 FORMS = ("published", "tight", "diameter")

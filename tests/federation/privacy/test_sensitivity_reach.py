@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
+from federation.mechanisms.accounting import sensitivity
 from federation.numerics.contrasts import contrasts
 from federation.numerics.erm import minimise
-from federation.privacy import sensitivity
 
 TOLERANCE = 1e-11
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF, ReleaseId
-from federation.features import FeatureMap, with_fourier
-from federation.privacy.composition import compose
+from federation.features.feature_map import FeatureMap, with_fourier
+from federation.mechanisms.accounting.composition import compose
 from federation.questions.bags import (
     PUBLISHED,
     Bags,
@@ -26,7 +26,7 @@ from federation.questions.bags import (
     NoisyEmbeddingsQuestion,
     largest_bag,
 )
-from federation.row_premises import UNTIMED
+from federation.questions.row_premises import UNTIMED
 
 EXTRA = {"dirichlet_floor": {"floor": 40}, "dirichlet_shifted": {"pseudo_count": 40}}
 PURE = ("pure", "published_laplace", "laplace_prior")

@@ -14,7 +14,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import ReleaseId
 from federation.contract.submission import Submission, check_submission
-from federation.features import fit, with_fourier
+from federation.features.feature_map import fit, with_fourier
 from federation.grids.codec import (
     bytes_per_party,
     decode_question,
@@ -34,7 +34,7 @@ from federation.questions.bags import (
     NoisyEmbeddingsQuestion,
     RowsQuestion,
 )
-from parties.registry import answerers
+from parties.guard.registry import answerers
 
 ROWS = np.random.default_rng(3).normal(size=(40, 3))
 UNIT = fit(["standardise", "unit_norm"], ROWS)

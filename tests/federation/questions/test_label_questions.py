@@ -9,7 +9,7 @@ from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, NoGuarantee, Unit
 from federation.contract.question import ReleaseId
-from federation.features import fit
+from federation.features.feature_map import fit
 from federation.grids.codec import decode_question, encode_question, question_digest
 from federation.questions.labels import (
     BagSums,
@@ -23,7 +23,7 @@ from federation.questions.labels import (
     WeightedSumsNoise,
     WeightedSumsQuestion,
 )
-from parties.registry import answerers
+from parties.guard.registry import answerers
 
 RAW = np.random.default_rng(4).normal(size=(40, 3))
 ROWS = LabelledRows(fit(["standardise"], RAW), -2.0, 2.0, 50)

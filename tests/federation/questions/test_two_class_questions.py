@@ -10,10 +10,10 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, NoGuarantee, Unit
 from federation.contract.question import ReleaseId
 from federation.grids.codec import decode_question, encode_question, question_digest
-from federation.hypotheses import Hypothesis
-from federation.privacy.composition import compose
+from federation.mechanisms.accounting.composition import compose
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
-from federation.row_premises import DIFFERENT_PEOPLE, HELD_ONCE, UNTIMED
+from federation.questions.hypotheses import Hypothesis
+from federation.questions.row_premises import DIFFERENT_PEOPLE, HELD_ONCE, UNTIMED
 
 QUESTIONS = [moment(), moment("gaussian", "row", 7), marginals(), marginals("published", "label", asks="rows")]
 

@@ -7,7 +7,7 @@ import pytest
 
 from aggregator.contract.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
-from federation.privacy.audit import AuditResult
+from federation.mechanisms.audit.estimate import AuditResult
 from scenarios.audits.audit_scenario import audit_scenario
 from scenarios.audits.auditor import VariantAudit
 from scenarios.settings.schema import resolve

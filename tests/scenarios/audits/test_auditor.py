@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from worst_pairs import mistake_mechanism, pair_of, variant_of, worst_of
 
-from aggregator.class_ratio import ClassRatio
 from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.worst_case import Rows, WorstCase
-from aggregator.majority_vote import MajorityVote
-from aggregator.parameter_average import ParameterAverage
-from aggregator.soft_vote import SoftVote
+from aggregator.protocols.class_ratio.class_ratio import ClassRatio
+from aggregator.protocols.majority_vote import MajorityVote
+from aggregator.protocols.parameter_average import ParameterAverage
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.question import PrivateQuestion
-from federation.privacy.audit import AuditResult
+from federation.mechanisms.audit.estimate import AuditResult
 from federation.questions.bags import CountsQuestion
 from federation.questions.marginals import MarginalsQuestion
 from scenarios.audits.auditor import VariantAudit, audit_variant, claim, perturbable, private_question, sampler

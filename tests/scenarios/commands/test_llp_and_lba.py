@@ -11,9 +11,9 @@ import typer
 from typer.testing import CliRunner
 
 from federation.contract.errors import InputError
-from federation.privacy.bag_sums.accounting import delta
-from federation.privacy.bag_sums.calibration import smallest_tau
-from federation.privacy.bag_sums.design import BagDesign
+from federation.mechanisms.bag_sums.accounting import delta
+from federation.mechanisms.bag_sums.calibration import smallest_tau
+from federation.mechanisms.bag_sums.design import BagDesign
 from scenarios.commands.privacy import privacy_app
 
 app = typer.Typer()

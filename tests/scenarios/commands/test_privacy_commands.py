@@ -12,8 +12,9 @@ import typer
 from typer.testing import CliRunner
 
 from federation.contract.errors import InputError
-from federation.privacy import audited, sensitivity
-from federation.privacy.additive import calibrate
+from federation.mechanisms.accounting import sensitivity
+from federation.mechanisms.audit import audited
+from federation.mechanisms.noise.additive import calibrate
 from scenarios.commands.audit import audit
 from scenarios.commands.privacy import privacy_app
 

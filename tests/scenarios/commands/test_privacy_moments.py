@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from federation.contract.errors import InputError
-from federation.privacy.moments.calibration import calibrate
+from federation.mechanisms.moments.calibration import calibrate
 from scenarios.commands.privacy import privacy_app
 
 app = typer.Typer()

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from federation.contract.errors import InputError
-from federation.privacy.counts.calibration import calibrate
+from federation.mechanisms.counts.calibration import calibrate
 from scenarios.commands.privacy import privacy_app
 
 app = typer.Typer()

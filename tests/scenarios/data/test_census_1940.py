@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.features import text_code
+from federation.features.feature_map import text_code
 from scenarios.data.catalogue import load
 
 HEADER = '"YEAR","SERIAL","PERNUM","SEX","AGE","MARST","CHBORN","SCHOOL","EMPSTAT","OCC","IND","WKSWORK1"\n'

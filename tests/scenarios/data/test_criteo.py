@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.features import fit, text_code
+from federation.features.feature_map import fit, text_code
 from scenarios.data.catalogue import load
 from scenarios.data.criteo import COLUMNS
 

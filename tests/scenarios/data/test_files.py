@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.features import text_code
+from federation.features.feature_map import text_code
 from scenarios.data.files import read_rows, read_table
 
 GOOD = "age,city,income,ill\n30, Rome ,1e3,yes\n\n41,Oslo,2500.5,no\n52,Rome,-3,yes\n"

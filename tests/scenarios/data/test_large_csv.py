@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.features import text_code
+from federation.features.feature_map import text_code
 from scenarios.data import large_csv
 from scenarios.data.large_csv import CodedTexts, read_large
 

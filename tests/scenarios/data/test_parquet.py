@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.features import text_code
+from federation.features.feature_map import text_code
 from scenarios.data.files import read_rows, read_table
 
 COLUMNS = {"age": [30, 41, 52], "city": [" Rome ", "Oslo", "Rome"], "income": [1e3, 2500.5, -3.0]}

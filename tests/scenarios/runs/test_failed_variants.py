@@ -5,8 +5,8 @@ import json
 import pytest
 
 import scenarios
-from aggregator.exchange.exchange_session import ExchangeSession
-from aggregator.weak_supervision.moment_session import MomentSession
+from aggregator.protocols.error_marginals.exchange_session import ExchangeSession
+from aggregator.protocols.mean_operator.moment_session import MomentSession
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.cli import main
 from scenarios.runs import runner

@@ -17,7 +17,7 @@ from federation.contract.errors import InputError
 from scenarios.audits import audit_scenario
 from scenarios.data.catalogue import load
 from scenarios.data.tables import Table
-from scenarios.prediction import predict
+from scenarios.scores.prediction import predict
 from scenarios.scores.results import read_results
 from scenarios.settings.explained import to_yaml
 from scenarios.settings.schema import Scenario, resolve

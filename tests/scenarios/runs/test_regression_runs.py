@@ -10,8 +10,8 @@ from released_lines import stored
 import scenarios
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.feature_steps import Append
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Append
 from scenarios.runs import world
 from scenarios.runs.preview import preview
 from scenarios.runs.runner import cells, world_of

@@ -11,8 +11,8 @@ from fake_estimators import released
 import scenarios
 from federation.contract.errors import BudgetExceededError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
-from federation.feature_steps import Affine
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Affine
 from scenarios.runs import world
 from scenarios.runs.runner import cells, check_budget, world_of
 from scenarios.scores.classification_scoring import ClassificationScoring

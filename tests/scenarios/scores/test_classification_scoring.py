@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from aggregator.released.classifier_models import ReleasedClassifiers, network
-from aggregator.released.models import ReleasedModels
+from aggregator.releases.classifier_models import ReleasedClassifiers, network
+from aggregator.releases.models import ReleasedModels
 from federation.contract.guarantee import NoGuarantee
-from federation.features import FeatureMap
-from federation.hypotheses import Hypothesis
+from federation.features.feature_map import FeatureMap
+from federation.questions.hypotheses import Hypothesis
 from scenarios.data.tables import Table
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.simulated.partition import cut

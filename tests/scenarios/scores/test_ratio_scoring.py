@@ -5,7 +5,7 @@ import pytest
 from fake_estimators import released
 
 from federation.contract.guarantee import NoGuarantee
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
 from scenarios.data.tables import Table
 from scenarios.scores import ratio_scoring
 from scenarios.scores.metrics import at_share

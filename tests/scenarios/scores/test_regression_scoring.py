@@ -6,8 +6,8 @@ from released_lines import stored
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
-from federation.feature_steps import Append
-from federation.features import FeatureMap
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Append
 from scenarios.data.tables import Table
 from scenarios.scores.regression_scoring import RegressionScoring
 from scenarios.simulated.partition import cut

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import scenarios
 from federation.contract.errors import InputError
 from federation.questions.bags import Bags
-from parties.bags import bags_of
-from parties.holdings import Cohort
+from parties.answers.bags import bags_of
+from parties.holdings.cohort import Cohort
 from scenarios.data.tables import Table
 from scenarios.runs.preview import preview
 from scenarios.runs.runner import cells, usable_data

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import Field, TypeAdapter, ValidationError
 
 from aggregator.contract import registry
-from aggregator.soft_vote import SoftVote
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from federation.contract.errors import InputError
 from scenarios.settings.problems import problems
 from scenarios.settings.protocol_options import (

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.features import fit
+from federation.features.feature_map import fit
 from federation.questions.bags import Bags
 from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
-from parties import individual, votes
-from parties.bags import bags_of
-from parties.holdings import Cohort, DroppedOut
+from parties.answers import individual, votes
+from parties.answers.bags import bags_of
+from parties.holdings.cohort import Cohort, DroppedOut
 from scenarios.settings.schema import resolve
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.partition import smallest_count

@@ -7,9 +7,9 @@ import pytest
 
 from aggregator.contract.registry import protocol, protocol_names
 from aggregator.contract.worst_case import PrivateWorstCase
-from aggregator.label_sums import NoisyLabelSums
-from aggregator.labels import worst_labels
-from aggregator.mean_operator import MeanOperator
+from aggregator.protocols.label_sums import NoisyLabelSums
+from aggregator.protocols.mean_operator.mean_operator import MeanOperator
+from aggregator.regressions import worst_labels
 from federation.contract.question import PrivateQuestion
 from scenarios.testing import CheckFailed, check_protocol, checks
 from scenarios.testing.checks import Checked, _audit, _generic_audit

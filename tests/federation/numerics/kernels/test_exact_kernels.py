@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
+from aggregator.learners.kernels.exact import EnergyKernel, GaussianKernel
 from federation.contract.errors import InputError
-from federation.numerics.kernels.exact import EnergyKernel, GaussianKernel
 from federation.numerics.simplex import project
 
 KERNELS = [

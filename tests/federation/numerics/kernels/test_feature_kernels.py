@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.kernel_approximation import Nystroem
 
+from aggregator.learners.kernels.choice import kernel
+from aggregator.learners.kernels.exact import GaussianKernel
+from aggregator.learners.kernels.fourier import FourierKernel
+from aggregator.learners.kernels.linear import LinearKernel
+from aggregator.learners.kernels.nystrom import NystromKernel
 from federation.contract.errors import InputError
-from federation.numerics.kernels import tiles
-from federation.numerics.kernels.choice import kernel
-from federation.numerics.kernels.exact import GaussianKernel
-from federation.numerics.kernels.fourier import FourierKernel
-from federation.numerics.kernels.linear import LinearKernel
-from federation.numerics.kernels.nystrom import NystromKernel
+from federation.numerics import tiles
 
 GAMMA = 0.08
 PUBLIC = np.random.default_rng(0).normal(size=(500, 5))

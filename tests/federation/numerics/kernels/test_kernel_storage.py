@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pytest
 
+from aggregator.learners.kernels.choice import KINDS, kernel
+from aggregator.learners.kernels.storage import from_arrays
 from federation.contract.errors import InputError
-from federation.numerics.kernels.choice import KINDS, kernel
-from federation.numerics.kernels.storage import from_arrays
 
 ROWS = np.random.default_rng(0).normal(size=(90, 4))
 BAGS = [ROWS[:50], ROWS[50:]]

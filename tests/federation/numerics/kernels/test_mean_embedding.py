@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.features import fit
-from federation.numerics.kernels.embedding import mean_embedding
+from federation.features.feature_map import fit
+from parties.answers.fourier_means import mean_embedding
 
 ROWS = np.random.default_rng(0).normal(size=(5000, 6)) * np.arange(1, 7)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from aggregator.learners.linear_odd.catalogue import NAMES, loss
+from aggregator.learners.linear_odd.condition import require_linear_odd
 from federation.contract.errors import InputError
-from federation.numerics.linear_odd.catalogue import NAMES, loss
-from federation.numerics.linear_odd.condition import require_linear_odd
 
 
 @pytest.mark.parametrize("name", NAMES)

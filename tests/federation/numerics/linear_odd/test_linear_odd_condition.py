@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.learners.linear_odd.condition import require_linear_odd
 from federation.contract.errors import InputError
-from federation.numerics.linear_odd.condition import require_linear_odd
 
 
 @given(st.floats(0.01, 100), st.floats(0, 3), st.floats(0, 3))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, lsq_linear
 
-from federation.numerics.linear_odd.catalogue import loss
-from federation.numerics.linear_odd.minimiser import minimise_linear_odd
+from aggregator.learners.linear_odd.catalogue import loss
+from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
 
 
 def instance(seed, n=40, d=4, noise=0.3):

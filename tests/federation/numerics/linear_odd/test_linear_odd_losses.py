@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.numerics.linear_odd.catalogue import loss
+from aggregator.learners.linear_odd.catalogue import loss
 
 MARGINS = np.concatenate([-np.geomspace(1e-8, 1e8, 60), [0.0], np.geomspace(1e-8, 1e8, 60)])
 

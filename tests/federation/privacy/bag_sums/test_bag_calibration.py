@@ -7,18 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.privacy import gaussian
-from federation.privacy.bag_sums.accounting import delta
-from federation.privacy.bag_sums.calibration import (
+from federation.mechanisms.bag_sums.accounting import delta
+from federation.mechanisms.bag_sums.calibration import (
     fewest_noisy,
     smallest_sigma,
     smallest_sigma_composed,
     smallest_size,
     smallest_tau,
 )
-from federation.privacy.bag_sums.composition import composed_delta
-from federation.privacy.bag_sums.design import BagDesign
-from federation.privacy.bag_sums.weight_ratio import mean_delta_chi
+from federation.mechanisms.bag_sums.composition import composed_delta
+from federation.mechanisms.bag_sums.design import BagDesign
+from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
+from federation.mechanisms.noise import gaussian
 
 UNIT = (0.0, 1.0)
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.errors import InputError
-from federation.privacy import gaussian
-from federation.privacy.bag_sums.accounting import delta
-from federation.privacy.bag_sums.composition import composed_delta
-from federation.privacy.bag_sums.design import BagDesign
+from federation.mechanisms.bag_sums.accounting import delta
+from federation.mechanisms.bag_sums.composition import composed_delta
+from federation.mechanisms.bag_sums.design import BagDesign
+from federation.mechanisms.noise import gaussian
 
 UNIT = (0.0, 1.0)
 

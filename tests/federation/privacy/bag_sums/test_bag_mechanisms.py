@@ -15,13 +15,13 @@ from scipy import stats
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits
-from federation.privacy.bag_sums import label_sums, laplace, noisy_labels, repaired
-from federation.privacy.bag_sums.accounting import delta
-from federation.privacy.bag_sums.calibration import smallest_sigma, smallest_tau
-from federation.privacy.bag_sums.composition import composed_delta
-from federation.privacy.bag_sums.design import BagDesign
-from federation.privacy.bag_sums.weight_ratio import mean_delta_chi
-from federation.privacy.composition import compose
+from federation.mechanisms.accounting.composition import compose
+from federation.mechanisms.bag_sums import label_sums, laplace, noisy_labels, repaired
+from federation.mechanisms.bag_sums.accounting import delta
+from federation.mechanisms.bag_sums.calibration import smallest_sigma, smallest_tau
+from federation.mechanisms.bag_sums.composition import composed_delta
+from federation.mechanisms.bag_sums.design import BagDesign
+from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
 
 RANGE = (-1.0, 3.0)
 M, K = 4000, 6

@@ -7,9 +7,9 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.privacy.bag_sums.accounting import width
-from federation.privacy.bag_sums.label_sums import laplace_sums
-from federation.privacy.labels.bins import optimal_bins
+from federation.mechanisms.bag_sums.accounting import width
+from federation.mechanisms.bag_sums.label_sums import laplace_sums
+from federation.mechanisms.labels.bins import optimal_bins
 
 LARGEST = (-1e100, 1e100)
 NARROWEST = (0.0, 1e-100)

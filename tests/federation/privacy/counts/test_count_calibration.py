@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
-from federation.privacy.counts import discrete_gaussian, lattice_laplace
-from federation.privacy.counts.additive import AdditiveCounts
-from federation.privacy.counts.calibration import calibrate
+from federation.mechanisms.counts import discrete_gaussian, lattice_laplace
+from federation.mechanisms.counts.additive import AdditiveCounts
+from federation.mechanisms.counts.calibration import calibrate
 
 NAMES = {
     "gaussian": "count_gaussian",

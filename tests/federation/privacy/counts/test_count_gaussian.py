@@ -15,9 +15,9 @@ from scipy import stats
 
 from federation.contract.guarantee import Guarantee
 from federation.contract.randomness import NoiseBits
-from federation.privacy.composition import compose
-from federation.privacy.counts import discrete_gaussian
-from federation.privacy.counts.discrete_gaussian import CountGaussian, calibrate, exact_delta
+from federation.mechanisms.accounting.composition import compose
+from federation.mechanisms.counts import discrete_gaussian
+from federation.mechanisms.counts.discrete_gaussian import CountGaussian, calibrate, exact_delta
 
 EPSILONS = [0.0, 0.05, 0.4, 1.0, 3.0]
 

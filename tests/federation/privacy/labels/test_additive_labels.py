@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
-from federation.privacy import gaussian as continuous
-from federation.privacy.labels.additive import STEPS, GaussianLabels, LaplaceLabels, gaussian, laplace
-from federation.privacy.labels.label_range import LabelRange
+from federation.mechanisms.labels.additive import STEPS, GaussianLabels, LaplaceLabels, gaussian, laplace
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.noise import gaussian as continuous
 
 RANGE = LabelRange(0.15, 5.0)
 

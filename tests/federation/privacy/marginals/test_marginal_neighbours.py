@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
-from federation.privacy.marginals.neighbours import moved_cells, premises
+from federation.mechanisms.marginals.neighbours import moved_cells, premises
 
 BINS, FEATURES = 3, 4
 

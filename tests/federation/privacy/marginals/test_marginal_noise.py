@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
-from federation.privacy.composition import compose
-from federation.privacy.marginals.noise import MarginalNoise, calibrate
+from federation.mechanisms.accounting.composition import compose
+from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
 
 UNITS = ((Unit.ROW, Adjacency.ADD_REMOVE), (Unit.ROW, Adjacency.REPLACE), (Unit.LABEL, Adjacency.REPLACE))
 BASE = {

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits
-from federation.privacy.marginals.noise import calibrate
-from federation.privacy.marginals.published import PublishedRates, published_loss
+from federation.mechanisms.marginals.noise import calibrate
+from federation.mechanisms.marginals.published import PublishedRates, published_loss
 
 RATES = PublishedRates(features=22, queries=2, epsilon=1.0)
 

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import Field, Noise, PrivateQuestion
-from federation.features import FeatureMap
-from federation.privacy.additive import AdditiveMechanism, calibrate
+from federation.features.feature_map import FeatureMap
+from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate
 
 # A row of norm 1 with its one: of another class it moves two blocks by sqrt 2 each, of its own class one by 2.
 SENSITIVITY = 2.0 * (1 + 1e-6)

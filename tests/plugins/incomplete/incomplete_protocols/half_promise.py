@@ -12,8 +12,8 @@ from class_sums.question import ClassSumsQuestion
 from aggregator.contract.session import Session
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from parties.answering import NoisyAct
-from parties.holdings import Cohort
+from parties.guard.answering import NoisyAct
+from parties.holdings.cohort import Cohort
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from class_sums.question import ClassSumsQuestion
 from aggregator.contract.session import Session
 from aggregator.world.world import World
 from federation.contract.randomness import NoiseBits
-from parties.answering import Arrays, NoisyAct
-from parties.holdings import Cohort
+from parties.guard.answering import Arrays, NoisyAct
+from parties.holdings.cohort import Cohort
 
 
 @dataclass(frozen=True)

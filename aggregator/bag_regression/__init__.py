@@ -1,1 +1,0 @@
-"""Regression from weighted sums of the labels of bags: closed form and neural."""

@@ -1,1 +1,0 @@
-"""Noise that the aggregator makes: what is perturbed, calibrated, charged and drawn."""

@@ -1,0 +1,129 @@
+"""Protocols whose noise the aggregator makes: one question, one collector, one vector that gets the noise."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.public_numbers import Promise, PublicNumbers, Sent
+from aggregator.contract.session import Asked, Session
+from aggregator.world.public_rows import PublicRows
+from aggregator.world.world import World
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.question import OFF, Question
+from federation.features.feature_map import FeatureMap
+from federation.questions.votes import Training
+
+
+class CollectedProtocol(Protocol):
+    """Base of the protocols of votes and parameters: parties trust the aggregator to see answers and to add noise.
+
+    noise: the law of the aggregator's noise, or none.
+    """
+
+    requires: ClassVar[Requires] = Requires(classifier=True)
+    task: ClassVar[str] = "classification"
+    model: ClassVar[str] = "linear"
+
+    noise: Literal["pure", "gaussian", "off"] = "pure"
+
+    @property
+    def on_minimiser(self) -> bool:
+        """Whether it is a minimiser that gets the noise, which costs more behind many features."""
+        return False
+
+    @property
+    def unit(self) -> Unit:
+        """What is protected."""
+        return Unit.PARTY
+
+    @abstractmethod
+    def question(self, public: PublicRows, training: Training) -> Question:
+        """What every party is asked. Raises `InputError` for public rows that the options cannot work with."""
+
+    @abstractmethod
+    def collector(self, public: PublicRows, question: Any, parties: int) -> Any:
+        """Where the answers go; what `prepare` is called with."""
+
+    @abstractmethod
+    def prepare(self, answers: Any) -> Perturbable:
+        """The vector to perturb, with its sensitivity and decoder."""
+
+    @abstractmethod
+    def sends(self, public: PublicNumbers) -> Sent:
+        """What leaves a party."""
+
+    def noise_at(self, trust: Trust) -> Place | Refused:
+        """At the aggregator, whom parties must trust."""
+        if trust is not Trust.AGGREGATOR:
+            return Refused("the aggregator sees every party's answer and adds the noise; it needs trust: aggregator")
+        return Place.NOWHERE if self.noise == OFF else Place.AGGREGATOR
+
+    def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
+        """The epsilon that it aims at; delta is for Gaussian noise only."""
+        sends = (self.sends(public),)
+        if self.noise == OFF:
+            return Promise(NoGuarantee("noise is off"), sends)
+        delta = public.delta if self.noise == "gaussian" else 0.0
+        return Promise(Guarantee(epsilon, delta, self.unit, Adjacency.REPLACE, type(self).__name__), sends)
+
+    def begin(self, world: World, epsilon: float, draws: int) -> CollectedSession:
+        """A session that asks once; sessions behind one feature map share question and answers."""
+        return CollectedSession(world, self, epsilon)
+
+
+class CollectedSession(Session):
+    """Asks one question behind the feature map that a release at this epsilon can afford."""
+
+    def __init__(self, world: World, options: CollectedProtocol, epsilon: float) -> None:
+        self._world, self._options = world, options
+        self._view = world.views.at(options.noise, epsilon, minimiser=options.on_minimiser)
+        self._asked = world.once((options, id(self._view)), self._ask)
+        self._due, self._answers = True, self._asked.collector
+
+    def _ask(self) -> Asked:
+        public, training = self._view.public, self._view.training
+        question = self._options.question(public, training)
+        return Asked(question, training, self._options.collector(public, question, self._world.plan.parties))
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """The public one."""
+        return self._view.public.feature_map
+
+    def questions(self) -> Sequence[Asked]:
+        """The question, once."""
+        due, self._due = self._due, False
+        return [self._asked] if due else []
+
+    def take(self, answers: Sequence[Any]) -> None:
+        """What was collected."""
+        [self._answers] = answers
+
+    @property
+    def guarantee(self) -> NoGuarantee:
+        """None of the answers: noise is for the aggregator to add, or there is none."""
+        return NoGuarantee("noise is off")
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """Of what is perturbed."""
+        return self.perturbable().checks
+
+    def perturbable(self) -> Perturbable:
+        """The vector, the same for all epsilons with these answers."""
+        options, answers = self._options, self._answers
+        found = self._world.once(("prepared", options, id(answers)), lambda: options.prepare(answers))
+        return found if options.noise == "off" else replace(found, noise=options.noise)
+
+    def learn(self, draw: int) -> np.ndarray:
+        """The weights (C, d) without noise."""
+        exact = self.perturbable()
+        weights: np.ndarray = exact.decode(exact.value[None, :], None)[0]
+        return weights

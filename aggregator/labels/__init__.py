@@ -1,1 +1,0 @@
-"""Regressions from labels that parties have made private themselves."""

@@ -1,0 +1,1 @@
+"""Estimators that are usable on their own, as objects of scikit-learn, and the mathematics below them."""

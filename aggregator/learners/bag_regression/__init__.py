@@ -1,0 +1,1 @@
+"""Regressions from bags of rows and their noisy sums of labels."""

@@ -1,0 +1,1 @@
+"""Estimators of class ratios from bags of rows with noisy label counts."""

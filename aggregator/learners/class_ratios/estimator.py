@@ -1,0 +1,66 @@
+"""What every estimator of class ratios is: fitted on bags of rows with their label proportions, asked about a set."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from aggregator.learners.class_ratios.validation import doubles
+
+
+class RatioEstimator(BaseEstimator, ABC):
+    """Estimates the class ratios of unlabelled sets, from M bags of rows with label proportions.
+
+    A subclass names in `fitted` the attributes that `fit` sets, each an array or a JSON value (None for what was not
+    needed); with the constructor's parameters, which are JSON values too, they are all that it knows.
+    """
+
+    name: ClassVar[str]
+    fitted: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def fit(self, bags: Sequence[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None = None) -> Self:
+        """Learn from M bags, each an array (n_i, d) of finite rows, and their label proportions (M, C), which sum to 1.
+
+        `noise` (M, C, C) is the covariance of the proportions' known noise; with it they may leave the simplex.
+        Raises `InputError`, as `aggregator.learners.class_ratios.validation.checked` says.
+        """
+
+    @abstractmethod
+    def embed(self, rows: np.ndarray) -> np.ndarray:
+        """All that `estimate` needs to know about a set of rows (n, d): a vector, costly to find, cheap to use."""
+
+    @abstractmethod
+    def estimate(self, embedding: np.ndarray) -> np.ndarray:
+        """Class ratios (C,) on the simplex of the set with that embedding."""
+
+    @abstractmethod
+    def embedding_key(self) -> str:
+        """Equal for estimators whose `embed` are the same function."""
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        """Class ratios (C,) on the simplex of the set of rows (n, d). Raises `InputError` for rows of another kind."""
+        return self.estimate(self.embed(doubles(rows, "a set")))
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The estimator's name, parameters and fitted JSON values, and its fitted arrays; `load` is the inverse."""
+        values = {name: getattr(self, name) for name in self.fitted}
+        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        plain = {name: value for name, value in values.items() if name not in arrays}
+        parameters = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
+        }
+        return {"estimator": self.name, "parameters": parameters, "values": plain}, arrays
+
+    @classmethod
+    def from_arrays(cls, description: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """The estimator that `to_arrays` described."""
+        estimator = cls(**description["parameters"])
+        for name, value in {**description["values"], **arrays}.items():
+            if name in cls.fitted:
+                setattr(estimator, name, value)
+        return estimator

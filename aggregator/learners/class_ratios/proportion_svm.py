@@ -1,0 +1,174 @@
+"""A support vector machine that guesses the labels of rows so that every bag has its proportions: the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+from sklearn.svm import LinearSVC
+from sklearn.utils.validation import check_is_fitted
+
+from aggregator.learners.class_ratios.scaled_rows import ScaledRows
+from aggregator.learners.class_ratios.validation import checked
+from aggregator.learners.parameters import require_integer, require_number
+from federation.contract.errors import InputError
+from federation.contract.randomness import generator
+from federation.numerics import simplex
+
+_FIRST = 1e-5  # of the cost, with which the guessed labels begin to count
+_GROWTH = 2.0
+_ALTERNATIONS = 20  # at one cost; a few are usual
+
+
+class ProportionSVM(ScaledRows):
+    """Counts of a classifier's predictions (Yu et al. 2013, "alter-pSVM"): what Iyer et al. 2016 compare with.
+
+    For each class, against all others when there are more than two, minimises over w, b and the labels y of all rows
+
+        |w|^2/2 + cost sum_rows max(0, 1 - y (w'x + b))^2 + proportion_cost sum_bags |share of y = 1 - proportion|
+
+    by turns: labels by sorting within each bag, weights by a linear support vector machine. The cost grows from 1e-5 of
+    its value (annealing), which keeps the first guess, drawn at random within the bags, from being the last. The best
+    of `restarts` (at least 2, as single guesses mislead) is kept; those that come to guess one label for all rows are
+    given up. A set gets the shares of the classes with the largest score: no correction for what the classifier
+    confuses, so its errors grow with the distance between the set's ratios and those of the bags.
+
+    Parameters besides those above: `features`, the number of random Fourier features, None for the rows themselves,
+    and `bandwidth`, their gamma times the median squared distance; `seed` of guesses and features. Noisy proportions
+    are projected onto the simplex.
+    """
+
+    name: ClassVar[str] = "proportion_svm"
+    fitted = (*ScaledRows.fitted, "coefficients_", "classes_")
+
+    coefficients_: np.ndarray  # (C, D + 1), intercepts last; (1, D + 1) for two classes, positive for the second
+    classes_: int
+
+    def __init__(
+        self,
+        cost: float = 0.01,
+        proportion_cost: float = 100.0,
+        features: int | None = None,
+        bandwidth: float = 1.0,
+        restarts: int = 3,
+        seed: int = 0,
+    ) -> None:
+        self.cost = cost
+        self.proportion_cost = proportion_cost
+        self.features = features
+        self.bandwidth = bandwidth
+        self.restarts = restarts
+        self.seed = seed
+
+    def fit(self, bags: Sequence[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None = None) -> Self:
+        """As `RatioEstimator.fit` says.
+
+        Raises `InputError` also for parameters that cannot be used, and where every restart guesses one label for all
+        rows, from which nothing can be learnt.
+        """
+        bags, proportions, noise = checked(bags, proportions, noise)
+        self._check_parameters()
+        rows = self._fit_rows(bags)
+        edges = np.cumsum([len(bag) for bag in bags])[:-1]
+        proportions = simplex.project(proportions)
+        self.classes_ = proportions.shape[1]
+        ones = [1] if self.classes_ == 2 else range(self.classes_)
+        self.coefficients_ = np.stack([self._one(rows, edges, proportions[:, y], y) for y in ones])
+        return self
+
+    def embed(self, rows: np.ndarray) -> np.ndarray:
+        """Shares (C,) of the rows that are predicted to be in each class."""
+        check_is_fitted(self, "coefficients_")
+        counts = np.zeros(self.classes_)
+        for tile in self._tiles(rows):
+            scores = tile @ self.coefficients_[:, :-1].T + self.coefficients_[:, -1]
+            predicted = scores.argmax(axis=1) if self.classes_ > 2 else (scores[:, 0] > 0).astype(np.intp)
+            counts += np.bincount(predicted, minlength=self.classes_)
+        return counts / counts.sum()
+
+    def estimate(self, embedding: np.ndarray) -> np.ndarray:
+        """The embedding."""
+        return embedding
+
+    def _one(self, rows: np.ndarray, edges: np.ndarray, shares: np.ndarray, y: int) -> np.ndarray:
+        """Coefficients (D + 1,) of one class, which has `shares` (M,) of the bags that start at 0 and `edges`."""
+        sizes = np.diff([0, *edges, len(rows)])
+        best, least = None, np.inf
+        for restart in range(self.restarts):
+            random = generator(int(self.seed), "guessed labels", party=y, trial=restart)
+            places = [random.permutation(n) for n in sizes]
+            labels = guessed(-np.concatenate(places).astype(np.float64), edges, shares, 0.0, 1.0)
+            found = self._annealed(rows, edges, shares, labels)
+            if found is not None and found[1] < least:
+                best, least = found
+        if best is None:
+            raise InputError(
+                f"each of {self.restarts} restarts of proportion_svm guessed one label for all rows with respect to "
+                f"class {y}; raise proportion_cost, lower cost, or use bags that hold more of that class"
+            )
+        return best
+
+    def _annealed(
+        self, rows: np.ndarray, edges: np.ndarray, shares: np.ndarray, labels: np.ndarray
+    ) -> tuple[np.ndarray, float] | None:
+        """Coefficients and their objective from the first guess; None where all labels become equal."""
+        cost = _FIRST * self.cost
+        while True:
+            for _ in range(_ALTERNATIONS):
+                if (labels == labels[0]).all():
+                    return None
+                machine = LinearSVC(C=cost, dual=False).fit(rows, labels)
+                scores = machine.decision_function(rows)
+                before, labels = labels, guessed(scores, edges, shares, cost, self.proportion_cost)
+                if (before == labels).all():
+                    break
+            if cost == self.cost:
+                weights = np.append(machine.coef_[0], machine.intercept_)
+                value = objective(weights, scores, labels, edges, shares, cost, self.proportion_cost)
+                return weights, value
+            cost = min(_GROWTH * cost, self.cost)
+
+    def _check_parameters(self) -> None:
+        require_number("cost", self.cost, 0.01)
+        require_number("proportion_cost", self.proportion_cost, 100.0)
+        require_integer("restarts", self.restarts, 2, 3)
+        require_integer("seed", self.seed, 0, 0)
+
+
+def guessed(
+    scores: np.ndarray, edges: np.ndarray, shares: np.ndarray, cost: float, proportion_cost: float
+) -> np.ndarray:
+    """Labels -1 or 1 (N,) that minimise the objective for fixed `scores` w'x + b (N,), bag by bag.
+
+    For so many positive labels in a bag it is best to give them to the rows that lose least by them; all such numbers
+    are compared. With cost 0 the number is the one nearest to the bag's share and the largest scores are positive.
+    """
+    return np.concatenate(
+        [_in_bag(bag, share, cost, proportion_cost) for bag, share in zip(np.split(scores, edges), shares, strict=True)]
+    )
+
+
+def objective(
+    weights: np.ndarray,
+    scores: np.ndarray,
+    labels: np.ndarray,
+    edges: np.ndarray,
+    shares: np.ndarray,
+    cost: float,
+    proportion_cost: float,
+) -> float:
+    """What `ProportionSVM` minimises; the intercept, last of the weights, counts as one, as in the solver."""
+    losses = np.maximum(0.0, 1.0 - labels * scores) ** 2
+    found = np.array([(bag > 0).mean() for bag in np.split(labels, edges)])
+    return float(weights @ weights / 2 + cost * losses.sum() + proportion_cost * np.abs(found - shares).sum())
+
+
+def _in_bag(scores: np.ndarray, share: float, cost: float, proportion_cost: float) -> np.ndarray:
+    order = np.argsort(-scores, kind="stable")
+    gains = np.maximum(0.0, 1.0 + scores[order]) ** 2 - np.maximum(0.0, 1.0 - scores[order]) ** 2
+    numbers = np.arange(len(scores) + 1)
+    values = proportion_cost * np.abs(numbers / len(scores) - share) - cost * np.append(0.0, np.cumsum(gains))
+    labels = np.full(len(scores), -1.0)
+    labels[order[: int(np.argmin(values))]] = 1.0
+    return labels

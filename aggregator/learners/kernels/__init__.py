@@ -1,0 +1,1 @@
+"""Kernels, exact or by explicit features, between sets of rows."""

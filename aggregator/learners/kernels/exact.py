@@ -1,0 +1,159 @@
+"""Exact kernels: means over all pairs of rows, in O(N^2) time and the memory of the rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from aggregator.learners.kernels.distances import NegativeSquares
+from aggregator.learners.kernels.interface import Kernel, Support
+from federation.contract.errors import InputError
+from federation.numerics.tiles import ROWS, tiles
+
+
+class ExactKernel(Kernel):
+    """A function of the distance of two rows, evaluated for every pair."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The factor of the squared distances that `of_squares` takes."""
+
+    @abstractmethod
+    def of_squares(self, squares: np.ndarray) -> np.ndarray:
+        """The kernel of pairs with -scale |x - y|^2 = `squares`, which may be overwritten."""
+
+    @property
+    @abstractmethod
+    def at_zero(self) -> float:
+        """k(x, x)."""
+
+    def support(self, bags: Sequence[np.ndarray]) -> ExactSupport:
+        """A copy of the rows of M bags, one bag after another."""
+        if not len(bags):
+            raise InputError("bags must not be empty: at least one bag of rows is needed")
+        columns = np.asanyarray(bags[0]).shape[-1] if np.ndim(bags[0]) else None
+        rows = [np.concatenate(list(tiles(bag, f"bag {i}", columns))) for i, bag in enumerate(bags)]
+        return ExactSupport(self, np.array([len(bag) for bag in rows]), np.concatenate(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianKernel(ExactKernel):
+    """k(x, y) = exp(-gamma |x - y|^2). Raises `InputError` unless gamma is positive and finite."""
+
+    kind: ClassVar[str] = "exact"
+    gamma: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gamma < np.inf:
+            raise InputError(f"gamma must be positive and finite, got {self.gamma}")
+
+    @property
+    def scale(self) -> float:
+        """gamma."""
+        return self.gamma
+
+    @property
+    def at_zero(self) -> float:
+        """1."""
+        return 1.0
+
+    def of_squares(self, squares: np.ndarray) -> np.ndarray:
+        """exp(-gamma |x - y|^2)."""
+        return np.exp(squares, out=squares)
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyKernel(ExactKernel):
+    """k(x, y) = -|x - y|, positive definite for weights that sum to zero: half of it is minus the energy distance.
+
+    Székely and Rizzo 2013. It has no bandwidth.
+    """
+
+    kind: ClassVar[str] = "energy"
+
+    @property
+    def scale(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def at_zero(self) -> float:
+        """0."""
+        return 0.0
+
+    def of_squares(self, squares: np.ndarray) -> np.ndarray:
+        """-|x - y|."""
+        np.negative(squares, out=squares)
+        np.sqrt(squares, out=squares)
+        return np.negative(squares, out=squares)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactSupport(Support):
+    """Sizes (M,) of the bags and all their rows (N, d), one bag after another."""
+
+    kind: ClassVar[str] = "rows"
+    kernel: ExactKernel
+    sizes: np.ndarray
+    rows: np.ndarray
+
+    def gram(self) -> np.ndarray:
+        """Each pair of different rows once, in tiles of 256 by 256."""
+        diagonal, above = np.zeros((2, len(self.sizes), len(self.sizes)))
+        for start, stop in self._spans:
+            left = self._squares.left(self.rows[start:stop])
+            for first, last in self._spans:
+                if first < start:
+                    continue
+                squares = self._squares.between(left, first, last)
+                if first == start:
+                    np.fill_diagonal(squares, 0.0)  # rows have no distance from themselves, whatever the rounding
+                bags, members = self._members(start, stop)
+                others, other_members = self._members(first, last)
+                sums = members.T @ (self.kernel.of_squares(squares) @ other_members)
+                (diagonal if first == start else above)[bags, others] += sums
+        sums = (diagonal + diagonal.T) / 2 + above + above.T
+        return sums / np.outer(self.sizes, self.sizes)
+
+    def self_terms(self) -> np.ndarray:
+        """k(x, x), which is the same for every row."""
+        return np.full(len(self.sizes), self.kernel.at_zero)
+
+    def embed(self, rows: np.ndarray) -> np.ndarray:
+        """Mean kernels with each bag (M,), in O(n N) time."""
+        sums, count = np.zeros(len(self.sizes)), 0
+        for tile in tiles(rows, "rows", self.rows.shape[1]):
+            left, count = self._squares.left(tile), count + len(tile)
+            for first, last in self._spans:
+                bags, members = self._members(first, last)
+                values = self.kernel.of_squares(self._squares.between(left, first, last))
+                sums[bags] += (np.ones(len(tile)) @ values) @ members
+        return sums / (count * self.sizes)
+
+    def products(self, embedding: np.ndarray) -> np.ndarray:
+        """The embedding itself."""
+        return np.asarray(embedding)
+
+    @cached_property
+    def _squares(self) -> NegativeSquares:
+        return NegativeSquares(self.rows, self.kernel.scale)
+
+    @property
+    def _spans(self) -> list[tuple[int, int]]:
+        return [(start, min(start + ROWS, len(self.rows))) for start in range(0, len(self.rows), ROWS)]
+
+    @cached_property
+    def _owners(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def _members(self, start: int, stop: int) -> tuple[slice, np.ndarray]:
+        """The bags that own the rows from start to stop, and who owns which: zero or one, (rows, bags)."""
+        owners = self._owners[start:stop]
+        bags = slice(owners[0], owners[-1] + 1)
+        return bags, (owners[:, None] == np.arange(bags.start, bags.stop)).astype(np.float64)

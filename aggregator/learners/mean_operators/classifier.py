@@ -1,0 +1,142 @@
+"""A linear classifier that sees labels only through the mean operator, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aggregator.learners.linear_odd.catalogue import loss
+from aggregator.learners.linear_odd.losses import LinearOddLoss
+from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
+from aggregator.learners.linear_odd.symmetric_proper import SymmetricProper
+from aggregator.learners.mean_operators.moments import MomentEstimate, from_labels
+from federation.contract.errors import InputError
+from federation.mechanisms.moments import bounds
+
+
+class NotTwoClassesError(InputError, ValueError):
+    """Labels of one class, or of more than two; also a `ValueError`, which scikit-learn's tools expect."""
+
+
+def _is_proper(classifier: MeanOperatorClassifier) -> bool:
+    if isinstance(classifier._loss(), SymmetricProper):
+        return True
+    raise AttributeError(f"the scores of loss {classifier.loss!r} are not probabilities; use 'logistic' for that")
+
+
+class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):
+    """Two classes by the sign of <w, x>, w = argmin mean_i even(<w, x_i>) - a/2 <w, mu> + lam |w|².
+
+    mu is the mean operator mean_i y_i x_i, with y = +1 for the second class and -1 for the first, or any estimate of it
+    (Patrini et al. 2015, Algorithm 1). There is no intercept, since mu has none: append a constant feature where one is
+    wanted, before rows are scaled to the norm that a release assumes. A score of 0 is of the second class.
+
+    loss: the name of a linear-odd loss. rho: of the loss "rho", 1 by default. regularisation: lam > 0 of |w|²; by
+    default max(1e-4, E|b|²/2) for noise b in mu, which presumes rows of norm about 1. tolerance: as
+    `minimise_linear_odd` takes it.
+
+    "rho" and "perceptron" need an mu that no labels give: otherwise their risk is least at w = 0, which classifies
+    nothing, and a warning says so.
+
+    After fitting: `classes_` (2,), `weights_` (d,), `distance_` to the exact minimiser at most, `regularisation_` and
+    `estimate_`, the mean operator and the variance of its error.
+    """
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        regularisation: float | None = None,
+        rho: float | None = None,
+        tolerance: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.regularisation = regularisation
+        self.rho = rho
+        self.tolerance = tolerance
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to rows X (n, d) and one label per row. Raises `NotTwoClassesError` unless there are two classes."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        classes, codes = np.unique(y, return_inverse=True)
+        if kind != "binary" or len(classes) != 2:
+            found = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
+            raise NotTwoClassesError(
+                f"Only binary classification is supported. The type of the target is {kind}: y must hold two classes, "
+                f"got {found}; leave out or merge the others"
+            )
+        return self._minimise(X, self._estimated(X, codes), classes)
+
+    def fit_moment(self, X: Any, moment: Any, noise_variance: float = 0.0, classes: Sequence[Any] = (0, 1)) -> Self:
+        """Fit to rows X (n, d) without labels and an estimate of their mean operator, `moment` (d,).
+
+        `noise_variance` is E|b|², the expected squared distance of the estimate from the truth, summed over the
+        coordinates: d times the variance of one. The parameter `regularisation` takes its place unless None. `classes`
+        are those of y = -1 and y = +1. Raises `InputError` unless shapes fit, values are finite and classes are two.
+        """
+        X = validate_data(self, X, dtype=np.float64)
+        names = np.asarray(classes)
+        if names.shape != (2,) or names[0] == names[1]:
+            raise NotTwoClassesError(f"classes must be two different values, for y = -1 and y = +1; got {classes!r}")
+        moment = np.asarray(moment)
+        if moment.shape != X.shape[1:]:
+            raise InputError(f"moment must have shape ({X.shape[1]},), one number per column; got {moment.shape}")
+        return self._minimise(X, MomentEstimate(moment, noise_variance), names)
+
+    def _estimated(self, rows: np.ndarray, codes: np.ndarray) -> MomentEstimate:
+        """The mean operator from rows (n, d) and codes (n,), 1 for labels of the second class and 0 for others."""
+        return from_labels(rows, codes)
+
+    def _loss(self) -> LinearOddLoss:
+        return loss(self.loss) if self.rho is None else loss(self.loss, rho=self.rho)
+
+    def _minimise(self, rows: np.ndarray, estimate: MomentEstimate, classes: np.ndarray) -> Self:
+        noise_variance = estimate.noise_variance
+        if not 0 <= noise_variance < math.inf:
+            raise InputError(f"noise_variance must be a finite number of at least 0, got {noise_variance}")
+        lam = bounds.regularisation(noise_variance) if self.regularisation is None else self.regularisation
+        if lam == 0 and noise_variance > 0:
+            raise InputError("regularisation must be > 0 for a noisy mean operator, got 0; leave it out for a rule")
+        found = minimise_linear_odd(self._loss(), rows, estimate.moment, lam, tolerance=self.tolerance)
+        if not found.weights.any():
+            warnings.warn(
+                f"the risk of loss {self.loss!r} is least at weights of zero, which put every row in one class, "
+                f"{classes[1]}; use another loss, such as 'logistic', and check that the mean operator is not zero",
+                stacklevel=3,
+            )
+        self.classes_, self.estimate_, self.regularisation_ = classes, estimate, lam
+        self.weights_, self.distance_ = found.weights, float(found.distance)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores <w, x> (n,) of the second class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return X @ self.weights_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row (n,): the second one where the score is 0 or more."""
+        codes = (self.decision_function(X) >= 0).astype(np.intp)
+        return self.classes_[codes]
+
+    @available_if(_is_proper)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities (n, 2) of the classes, which the scores of symmetric proper losses stand for."""
+        scores = self.decision_function(X)
+        proper = self._loss()
+        assert isinstance(proper, SymmetricProper)
+        positive = proper.probability(scores)
+        return np.column_stack([1 - positive, positive])

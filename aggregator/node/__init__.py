@@ -1,0 +1,1 @@
+"""What runs at the aggregator: the app, the one way from a plan to released models, and who failed."""

@@ -1,0 +1,96 @@
+"""The Flower ServerApp: asks the parties of one world, learns, and releases every variant of its plan.
+
+The run configuration's `plan` is the path of a `WorldPlan`; without one, its `simulation` makes plans. The releases
+land in the plan's directory, one npz per variant, with `world.json` (ledger, costs, failures); no vote is ever written.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from aggregator.contract.ledger import Budget, Ledger
+from aggregator.node.individual import IndividualScores, best_means
+from aggregator.node.inquiry import Inquiry
+from aggregator.node.variants import Variants
+from aggregator.world.plan import WorldPlan
+from aggregator.world.views import Views
+from aggregator.world.world import World
+from federation.contract.errors import FederationError
+from federation.contract.reference import Reference
+from federation.grids.asking import Asking, require_quorum
+from federation.grids.failures import Failures
+from federation.grids.stock import StockGrid, numbered
+from federation.questions.votes import IndividualQuestion
+
+app = ServerApp()
+
+
+@app.main()  # type: ignore[untyped-decorator]  # flwr is not typed
+def main(grid: Grid, context: Context) -> None:
+    """Run the plan named by the run configuration, or else the simulation, `module:attribute`, that it names.
+
+    A simulation gets the grid and the configuration, and runs plans of its own. Raises `FederationError`s meant for
+    the user.
+    """
+    config = context.run_config
+    if config.get("plan"):
+        plan = WorldPlan.load(Path(str(config["plan"])))
+        run_plan(numbered(grid, -(-plan.parties // plan.parties_per_node)), plan)
+        return
+    nodes = StockGrid(grid)
+    try:
+        Reference(str(config["simulation"])).load()(nodes, config)
+    finally:
+        nodes.close()
+
+
+def run_plan(grid: Grid, plan: WorldPlan) -> None:
+    """Ask the parties of the plan's world, learn and release.
+
+    Raises `FederationError`s. Outside a simulation a variant that failed is one, once the others are released.
+    """
+    started = time.perf_counter()
+    views, inquiry = Views(plan), Inquiry()
+    variants = Variants(World(plan, views), inquiry)
+    scores = _ask_for_scores(plan, views, inquiry)
+    asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
+    while asked := inquiry.questions():
+        asking.ask(grid, asked, failures)
+        for collector in (collector for _, collectors in asked for collector in collectors):
+            expected = min(plan.parties, plan.individual) if collector in scores else plan.parties
+            require_quorum(collector.answered, expected, plan.quorum, failures.causes())
+        inquiry.close()
+        variants.proceed()
+    collected = time.perf_counter()
+    ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
+    diagnostics = variants.finish(ledger)
+    summary: dict[str, Any] = {
+        "ledger": ledger.to_dict(plan.delta),
+        "diagnostics": diagnostics,
+        "bytes_per_party": variants.costs(),
+        "individual": best_means(scores),
+        "answered": min((collector.answered for collector in inquiry.collectors()), default=0),
+        "failures": failures.causes(),
+        "failed_variants": variants.failed,
+        "seconds": {"collect": collected - started, "release": time.perf_counter() - collected},
+    }
+    (Path(plan.directory) / "world.json").write_text(json.dumps(summary, indent=1))
+    if variants.failed and not plan.simulation:
+        raise FederationError("\n".join(f"variant '{name}': {cause}" for name, cause in variants.failed.items()))
+
+
+def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> list[IndividualScores]:
+    """Ask for the baseline of parties on their own behind every map in use: what suits an ensemble may not suit one."""
+    if not plan.individual:
+        return []
+    found = []
+    for view in views.known() or [views.at("off", float("inf"))]:
+        question = IndividualQuestion(view.training, plan.individual)
+        found.append(inquiry.add(question, view.training, IndividualScores(question, plan.parties)))
+    return found

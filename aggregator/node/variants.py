@@ -1,0 +1,246 @@
+"""The one way from a plan to released models, for every protocol: gate, ask, collect, charge, noise, learn, write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aggregator.contract.ledger import Budget, Ledger, require_together
+from aggregator.contract.protocol import Place, Protocol, Refused, Trust
+from aggregator.contract.public_numbers import Promise
+from aggregator.contract.registry import model, protocol
+from aggregator.contract.session import Asked, Session
+from aggregator.node.failed_variants import FailedVariants, blaming
+from aggregator.node.inquiry import Inquiry
+from aggregator.node.releasing import release
+from aggregator.world.plan import VariantPlan
+from aggregator.world.world import World
+from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.contract.question import OFF
+from federation.grids.codec import bytes_per_party
+
+_ROUNDING = 1e-9  # relative slack between what is promised and what is charged
+
+
+@dataclass(eq=False)
+class _Release:
+    """One release to come: what it may spend, its session, all that it asked, and what it waits for."""
+
+    epsilon: float
+    promise: Promise
+    session: Session
+    asked: list[Asked] = field(default_factory=list)
+    pending: list[Asked] = field(default_factory=list)
+
+    @property
+    def spends(self) -> Guarantee | NoGuarantee:
+        """What is promised before anything is asked."""
+        return self.promise.spends
+
+    def cost(self) -> int:
+        """Bytes that one party sends for it, for questions of one draw only where every draw asks anew."""
+        once = {id(one.collector): one.question for one in self.asked if one.draw == 0}
+        return sum(bytes_per_party(question.fields()) for question in once.values())
+
+
+class VariantRun:
+    """One variant on its way: one release per epsilon, a single one where there is no aim at any.
+
+    Raises `InputError`s for options or a world that the protocol cannot work with, and `BudgetExceededError` for a
+    promise beyond the budget; nobody has been asked.
+    """
+
+    def __init__(self, world: World, variant: VariantPlan, inquiry: Inquiry) -> None:
+        world = world.of(variant)
+        self._world, self._variant, self._inquiry = world, variant, inquiry
+        self._chosen: Protocol = protocol(variant.kind)(**variant.options)
+        found = self._chosen.noise_at(Trust.AGGREGATOR)
+        if isinstance(found, Refused):
+            raise InputError(found.reason)
+        self.place: Place = found
+        plan = world.plan
+        self.draws = 1 if found is Place.NOWHERE else plan.draws
+        promises = {epsilon: self._promise(epsilon) for epsilon in plan.epsilons}
+        first = promises[plan.epsilons[0]]
+        if isinstance(first.spends, NoGuarantee) and first.spends.claimed is None:
+            promises = {math.inf: first}
+        for promise in promises.values():
+            self._gate(promise.spends)
+        self.releases = [
+            _Release(epsilon, promise, self._chosen.begin(world, epsilon, self.draws))
+            for epsilon, promise in promises.items()
+        ]
+        self.ask()
+        if found is not Place.AGGREGATOR:
+            for one in self.releases:
+                self._gate(one.session.guarantee)
+                self._require_within(one, one.session.guarantee)
+
+    @property
+    def spends(self) -> Iterator[tuple[str, Guarantee | NoGuarantee]]:
+        """What each release will be charged at most, by the name of the noisy answers that it is made of."""
+        for number, one in enumerate(self.releases):
+            spent = one.spends if self.place is Place.AGGREGATOR else one.session.guarantee
+            yield one.session.source or f"{self._variant.name} {number}", spent
+
+    def ask(self) -> None:
+        """Put the questions of a round to the inquiry, with collectors that equal sessions share."""
+        for one in self.releases:
+            one.pending = [
+                replace(asked, collector=self._inquiry.add(asked.question, asked.training, asked.collector))
+                for asked in one.session.questions()
+            ]
+            one.asked += one.pending
+
+    def proceed(self) -> None:
+        """Let the sessions that wait for answers take them, and ask the questions of the next round."""
+        for one in self.releases:
+            if one.pending:
+                one.session.take([asked.collector for asked in one.pending])
+        self.ask()
+
+    def costs(self) -> list[int]:
+        """Bytes that one party sends for each release."""
+        return [one.cost() for one in self.releases]
+
+    def finish(self, ledger: Ledger) -> list[dict[str, float]]:
+        """Charge the releases, make the noise that is the aggregator's, learn and write; their diagnostics."""
+        contents: list[Any] = []
+        guarantees: list[Guarantee | NoGuarantee] = []
+        diagnostics: list[dict[str, float]] = []
+        kind = model(self._chosen.model)
+        for one in self.releases:
+            content, guarantee, found = self._perturbed(one, ledger) if self._central else self._learned(one, ledger)
+            contents.append(content if self._central else kind.gathered(content))
+            guarantees.append(guarantee)
+            diagnostics.append(found)
+        plan, table = self._world.plan, self._world.views.table
+        kind(
+            self._variant.name,
+            plan.classes,
+            tuple(table.columns),
+            tuple(table.text_columns),
+            np.array([one.epsilon for one in self.releases], dtype=np.float64),
+            tuple(contents),
+            tuple(one.session.feature_map for one in self.releases),
+            tuple(guarantee.to_dict() for guarantee in guarantees),
+        ).save(Path(plan.directory) / f"{self._variant.name}.npz")
+        return diagnostics
+
+    @property
+    def _central(self) -> bool:
+        return self.place is Place.AGGREGATOR
+
+    def _perturbed(self, one: _Release, ledger: Ledger) -> tuple[Any, Guarantee | NoGuarantee, dict[str, float]]:
+        perturbable = one.session.perturbable()
+        made = release(self._world.plan, self._variant.name, one.epsilon, perturbable, ledger)
+        self._require_within(one, made.guarantee)
+        return made.weights, made.guarantee, dict(made.diagnostics)
+
+    def _learned(self, one: _Release, ledger: Ledger) -> tuple[list[Any], Guarantee | NoGuarantee, dict[str, float]]:
+        session = one.session
+        ledger.charge(self._variant.name, session.guarantee, session.checks, session.source)
+        learned = [session.learn(draw) for draw in range(self.draws)]
+        return learned, session.guarantee, session.diagnostics()
+
+    def _promise(self, epsilon: float) -> Promise:
+        features = None
+        if self.place is not Place.AGGREGATOR:  # whose features depend on the noise; all others have these
+            features = self._world.views.at(OFF, math.inf).public.feature_map.dimension
+        return self._chosen.promise(self._world.numbers(features), epsilon, Trust.AGGREGATOR)
+
+    def _gate(self, spends: Guarantee | NoGuarantee) -> None:
+        """Refuse, before anybody is asked, a release beyond the budget, or in a deployment one that promises nothing.
+
+        In a simulation only what claims a guarantee without keeping it is refused beside those: a reference without
+        noise spends nothing of anybody's. Raises `BudgetExceededError`.
+        """
+        plan = self._world.plan
+        if plan.budget is None:
+            return
+        what = f"release '{self._variant.name}'"
+        if isinstance(spends, Guarantee):
+            Budget(**plan.budget).gate([spends], what)
+        elif spends.claimed is not None or not plan.simulation:
+            raise BudgetExceededError(
+                f"{what} has no guarantee, and there is a budget: {spends.reason}; choose noise with a guarantee "
+                "(leave a given sigma to be calibrated), or remove the budget"
+            )
+
+    def _require_within(self, one: _Release, charged: Guarantee | NoGuarantee) -> None:
+        """Refuse a protocol whose release spends more than it promised. Raises `InputError`."""
+        promised = one.spends
+        if isinstance(charged, NoGuarantee) or isinstance(promised, NoGuarantee):
+            missed = isinstance(charged, NoGuarantee) and charged.claimed is not None  # which is said, and gated
+            kept = missed or type(promised) is type(charged)
+        else:
+            kept = (
+                charged.epsilon <= promised.epsilon * (1 + _ROUNDING)
+                and charged.delta <= promised.delta * (1 + _ROUNDING)
+                and charged.unit.covers(promised.unit)
+                and charged.adjacency is promised.adjacency
+            )
+        if not kept:
+            raise InputError(
+                f"the protocol '{self._variant.kind}' promised {_told(promised)} at most and would be charged "
+                f"{_told(charged)}; its package must be repaired"
+            )
+
+
+class Variants:
+    """Begins all variants of a plan, whose first questions are then in the inquiry; nobody has been asked.
+
+    A variant that cannot begin is raised, with its name, unless the plan is `sparing`. The others go on without those
+    that fail later (`aggregator.node.failed_variants.FailedVariants`). Outside a simulation all releases of the plan must
+    fit the budget together. Raises `FederationError`s.
+    """
+
+    def __init__(self, world: World, inquiry: Inquiry) -> None:
+        plan = world.plan
+        self._runs: dict[str, VariantRun] = {}
+        self._failed = FailedVariants(variant.name for variant in plan.variants)
+        guarded = self._failed.sparing_others if plan.sparing else blaming
+        for variant in plan.variants:
+            with guarded(variant.name):
+                self._runs[variant.name] = VariantRun(world, variant, inquiry)
+        if plan.budget is not None and not plan.simulation:
+            spent = {name: spends for run in self._runs.values() for name, spends in run.spends}
+            require_together(Budget(**plan.budget), spent.values())
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Why variants failed, by name."""
+        return self._failed.causes
+
+    def proceed(self) -> None:
+        """Let the variants take in the answers of a round and ask the questions of the next."""
+        for name, run in self._going().items():
+            with self._failed.sparing_others(name):
+                run.proceed()
+
+    def finish(self, ledger: Ledger) -> dict[str, list[dict[str, float]]]:
+        """Charge and release all variants; the diagnostics of those that were released."""
+        diagnostics: dict[str, list[dict[str, float]]] = {}
+        for name, run in self._going().items():
+            with self._failed.sparing_others(name):
+                diagnostics[name] = run.finish(ledger)
+        return diagnostics
+
+    def costs(self) -> dict[str, list[int]]:
+        """Bytes that one party sends for each release of the variants that have not failed."""
+        return {name: run.costs() for name, run in self._going().items()}
+
+    def _going(self) -> dict[str, VariantRun]:
+        return {name: run for name, run in self._runs.items() if name not in self.failed}
+
+
+def _told(spends: Guarantee | NoGuarantee) -> str:
+    if isinstance(spends, NoGuarantee):
+        return "no guarantee"
+    return f"epsilon={spends.epsilon:g}, delta={spends.delta:g} for one {spends.unit} ({spends.adjacency})"

@@ -1,0 +1,114 @@
+"""Fits the estimator that `class_ratio` was asked for to the answers of parties."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aggregator.learners.class_ratios import catalogue
+from aggregator.learners.class_ratios.estimator import RatioEstimator
+from aggregator.protocols.class_ratio.conditioning import conditioning
+from federation.features.feature_map import FeatureMap
+
+if TYPE_CHECKING:
+    from aggregator.protocols.class_ratio.class_ratio import ClassRatio
+
+KERNEL_ESTIMATORS = ("whitened", "class_means", "mmd")  # of which the kernel can be chosen
+CORRECTED_ESTIMATORS = ("whitened", "class_means", "energy")  # for the known noise of proportions
+
+
+def least_rows(options: ClassRatio) -> int:
+    """The rows that a bag must have to be of use: two where kernels of different rows of a bag are averaged."""
+    pairs = options.estimator == "energy" or (options.estimator, options.kernel) == ("class_means", "exact")
+    return 2 if pairs else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """What is known of M bags: `sizes` (M,), noisy label `counts` (draws, M, C), and what the bags look like.
+
+    `features` are the rows (n_i, d) of each bag, or mean embeddings (draws, M, D), or (1, M, D) for all draws.
+    `count_noise` (M, C, C) are covariances of the bags' counts, None when unknown or without noise, and `sum_variance`
+    is the variance per coordinate of a bag's sum of rows.
+    """
+
+    sizes: np.ndarray
+    counts: np.ndarray
+    count_noise: np.ndarray | None
+    features: list[np.ndarray] | np.ndarray
+    sum_variance: float
+
+    @property
+    def draws(self) -> int:
+        """How many noisy versions there are."""
+        return len(self.counts)
+
+    def proportions(self, draw: int) -> np.ndarray:
+        """Label proportions (M, C), unbiased, so that noisy ones may leave the simplex."""
+        return self.counts[draw] / self.sizes[:, None]
+
+    def noise(self) -> np.ndarray | None:
+        """Covariance (M, C, C) of the proportions, None without noise."""
+        if self.count_noise is None:
+            return None
+        return self.count_noise / (self.sizes**2)[:, None, None]
+
+    def conditioning(self) -> dict[str, float]:
+        """How well the proportions of the first draw tell the classes apart; metrics of results.csv."""
+        found = {name.replace(" ", "_"): value for name, value in conditioning(self.proportions(0)).items()}
+        if self.count_noise is None:
+            return found
+        deviations = np.sqrt(np.diagonal(self.count_noise, axis1=1, axis2=2)).sum(axis=1) / self.sizes
+        # Expected L1 distance by Gaussian noise over 2, that of the two proportions that are furthest apart.
+        return {**found, "noise_to_signal": float(np.sqrt(2 / np.pi) * deviations.mean() / 2)}
+
+
+class Fitting:
+    """Estimators as the options say, behind `feature_map`; `public` are the public rows (N, d) before the Fourier step.
+
+    `seed` is public: it draws random features and folds.
+    """
+
+    def __init__(self, options: ClassRatio, feature_map: FeatureMap, public: np.ndarray, seed: int) -> None:
+        self._options, self._feature_map, self._public, self._seed = options, feature_map, public, seed
+
+    def fit(self, labelled: Labelled, draw: int) -> RatioEstimator:
+        """The estimator of one noise draw. Raises `InputError` when the bags cannot tell the classes apart."""
+        estimator = catalogue.estimator_class(self._options.estimator)(**self._parameters())
+        proportions, noise, features = labelled.proportions(draw), labelled.noise(), labelled.features
+        if isinstance(features, list):
+            with warnings.catch_warnings():  # what an estimator warns of stands in the protocol's options
+                warnings.simplefilter("ignore", UserWarning)
+                return estimator.fit(features, proportions, noise)
+        return estimator.fit_means(
+            features[draw if len(features) > 1 else 0],
+            labelled.sizes,
+            proportions,
+            noise,
+            covariance=self._covariance,
+            mean_noise=labelled.sum_variance / labelled.sizes**2,
+            covariance_rows=len(self._public),
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        """The estimator's own parameters among the options."""
+        options, found = self._options, {}
+        if options.estimator in KERNEL_ESTIMATORS:
+            kernel = "linear" if options.submit == "embedding" else options.kernel
+            automatic = "auto" if options.estimator == "mmd" else 1.0
+            found = {"kernel": kernel, "bandwidth": options.bandwidth or automatic, "features": options.dimensions}
+        if options.estimator in CORRECTED_ESTIMATORS:
+            found["corrected"] = options.corrected
+        if options.estimator == "whitened":
+            found["ridge"] = options.ridge
+        return found if options.estimator == "energy" else {**found, "seed": self._seed}
+
+    @cached_property
+    def _covariance(self) -> np.ndarray:
+        """Covariance (D, D) of random features among the public rows, whose class shares are like a bag's or not."""
+        features = self._feature_map.steps[-1].apply(self._public)
+        return np.cov(features, rowvar=False)

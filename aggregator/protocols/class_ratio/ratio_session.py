@@ -1,0 +1,176 @@
+"""The session of `class_ratio`: asks about bags, and fits an estimator to every noisy answer."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aggregator.answers.bag_answers import BagAnswers, shared_bags
+from aggregator.contract.session import Asked, OneRound
+from aggregator.node.releasing import local_guarantee
+from aggregator.protocols.class_ratio.ratio_fitting import Fitting, Labelled, least_rows
+from aggregator.releases.released_estimators import Described
+from aggregator.world.world import World
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.contract.question import OFF, Noise, Question, ReleaseId
+from federation.features.bandwidth import median_squared_distance
+from federation.features.feature_map import FeatureMap, with_fourier
+from federation.questions.bags import (
+    PUBLISHED,
+    Bags,
+    CountsNoise,
+    CountsQuestion,
+    EmbeddingsQuestion,
+    JointNoise,
+    NoisyEmbeddingsQuestion,
+    RowsQuestion,
+)
+
+if TYPE_CHECKING:
+    from aggregator.protocols.class_ratio.class_ratio import ClassRatio
+
+_REACH = 40.0  # standard deviations, or records: Laplace noise goes further with a probability below e^-40
+_CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
+
+
+class RatioSession(OneRound):
+    """Counts of all bags and what the bags look like, and an estimator from each noise draw of the answers."""
+
+    def __init__(self, world: World, options: ClassRatio, epsilon: float, draws: int) -> None:
+        self._world, self._options, self._draws = world, options, draws
+        plan = world.plan
+        self._bags = Bags(plan.bags, len(plan.classes), plan.rows_per_person)
+        if plan.parties * plan.bags < len(plan.classes):
+            raise InputError(
+                f"{plan.parties} parties with at most {plan.bags} bags cannot tell {len(plan.classes)} classes apart: "
+                "class ratios need at least as many bags as classes; raise parties.count or parties.bags"
+            )
+        self._view = world.views.at(OFF, math.inf)
+        self._noised = self._noisy_question(epsilon)
+        promised = local_guarantee(plan, self._noised.promise())
+        asked = [self._collected(self._noised, promised)]
+        if not isinstance(self._noised, NoisyEmbeddingsQuestion):
+            asked.append(self._collected(self._unlabelled, None))
+        super().__init__(self._features, asked, promised, self._noised.release, _CHECKS)
+
+    @property
+    def _features(self) -> FeatureMap:
+        """What rows pass before the estimator: random Fourier features at the end when embeddings are sent."""
+        return self._world.once(("features", self._options), self._fit_features)
+
+    @property
+    def _counts(self) -> BagAnswers:
+        found: BagAnswers = self.answers[0]
+        return found
+
+    @property
+    def _shapes(self) -> BagAnswers:
+        """What bags look like; in one with the counts where rows are protected."""
+        found: BagAnswers = self.answers[-1]
+        return found
+
+    def learn(self, draw: int) -> Described:
+        """The estimator of one noise draw."""
+        return self._fitting.fit(self._labelled, draw).to_arrays()
+
+    def diagnostics(self) -> dict[str, float]:
+        """How well the first draw's proportions tell classes apart."""
+        return self._labelled.conditioning()
+
+    @property
+    def _fitting(self) -> Fitting:
+        fitting = partial(Fitting, self._options, self.feature_map, self._view.public.rows, self._world.plan.split)
+        return self._world.once(("fitting", self._options), fitting)
+
+    def _fit_features(self) -> FeatureMap:
+        feature_map, options = self._view.public.feature_map, self._options
+        if options.submit == "rows":
+            return feature_map
+        gamma = (options.bandwidth or 1.0) / median_squared_distance(self._view.public.rows)
+        return with_fourier(feature_map, gamma, options.dimensions, self._world.plan.split)
+
+    def _noisy_question(self, epsilon: float) -> CountsQuestion | NoisyEmbeddingsQuestion:
+        options, delta = self._options, self._world.plan.delta
+        asked: dict[str, Any] = {"draws": self._draws, "seeded": self._world.plan.noise_seed is not None}
+        if options.protect == "row":
+            share = options.label_share
+            # Counts move by sqrt 2 and sums of rows by 2: this weight gives labels their share of the squares.
+            weight = math.sqrt(2 * share / (1 - share))
+            joint = JointNoise("gaussian", epsilon, delta)
+            # Other features are another release, from which equal noise would cancel.
+            parts = (options.label_share, options.dimensions, options.bandwidth or 1.0)
+            release = self._named(joint, *parts)
+            return NoisyEmbeddingsQuestion(joint, self._bags, self._features, weight, release=release, **asked)
+        noise = CountsNoise(options.noise, epsilon, delta, options.floor, options.pseudo_count)
+        extra = [value for value in (options.floor, options.pseudo_count) if value is not None]
+        return CountsQuestion(noise, self._bags, release=self._named(noise, *extra), **asked)
+
+    def _named(self, noise: Noise, *parts: Any) -> ReleaseId:
+        """Not named after the variant: estimators of the same noisy answers are one release to the parties."""
+        return ReleaseId(self._world.named(self._options.protect, *noise.named, *parts))
+
+    @property
+    def _unlabelled(self) -> EmbeddingsQuestion | RowsQuestion:
+        """What bags look like without labels and noise."""
+        if self._options.submit == "embedding":
+            return EmbeddingsQuestion(self._bags, self._features)
+        return RowsQuestion(self._bags, self._features, self._world.plan.largest_bag)
+
+    def _collected(self, question: Question, guarantee: Guarantee | NoGuarantee | None) -> Asked:
+        plan = self._world.plan
+        promise = guarantee if isinstance(guarantee, Guarantee) else None
+        counts, sums = self._reaches(question)
+        collector = BagAnswers(question, plan.parties, plan.largest_bag, promise, counts, sums)
+        return Asked(question, self._view.training, collector)
+
+    def _reaches(self, question: Question) -> tuple[float, float]:
+        """How far noise may take counts and sums of rows: as far as that of no honest party ever will."""
+        if isinstance(question, NoisyEmbeddingsQuestion):
+            deviation = float(question.mechanism().parameters["scale"])
+            return _REACH * deviation / question.label_weight, _REACH * deviation
+        if isinstance(question, CountsQuestion) and self._options.noise not in (OFF, PUBLISHED):
+            variance = question.mechanism().covariance(self._world.plan.largest_bag)[0, 0]
+            return _REACH * max(math.sqrt(variance), 1.0), 0.0  # whole records are many deviations of little noise
+        return 0.0, 0.0
+
+    @cached_property
+    def _labelled(self) -> Labelled:
+        """The bags of which everything is known, and that are large enough to learn from."""
+        party, number = shared_bags(self._counts, self._shapes, least=least_rows(self._options))
+        sizes = self._counts.sizes[party, number]
+        counts = self._counts.array("counts").swapaxes(1, 2)[party, number].swapaxes(0, 1)
+        covariance, variance = self._noise_of(sizes)
+        return Labelled(
+            sizes=sizes,
+            counts=counts,
+            count_noise=covariance,
+            features=self._looks(party, number),
+            sum_variance=variance,
+        )
+
+    def _looks(self, party: np.ndarray, number: np.ndarray) -> list[np.ndarray] | np.ndarray:
+        """Rows of each bag, or the means (draws or 1, M, D) of all."""
+        if self._options.submit == "rows":
+            rows, sizes = self._shapes.array("rows"), self._shapes.sizes
+            return [rows[k, b, : int(sizes[k, b])] for k, b in zip(party, number, strict=True)]
+        means = self._shapes.array("means")
+        if self._options.protect == "row":
+            return means.swapaxes(1, 2)[party, number].swapaxes(0, 1)
+        return means[party, number][None]
+
+    def _noise_of(self, sizes: np.ndarray) -> tuple[np.ndarray | None, float]:
+        """Covariances (M, C, C) of the bags' counts, None when not known; variance of a bag's sum of rows."""
+        question, classes = self._noised, self._bags.classes
+        if isinstance(question, NoisyEmbeddingsQuestion):
+            variance = float(question.mechanism().parameters["scale"]) ** 2
+            centring = np.eye(classes) - 1 / classes
+            return np.tile(centring * variance / question.label_weight**2, (len(sizes), 1, 1)), variance
+        if self._options.noise in (OFF, PUBLISHED):
+            return None, 0.0
+        mechanism = question.mechanism()
+        distinct, position = np.unique(sizes, return_inverse=True)
+        return np.stack([mechanism.covariance(int(size)) for size in distinct])[position], 0.0

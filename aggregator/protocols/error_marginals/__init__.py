@@ -1,0 +1,1 @@
+"""Protocol `error_marginals`: rounds of questions about where a hypothesis errs."""

@@ -1,0 +1,148 @@
+"""The session of `error_marginals`: for each noise draw an exchange with the oracles of all parties, in rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.local_answers import CHECKED
+from aggregator.contract.session import Asked, Session
+from aggregator.node.releasing import local_guarantee
+from aggregator.protocols.error_marginals.exchange_settings import ExchangeSettings
+from aggregator.protocols.error_marginals.learner import ErrorMarginalsLearner, ErrorQuery
+from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
+from aggregator.releases.classifier_models import network
+from aggregator.releases.released_estimators import Described
+from aggregator.world.world import World
+from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.contract.question import OFF, ReleaseId
+from federation.features.feature_map import FeatureMap
+from federation.questions.hypotheses import Hypothesis
+from federation.questions.marginals import MarginalsQuestion, exchange_noise
+
+if TYPE_CHECKING:
+    from aggregator.protocols.error_marginals.error_marginals import ErrorMarginals
+
+
+@dataclass(eq=False)
+class _Chain:
+    """One exchange, for one noise draw: its name, its learner, what has been asked, and the answers to come."""
+
+    draw: int
+    name: str
+    learner: ErrorMarginalsLearner
+    asked: list[MarginalsQuestion] = field(default_factory=list)
+    answers: MarginalAnswers | None = None
+
+
+class ExchangeSession(Session):
+    """For each noise draw an exchange with the oracles of all parties: as hypotheses follow from answers, each asks."""
+
+    def __init__(self, world: World, options: ErrorMarginals, epsilon: float, draws: int) -> None:
+        self._world, self._options, self._epsilon = world, options, epsilon
+        world.require_two_classes()
+        self._view = world.views.at(OFF, math.inf)
+        self._noise = options.noise_of(epsilon, world.plan.delta)
+        self._chains = [self._begin(draw) for draw in range(draws)]
+        self._first = self._question(self._chains[0], self._chains[0].learner.query())
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """The public one."""
+        return self._view.public.feature_map
+
+    def questions(self) -> Sequence[Asked]:
+        """The next query of every exchange that has one."""
+        return [asked for chain in self._chains for asked in self._ask(chain)]
+
+    def take(self, answers: Sequence[Any]) -> None:
+        """Let every learner take the answers to its query."""
+        for chain, collected in zip([one for one in self._chains if one.answers is not None], answers, strict=True):
+            if collected.answered < self._world.plan.parties:
+                chain.learner.count_rows()
+            chain.learner.take(collected.errors, collected.rows)
+
+    @property
+    def guarantee(self) -> Guarantee | NoGuarantee:
+        """Of all queries of one exchange."""
+        return local_guarantee(self._world.plan, self._first.payment())
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """Answers are checked when they arrive, and queries counted."""
+        return (CHECKED, f"at most {self._most_asked} of the {self._settings.queries} queries agreed on were asked")
+
+    def learn(self, draw: int) -> Described:
+        """The hypotheses of all rounds, and the one that is chosen."""
+        learner = self._chains[draw].learner
+        return network(learner.hypotheses, learner.chosen, self._settings.rounds)
+
+    def diagnostics(self) -> dict[str, float]:
+        """How many queries were asked, and about how many bins."""
+        bins = self._chains[0].asked[-1].bins
+        return {"queries": float(self._most_asked), "bins_per_feature": bins.total / len(bins.sizes)}
+
+    @property
+    def _most_asked(self) -> int:
+        return max(len(chain.asked) for chain in self._chains)
+
+    @cached_property
+    def _settings(self) -> ExchangeSettings:
+        return self._options.settings(self._world.plan.shifted)
+
+    def _begin(self, draw: int) -> _Chain:
+        plan, options = self._world.plan, self._options
+        name = self._world.named(self._world.own.name, repr(self._epsilon), draw)
+        if self._settings.queries == 1:  # a release of one query: its noise keeps the key of a numbered one
+            name += "|query 0"
+        public = options.neighbours == "replace" or options.noise == OFF
+        learner = ErrorMarginalsLearner(
+            self._view.public.rows,
+            self._settings,
+            deviation=self._deviation * math.sqrt(plan.parties),
+            rows=plan.private_rows if public else options.expected_rows,
+            seed=plan.split,
+        )
+        return _Chain(draw, name, learner)
+
+    @cached_property
+    def _deviation(self) -> float:
+        """Of the noise of one party on one count."""
+        if not self._noise.aims:
+            return 0.0
+        options, features = self._options, self._view.public.rows.shape[1]
+        return exchange_noise(
+            self._noise, features, self._settings.queries, options.protect, options.neighbours
+        ).deviation
+
+    def _ask(self, chain: _Chain) -> Iterator[Asked]:
+        """The learner's next query; nothing when it has none."""
+        chain.answers = None
+        query = chain.learner.query()
+        if query is None:
+            return
+        plan = self._world.plan
+        question = self._question(chain, query)
+        promised = question.promise()
+        promise = promised if isinstance(promised, Guarantee) else None
+        chain.asked.append(question)
+        chain.answers = MarginalAnswers(question, plan.parties, plan.bags * plan.largest_bag, promise)
+        yield Asked(question, self._view.training, chain.answers, chain.draw)
+
+    def _question(self, chain: _Chain, query: ErrorQuery | None) -> MarginalsQuestion:
+        assert query is not None, "every exchange begins with a query"
+        options = self._options
+        return MarginalsQuestion(
+            self._noise,
+            self._view.public.feature_map,
+            query.bins,
+            "rows" if query.hypothesis is None else "errors",
+            query.hypothesis or Hypothesis.constant(len(query.bins.sizes), 1),
+            options.protect,
+            options.neighbours,
+            release=ReleaseId(chain.name, self._settings.queries, len(chain.asked)),
+            seeded=self._world.plan.noise_seed is not None,
+        )

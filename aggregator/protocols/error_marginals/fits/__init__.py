@@ -1,0 +1,1 @@
+"""Labels and weights that fit noisy marginals: convex problems within bounds."""

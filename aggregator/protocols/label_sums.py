@@ -1,0 +1,72 @@
+"""Protocol `label_sums`: the sum X'y with noise in the shape that costs least squares least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from aggregator.contract.public_numbers import PublicNumbers, Sent, product
+from aggregator.regressions.label_protocol import LabelProtocol
+from federation.contract.question import ReleaseId
+from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
+
+if TYPE_CHECKING:
+    from aggregator.answers.label_answers import LabelAnswers
+    from aggregator.regressions.worst_labels import WorstLabels
+    from aggregator.releases.released_estimators import Described
+
+
+@dataclass(frozen=True)
+class NoisyLabelSums(LabelProtocol):
+    """Parties send X'X of their public rows and X'y with noise that hides every label; the sums give least squares.
+
+    shape: of the noise: `optimal` (of least excess risk), `whitened` or `isotropic`.
+    noise: `auto` (the less of the next two, by the number of features, epsilon and delta), `gaussian` (uses delta),
+        `pure` (L2-Gamma) or `off` (NON-PRIVATE).
+    """
+
+    why_default: ClassVar[str] = (
+        "the default: of all mechanisms the least excess risk for linear models at few parties; with many, each of\n"
+        "which adds noise, private_labels is ahead (federation advise says from where on)"
+    )
+
+    shape: Literal["optimal", "whitened", "isotropic"] = "optimal"
+    noise: Literal["auto", "gaussian", "pure", "off"] = "auto"
+
+    def noise_of(self, epsilon: float, delta: float) -> LabelSumsNoise:
+        """The noise that parties are asked for."""
+        return LabelSumsNoise(self.noise, epsilon, delta)
+
+    @property
+    def spends_delta(self) -> bool:
+        """Whether the noise makes use of delta."""
+        return self.noise != "pure"
+
+    def asked(self) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its noise aside."""
+        return (self.shape,)
+
+    def question(
+        self, rows: LabelledRows, least: int, noise: LabelSumsNoise, *, release: ReleaseId, draws: int, seeded: bool
+    ) -> LabelSumsQuestion:
+        """All rows of every party."""
+        return LabelSumsQuestion(noise, rows, self.shape, release=release, draws=draws, seeded=seeded)
+
+    def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        """X'X as it is, X'y with noise."""
+        gram = Sent("the second moment X'X of its public rows", product(public.features, public.features), False)
+        return (gram, Sent("the sum X'y of rows and labels", public.features, self.noise != "off"))
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
+        """One label moves from one end of its range to the other."""
+        from aggregator.regressions.worst_labels import RUNS_OF_SUMS, worst_labels
+
+        return worst_labels(units, public, RUNS_OF_SUMS)
+
+    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
+        """The model of one noise draw: least squares from the sums of all parties."""
+        from aggregator.regressions.models import from_moments
+
+        present = answers.present
+        gram = answers.array("gram")[present].sum(axis=0)
+        return from_moments(gram, answers.array("moment")[present, draw].sum(axis=0))

@@ -1,0 +1,58 @@
+"""Protocol `majority_vote` (Hamm, Cao and Belkin 2016, Alg. 1): the majority's class is the label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from aggregator.contract.option_rules import refuse_public_reach, require_positive
+from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.ensembles.ensemble import Ensemble
+from aggregator.ensembles.output import perturb_output
+from aggregator.ensembles.votes import VoteProtocol
+from aggregator.ensembles.worst_votes import WorstVotes, of_votes
+from aggregator.protocols.soft_vote.soft_vote import PUBLISHED_REGULARISATION
+
+_RUNS = 400_000  # of an audit
+
+
+@dataclass(frozen=True)
+class MajorityVote(VoteProtocol):
+    """Parties vote on public rows; the majority is the label; noise goes to the minimiser.
+
+    One party may tip every label, so the sensitivity does not fall with the number of parties.
+
+    sensitivity: `published`, `tight` (exact for the loss), `diameter` (also bounded by lam alone) or
+        `public_features` (also by how far votes can move these public rows).
+    noise: `pure` (L2-Gamma), `gaussian` (discrete Gaussian, uses delta) or `off` (NON-PRIVATE).
+    protect: `party`, or `party_and_auxiliary_row`: one auxiliary row may change as well.
+    regularisation: lam, positive.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    perturb: Literal["output"] = "output"
+    sensitivity: Literal["published", "tight", "diameter", "public_features"] = "diameter"
+    noise: Literal["pure", "gaussian", "off"] = "pure"
+    protect: Literal["party", "party_and_auxiliary_row"] = "party"
+    regularisation: float = PUBLISHED_REGULARISATION
+
+    def __post_init__(self) -> None:
+        require_positive("regularisation", self.regularisation)
+        refuse_public_reach(self.sensitivity, self.protect)
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstVotes:
+        """One party in five tips every majority."""
+        return of_votes(
+            units,
+            _RUNS,
+            perturb=self.perturb,
+            sensitivity=self.sensitivity,
+            protect=self.protect,
+            majority=self.regularisation,
+        )
+
+    def prepare(self, ensemble: Ensemble) -> Perturbable:
+        """The vector to perturb, with its sensitivity and decoder."""
+        return perturb_output(ensemble, "majority", self.sensitivity, self.regularisation, self.protect)

@@ -1,0 +1,159 @@
+"""Protocol `parameter_average` (Pathak, Rane and Raj 2010; `avg` of Hamm et al. 2016): the mean of local minimisers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from aggregator.answers.average_sensitivity import parameter_average, radius_of_any_rows
+from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
+from aggregator.contract.option_rules import refuse_misplaced, require_positive
+from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
+from aggregator.contract.public_numbers import PublicNumbers, Sent, product
+from aggregator.ensembles.collected import CollectedProtocol
+from aggregator.ensembles.decoding import PUBLIC_ROWS
+from aggregator.ensembles.output import weights_decoder
+from aggregator.ensembles.worst_votes import WorstVotes, of_parameters
+from aggregator.world.public_rows import PublicRows
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import ClipNorm, UnitNorm
+from federation.mechanisms.accounting.sensitivity import radius, solver_slack
+from federation.numerics.contrasts import contrasts
+from federation.numerics.erm import gradient_floor
+from federation.questions.votes import ParametersQuestion, Training
+
+_RUNS = 400_000  # of an audit
+_LOGISTIC = "logistic"
+_LONG_ROWS = (
+    "data.features: average: plain needs rows of norm at most 1; end the list with unit_norm or max_norm, or choose "
+    "average: unit"
+)
+_DEFAULT_CLIP = 0.2  # of the largest norm of a minimiser; below the norms of parties with few rows
+
+
+@dataclass(frozen=True)
+class ParameterAverage(CollectedProtocol):
+    """Parties train linear classifiers over all classes; noise goes to the mean of their parameters.
+
+    The default needs no tuning: a linear classifier decides the same at every scale.
+
+    average: `unit` (every party's parameters scaled to norm 1), `clipped` (shortened to a public norm) or `plain`
+        (as they are; the features must end with `unit_norm` or `max_norm`).
+    clip: the public norm of `clipped`; by default a fifth of the largest norm that any data could give.
+    sensitivity: of `plain`: `published`, `tight` or `diameter`, which is exact.
+    noise: `pure` (L2-Gamma), `gaussian` (discrete Gaussian, uses delta) or `off` (NON-PRIVATE).
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    average: Literal["unit", "clipped", "plain"] = "unit"
+    clip: float | None = None
+    sensitivity: Literal["published", "tight", "diameter"] = "diameter"
+    noise: Literal["pure", "gaussian", "off"] = "pure"
+
+    def __post_init__(self) -> None:
+        if self.clip is not None:
+            require_positive("clip", self.clip)
+        refuse_misplaced(self, ("clip",), "average: clipped", self.average == "clipped")
+        refuse_misplaced(self, ("sensitivity",), "average: plain", self.average == "plain")
+
+    def check_setting(self, features: Sequence[str | Mapping[str, Any]], classifier: Mapping[str, Any]) -> None:
+        """Refuse features and classifiers that these options cannot work with; raises `InputError`."""
+        declared_regularisation(classifier)
+        if self.average == "plain" and (not features or features[-1] not in ("unit_norm", "max_norm")):
+            raise InputError(_LONG_ROWS)
+
+    def sends(self, public: PublicNumbers) -> Sent:
+        """The parameters of its classifier."""
+        contrasts = None if public.classes is None else max(1, public.classes - 1)
+        return Sent("the parameters of its classifier", product(contrasts, public.features), False)
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstVotes:
+        """One party in five turns its parameters round."""
+        return of_parameters(units, _RUNS)
+
+    def question(self, public: PublicRows, training: Training) -> ParametersQuestion:
+        """Ask each party for the minimiser on its own rows.
+
+        Raises `InputError` unless every party trains logistic regression, and for `plain` where rows may be long.
+        """
+        if self.average == "plain":
+            _require_short_rows(training.feature_map)
+        regularisation = declared_regularisation(training.classifier)
+        longest = radius_of_any_rows(regularisation, training.classes)
+        # Inexact minimisers are this little longer. Twice the norm leaves room for a solver's limits on long rows.
+        tolerance = max(1e-6 * regularisation * longest, 4 * gradient_floor(regularisation))
+        return ParametersQuestion(training, tolerance, 2 * longest)
+
+    def collector(
+        self, public: PublicRows, question: ParametersQuestion, parties: int
+    ) -> VectorAnswers[ParametersQuestion]:
+        """Where the answers go; what `prepare` is called with."""
+        if self.average == "unit":
+            return VectorAnswers(question, parties, norm=1.0, normalised=True)
+        regularisation, classes = declared_regularisation(question.training.classifier), question.training.classes
+        if self.average == "clipped":
+            default = _DEFAULT_CLIP * radius_of_any_rows(regularisation, classes)
+            return VectorAnswers(question, parties, norm=self.clip or default)
+        slack = solver_slack(question.gradient_tolerance, regularisation) / 2
+        return VectorAnswers(question, parties, norm=radius(regularisation, classes) + slack)
+
+    def prepare(self, answers: VectorAnswers[ParametersQuestion]) -> Perturbable:
+        """The vector to perturb, with its sensitivity and decoder."""
+        classes = answers.question.training.classes
+        value, basis = answers.value(), contrasts(classes) if classes > 2 else None
+        if basis is None:
+            value = value[0]
+        elif self.sensitivity == "published":
+            value, basis = basis @ value, None
+        return Perturbable(
+            value.ravel(),
+            self._sensitivity(answers),
+            weights_decoder(value.shape, basis),
+            (*answers.assumptions(), *self._premises(), COUNTED_ONCE, ATTENDANCE, PUBLIC_ROWS),
+            VECTOR_CHECKS,
+            largest_norm=answers.mean.norm,
+        )
+
+    def _sensitivity(self, answers: VectorAnswers[ParametersQuestion]) -> float:
+        if self.average != "plain" or self.sensitivity == "diameter":
+            return answers.mean.sensitivity
+        training, tolerance = answers.question.training, answers.question.gradient_tolerance
+        regularisation = declared_regularisation(training.classifier)
+        exact = parameter_average(
+            self.sensitivity, regularisation=regularisation, parties=answers.parties, classes=training.classes
+        )
+        slack = solver_slack(tolerance, regularisation) / answers.parties
+        return max(answers.mean.sensitivity, math.nextafter(exact + slack + answers.mean.rounding, math.inf))
+
+    def _premises(self) -> tuple[Assumption, ...]:
+        if self.average != "plain":
+            return ()
+        text = (
+            "that norm is the largest of a minimiser with the declared regularisation on rows of norm at most 1, and "
+            "what the public gradient tolerance adds: parties who keep to both are not shortened"
+        )
+        return (Assumption(text, Check.ENFORCED),)
+
+
+def declared_regularisation(classifier: Mapping[str, Any]) -> float:
+    """lam of the parties' logistic regressions. Raises `InputError` for any other classifier, before it is asked."""
+    name, parameters = classifier.get("name"), classifier.get("parameters", {})
+    if name != _LOGISTIC or set(parameters) != {"regularisation"}:
+        raise InputError(
+            "parameter_average needs every party to train logistic regression; set parties.classifier to "
+            f"{{logistic: {{regularisation: 1.0e-4}}}} or leave the protocol out; got '{name}' with "
+            f"{dict(parameters) or 'no parameters'}"
+        )
+    return float(parameters["regularisation"])
+
+
+def _require_short_rows(feature_map: FeatureMap) -> None:
+    """Raise `InputError` unless every row behind the map, private ones included, has norm at most 1."""
+    if not feature_map.steps or feature_map.steps[-1].kind not in (UnitNorm.kind, ClipNorm.kind):
+        raise InputError(_LONG_ROWS)

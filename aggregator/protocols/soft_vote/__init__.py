@@ -1,0 +1,1 @@
+"""Protocol `soft_vote`: votes of parties on public rows, and noise on what they say together."""

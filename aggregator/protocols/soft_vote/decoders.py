@@ -1,0 +1,101 @@
+"""From noisy vote statistics to models: post-processing, which sees public rows and noise laws only.
+
+A decoder takes draws of the statistic B' A' Y / N of `aggregator.protocols.soft_vote.statistic`, (draws, (C-1) r), and gives
+weights (draws, C, d). Coordinates are Y = X U / t; v are the variances of the rows along U.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aggregator.contract.perturbable import LinearScores
+from aggregator.ensembles.decoding import Decoder, two_rows
+from aggregator.protocols.soft_vote.discrepancy import discrepancy_minimiser
+from aggregator.world.public_rows import Coordinates
+from federation.mechanisms.noise.additive import AdditiveMechanism
+from federation.numerics.contrasts import contrasts
+from federation.numerics.erm import attainable_tolerance, minimise
+
+_WITHOUT_NOISE = 1e-4  # regularisation where no noise asks for any
+_RELATIVE_TOLERANCE = 1e-4  # of the gradient, in units of the regularisation
+
+
+def least_squares(coordinates: Coordinates, classes: int, shrinkage: float) -> Decoder:
+    """W = (mu - 1 xbar'/C) (Sigma + c I)^-1 with c = shrinkage * tr(Sigma)/r: scores by least squares on shares."""
+    basis = contrasts(classes)
+    variances, scale = coordinates.variances, coordinates.scale
+    filters = scale / (variances + shrinkage * variances.mean())
+
+    def decode(noisy: np.ndarray, _: AdditiveMechanism | None) -> np.ndarray:
+        blocks = noisy.reshape(len(noisy), classes - 1, len(filters))
+        return basis @ (blocks * filters) @ coordinates.directions.T
+
+    return Decoder(decode, _scores(coordinates, classes, filters))
+
+
+def erm(coordinates: Coordinates, classes: int, regularisation: float | None) -> Decoder:
+    """The softmax risk of the noisy statistic; by default lam = E|noise|, a rule in public numbers only."""
+    basis = contrasts(classes)
+    rows = coordinates.rows * coordinates.scale
+    uniform = rows.mean(axis=0) / classes
+
+    def decode(noisy: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
+        strength = regularisation
+        if strength is None:
+            strength = _WITHOUT_NOISE if mechanism is None else mechanism.expected_noise_norm()
+        tolerance = attainable_tolerance(_RELATIVE_TOLERANCE * strength, rows, strength / 2)
+        blocks = noisy.reshape(len(noisy), classes - 1, rows.shape[1])
+        statistics = basis @ (blocks * coordinates.scale) + uniform
+        weights = [_softmax_weights(rows, one, strength, tolerance) for one in statistics]
+        return np.stack(weights) @ coordinates.directions.T
+
+    return Decoder(decode, _scores(coordinates, classes, 1 / coordinates.scale))
+
+
+def discrepancy(coordinates: Coordinates, classes: int, safety_factor: float) -> Decoder:
+    """The maximum-entropy model whose statistic is as far from the noisy one as the noise is expected to be.
+
+    Among all W, the model of largest entropy with |statistic(W) - noisy| <= safety_factor E|noise| minimises the
+    softmax risk plus that threshold times |W U t|_F, the norm dual to the one in which the noise is isotropic
+    (Morozov's discrepancy principle; Dudik, Phillips and Schapire 2007 for the duality). When even the uniform model
+    satisfies it, the weights' direction has a limit as the threshold comes down to there: least squares without
+    shrinkage where coordinates are whitened, the noisy statistic itself otherwise. That limit is returned.
+    """
+    basis = contrasts(classes)
+    rows = coordinates.rows
+    uniform = rows.mean(axis=0) / classes
+
+    def decode(noisy: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
+        threshold = 0.0 if mechanism is None else safety_factor * mechanism.expected_noise_norm()
+        statistics = basis @ noisy.reshape(len(noisy), classes - 1, rows.shape[1])
+        weights = [_discrepancy_weights(rows, one, uniform, threshold) for one in statistics]
+        return (np.stack(weights) / coordinates.scale) @ coordinates.directions.T
+
+    return Decoder(decode, _scores(coordinates, classes, 1 / coordinates.scale))
+
+
+def _scores(coordinates: Coordinates, classes: int, filters: np.ndarray) -> LinearScores:
+    """Scores of the weights B (value filters) U' on the auxiliary rows, contrasts B.
+
+    Exact for least squares; decoders by a risk come near it when much regularised. The value is expected to vary over
+    the coordinates as the public rows do.
+    """
+    features = coordinates.rows * (coordinates.scale * filters)
+    return LinearScores.of_features(features, contrasts(classes), coordinates.variances / coordinates.scale**2)
+
+
+def _softmax_weights(rows: np.ndarray, statistic: np.ndarray, regularisation: float, tolerance: float) -> np.ndarray:
+    """Weights (C, r) of the softmax risk; two classes are solved as one vector w, lam |W|^2 = (lam/2) |w|^2."""
+    if len(statistic) == 2:
+        half = regularisation / 2
+        return two_rows(minimise(rows, statistic[1], half, gradient_tolerance=tolerance).weights)
+    return minimise(rows, statistic, regularisation, gradient_tolerance=tolerance).weights
+
+
+def _discrepancy_weights(rows: np.ndarray, contrast: np.ndarray, uniform: np.ndarray, threshold: float) -> np.ndarray:
+    """Weights (C, r) for the statistic contrast + uniform; two classes are solved as one vector, |w| = sqrt(2) |W|."""
+    if len(contrast) == 2:
+        weights = two_rows(discrepancy_minimiser(rows, (contrast + uniform)[1], threshold / np.sqrt(2)))
+    else:
+        weights = discrepancy_minimiser(rows, contrast + uniform, threshold)
+    return weights if weights.any() else contrast

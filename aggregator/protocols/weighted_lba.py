@@ -1,0 +1,79 @@
+"""Protocol `weighted_lba` (Brahmbhatt et al. 2023, Fig. 1): sums of rows and labels with secret Gaussian weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from aggregator.contract.public_numbers import PublicNumbers, Sent, product
+from aggregator.regressions.bag_options import bags_of_size, require_size
+from aggregator.regressions.label_protocol import LabelProtocol
+from federation.contract.question import ReleaseId
+from federation.questions.labels import BagSums, LabelledRows, WeightedSumsNoise, WeightedSumsQuestion
+
+if TYPE_CHECKING:
+    from aggregator.answers.label_answers import LabelAnswers
+    from aggregator.regressions.worst_labels import WorstLabels
+    from aggregator.releases.released_estimators import Described
+
+
+@dataclass(frozen=True)
+class WeightedLBA(LabelProtocol):
+    """Parties release weighted sums of rows and labels over bags, and neither bags nor weights.
+
+    size: k, rows of a bag.
+    bags: m of every party; null for as many as each party can form.
+    noise: `gaussian` on the label sums, without which nothing holds for all data; `published`, none (NON-PRIVATE: what
+        it protects depends on the data), which `off` is, too.
+    """
+
+    why_default: ClassVar[str] = "the default: with noise on the label sums it has a guarantee for all data"
+
+    size: int = 64
+    bags: int | None = None
+    noise: Literal["gaussian", "published", "off"] = "gaussian"
+
+    def __post_init__(self) -> None:
+        require_size(self.size, self.bags)
+
+    def noise_of(self, epsilon: float, delta: float) -> WeightedSumsNoise:
+        """The noise that parties are asked for."""
+        return WeightedSumsNoise(self.noise, epsilon, delta)
+
+    def asked(self) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its noise aside."""
+        return (self.size, self.bags)
+
+    def question(
+        self, rows: LabelledRows, least: int, noise: WeightedSumsNoise, *, release: ReleaseId, draws: int, seeded: bool
+    ) -> WeightedSumsQuestion:
+        """Bags of the rows of every party. Raises `InputError` when parties have too few rows for them."""
+        records, bags = bags_of_size(self.size, self.bags, least, rows.most)
+        design = BagSums(records, bags, self.size, "gaussian", 0, 0)
+        return WeightedSumsQuestion(noise, rows, design, release=release, draws=draws, seeded=seeded)
+
+    @property
+    def unprotected(self) -> str | None:
+        """Without noise nothing holds for all data."""
+        return "without noise nothing holds for all data" if self.noise == "published" else super().unprotected
+
+    def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        """Sums with secret weights."""
+        bags = self.bags or (None if public.largest_bag is None else public.largest_bag // self.size)
+        rows = Sent("sums of its rows with secret weights", product(bags, public.features), False)
+        return (rows, Sent("sums of its labels with the same weights", bags, self.noise == "gaussian"))
+
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
+        """One label moves from one end of its range to the other."""
+        from aggregator.regressions.worst_labels import RUNS, worst_labels
+
+        return worst_labels(units, public, RUNS, size=self.size)
+
+    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
+        """The model of one noise draw: least squares on the sums."""
+        from aggregator.regressions.models import formed_bags, from_sums
+
+        present, formed = answers.present, formed_bags(answers)
+        return from_sums(
+            answers.array("row_sums")[present, draw][formed], answers.array("label_sums")[present, draw][formed]
+        )

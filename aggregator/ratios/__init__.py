@@ -1,1 +1,0 @@
-"""Estimators of class ratios from bags with known label proportions; usable on their own; and their job."""

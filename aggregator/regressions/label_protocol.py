@@ -1,0 +1,115 @@
+"""What the protocols have in common whose parties protect real labels themselves: one question, one answer."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.public_numbers import Promise, PublicNumbers, Sent
+from aggregator.contract.session import Asked, OneRound
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.contract.question import OFF, Noise, ReleaseId
+
+if TYPE_CHECKING:
+    from aggregator.answers.label_answers import LabelAnswers
+    from aggregator.releases.released_estimators import Described
+    from aggregator.world.world import World
+    from federation.questions.labels import LabelledRows, LabelQuestion
+
+
+class LabelProtocol(Protocol):
+    """Base of these protocols. Features are public; labels have a declared range.
+
+    noise: the law of the parties' noise, or none.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    requires: ClassVar[Requires] = Requires(labels="real", single_rows=True, features=("standardise", "constant"))
+    task: ClassVar[str] = "regression"
+    model: ClassVar[str] = "regression"
+
+    noise: Any
+
+    @abstractmethod
+    def noise_of(self, epsilon: float, delta: float) -> Noise:
+        """The noise that parties are asked for."""
+
+    @abstractmethod
+    def asked(self) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its noise aside: with equal ones, noise is keyed alike."""
+
+    @abstractmethod
+    def question(
+        self, rows: LabelledRows, least: int, noise: Any, *, release: ReleaseId, draws: int, seeded: bool
+    ) -> LabelQuestion:
+        """What parties are asked, of whom each has `least` rows or more. Raises `InputError`."""
+
+    @abstractmethod
+    def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
+        """The model of one noise draw. Raises `FederationError`s."""
+
+    @abstractmethod
+    def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
+        """What leaves a party."""
+
+    @property
+    def spends_delta(self) -> bool:
+        """Whether the noise makes use of delta."""
+        return True
+
+    @property
+    def unprotected(self) -> str | None:
+        """Why nothing is promised whatever epsilon is asked for; None where something is."""
+        return "noise is off" if self.noise == OFF else None
+
+    def noise_at(self, trust: Trust) -> Place | Refused:
+        """At every party, who trusts nobody."""
+        return Place.NOWHERE if self.noise == OFF else Place.PARTY
+
+    def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
+        """The epsilon that it aims at, for one label."""
+        if self.unprotected is not None:
+            return Promise(NoGuarantee(self.unprotected), self.sends(public))
+        delta = public.delta if self.spends_delta else 0.0
+        return Promise(
+            Guarantee(epsilon, delta, Unit.LABEL, Adjacency.REPLACE, type(self).__name__), self.sends(public)
+        )
+
+    def begin(self, world: World, epsilon: float, draws: int) -> LabelSession:
+        """A session that asks once, and learns a model from each noise draw. Raises `InputError` without a range."""
+        return LabelSession(world, self, epsilon, draws)
+
+
+class LabelSession(OneRound):
+    """One question about all rows of every party, and a regression from each noise draw of the answers."""
+
+    def __init__(self, world: World, options: LabelProtocol, epsilon: float, draws: int) -> None:
+        from aggregator.answers.label_answers import LabelAnswers
+        from aggregator.answers.local_answers import CHECKED
+        from aggregator.node.releasing import local_guarantee
+        from federation.questions.labels import LabelledRows
+
+        plan, view = world.plan, world.views.at(OFF, math.inf)
+        if plan.label_range is None:
+            raise InputError(f"'{world.own.name}' needs real labels with a declared range, and the plan has classes")
+        self._options, self._seed = options, plan.split
+        noise = options.noise_of(epsilon, plan.delta)
+        question = options.question(
+            LabelledRows(view.public.feature_map, *plan.label_range, plan.largest_bag),
+            plan.smallest_bag,
+            noise,
+            release=world.release(noise, options.asked()),
+            draws=draws,
+            seeded=plan.noise_seed is not None,
+        )
+        promised = local_guarantee(plan, question.promise())
+        answers = LabelAnswers(question, plan.parties, promised if isinstance(promised, Guarantee) else None)
+        asked = [Asked(question, view.training, answers)]
+        super().__init__(view.public.feature_map, asked, promised, question.release, (CHECKED,))
+
+    def learn(self, draw: int) -> Described:
+        """The model of one noise draw."""
+        return self._options.learn(self.answers[0], draw, self._seed)

@@ -1,0 +1,1 @@
+"""What leaves the aggregator: models, with their guarantee, in files."""

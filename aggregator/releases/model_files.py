@@ -1,0 +1,167 @@
+"""What the files of released models have in common: one npz per variant and world, readable with numpy alone.
+
+Arrays: `epsilon` (E,), for each release e = 0..E-1; `map` (E,), the number m of its feature map, whose arrays are named
+`map_m.*`; and `description`, one JSON text with the variant, class names, columns, the steps of every feature map, one
+guarantee per release, and the kind of the models unless they are linear. Each kind adds arrays of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+from zipfile import BadZipFile
+
+import numpy as np
+
+from federation.contract.digest import digest
+from federation.contract.errors import InputError
+from federation.features.feature_map import FeatureMap
+
+Release = TypeVar("Release", bound=Sized)  # of one epsilon: an entry for each noise draw
+Arrays = dict[str, np.ndarray]
+LINEAR = "linear"  # the kind that files do not name
+
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, BadZipFile)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedFile(ABC, Generic[Release]):
+    """Every release of one variant in one world; a subclass says what kind of models they are.
+
+    `epsilons` (E,), infinite where none was aimed at; per release the models of all its noise draws, the feature map
+    that rows pass before them and its guarantee as a plain dict.
+    """
+
+    variant: str
+    classes: tuple[str, ...]
+    columns: tuple[str, ...]
+    text_columns: tuple[int, ...]
+    epsilons: np.ndarray
+    releases: tuple[Release, ...]
+    feature_maps: tuple[FeatureMap, ...]
+    guarantees: tuple[dict[str, Any], ...]
+
+    kind: ClassVar[str | None]  # in the file; None for linear models
+    what: ClassVar[str]  # a model of this kind, in a sentence
+    predicts: ClassVar[Literal["classes", "numbers", "ratios"]]  # of every row, or of a set of rows
+
+    def draws(self, release: int) -> int:
+        """Number of noise draws of a release."""
+        return len(self.releases[release])
+
+    def save(self, path: Path) -> None:
+        """Write the npz; equal feature maps are kept once."""
+        steps, numbers, maps = _feature_maps(self.feature_maps)
+        own, further = self._packed()
+        description = {
+            **({} if self.kind is None else {"kind": self.kind}),
+            "variant": self.variant,
+            "classes": list(self.classes),
+            "columns": list(self.columns),
+            "text_columns": list(self.text_columns),
+            "feature_maps": steps,
+            "guarantees": list(self.guarantees),
+            **further,
+        }
+        contents: dict[str, Any] = {**maps, **own, "map": numbers, "epsilon": self.epsilons}
+        with path.open("wb") as file:
+            np.savez(file, **contents, description=np.array(json.dumps(description)))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Inverse of `save`. Raises `InputError` when the file is missing or not of this kind."""
+        with _opened(path, cls.what) as (description, stored):
+            found = description.get("kind")
+            if found != cls.kind:
+                raise ValueError(f"it holds {found or 'linear models'}")
+            return cls(
+                description["variant"],
+                tuple(description["classes"]),
+                tuple(description["columns"]),
+                tuple(description["text_columns"]),
+                stored["epsilon"],
+                cls._unpacked(description, stored),
+                _read_feature_maps(description["feature_maps"], stored),
+                tuple(description["guarantees"]),
+            )
+
+    @abstractmethod
+    def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
+        """What one model says of raw rows (n, columns): class codes or numbers (n,), or class ratios (C,) of them all.
+
+        Raises `InputError` for a damaged file.
+        """
+
+    def intervals(self, release: int, draw: int, rows: np.ndarray, level: float) -> np.ndarray | None:
+        """Intervals (C, 2) of ratios that cover with probability `level`; None where too little is known of errors."""
+        return None
+
+    @classmethod
+    @abstractmethod
+    def gathered(cls, models: Sequence[Any]) -> Release:
+        """The release of one epsilon from the models of its noise draws."""
+
+    @abstractmethod
+    def _packed(self) -> tuple[Arrays, dict[str, Any]]:
+        """The releases as arrays, and what the description says of them."""
+
+    @classmethod
+    @abstractmethod
+    def _unpacked(cls, description: dict[str, Any], stored: Any) -> tuple[Release, ...]:
+        """Inverse of `_packed`, from an open npz; raises what a damaged file raises."""
+
+
+def head(path: Path) -> tuple[str, list[float]]:
+    """The kind of the models in a file, as its entry point is called, and the epsilon that each release aimed at.
+
+    Raises `InputError` for a file that is no released model.
+    """
+    with _opened(path, "a released model") as (description, stored):
+        return description.get("kind") or LINEAR, stored["epsilon"].tolist()
+
+
+def kept_once(names: Sequence[Hashable]) -> tuple[list[int], list[int]]:
+    """For each name the number of the distinct one that it is, and for each number the position of its first name."""
+    first: dict[Hashable, int] = {}
+    for position, name in enumerate(names):
+        first.setdefault(name, position)
+    numbers = {name: number for number, name in enumerate(first)}
+    return [numbers[name] for name in names], list(first.values())
+
+
+@contextmanager
+def _opened(path: Path, what: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The description and the open npz. What a damaged file raises while it is read becomes an `InputError`."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            yield json.loads(str(stored["description"])), stored
+    except _DAMAGED as error:
+        raise InputError(f"{path} is not {what}: {error}") from error
+
+
+def _feature_maps(maps: Sequence[FeatureMap]) -> tuple[list[str], np.ndarray, Arrays]:
+    """The steps of every distinct map, the number (E,) of the map of each release, and the arrays `map_m.*`."""
+    described = [feature_map.to_arrays() for feature_map in maps]
+    numbers, kept = kept_once([digest(*description) for description in described])
+    arrays = {
+        f"map_{number}.{name}": array
+        for number, first in enumerate(kept)
+        for name, array in described[first][1].items()
+    }
+    return [described[first][0] for first in kept], np.array(numbers, dtype=np.int64), arrays
+
+
+def _read_feature_maps(steps: Sequence[str], stored: Any) -> tuple[FeatureMap, ...]:
+    """The map of each release in an open npz; raises what a damaged file raises."""
+    maps = [FeatureMap.from_arrays(text, _named(stored, f"map_{number}.")) for number, text in enumerate(steps)]
+    return tuple(maps[number] for number in stored["map"])
+
+
+def _named(stored: Any, prefix: str) -> Arrays:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {name[len(prefix) :]: stored[name] for name in stored.files if name.startswith(prefix)}

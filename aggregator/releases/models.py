@@ -1,0 +1,43 @@
+"""Released linear models: a file (`model_files`) with `weights_e` (draws, C, d) for each release e."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from aggregator.releases.model_files import Arrays, ReleasedFile
+
+
+class ReleasedModels(ReleasedFile[np.ndarray]):
+    """Linear models of classes; the release of each epsilon is the weights (draws, C, d) of its draws."""
+
+    kind: ClassVar[str | None] = None
+    what: ClassVar[str] = "a released linear model"
+    predicts: ClassVar[Literal["classes", "numbers", "ratios"]] = "classes"
+
+    @property
+    def weights(self) -> tuple[np.ndarray, ...]:
+        """The weights (draws, C, d) of each release."""
+        return self.releases
+
+    def scores(self, rows: np.ndarray, epsilon_index: int, draw: int) -> np.ndarray:
+        """Class scores (n, C) of raw rows (n, columns) by one release."""
+        return self.feature_maps[epsilon_index].transform(rows) @ self.weights[epsilon_index][draw].T
+
+    def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
+        """Class codes (n,), ties going to the first."""
+        return self.scores(rows, release, draw).argmax(axis=1)
+
+    @classmethod
+    def gathered(cls, models: Sequence[Any]) -> np.ndarray:
+        """From the weights (C, d) of each draw."""
+        return np.stack(models)
+
+    def _packed(self) -> tuple[Arrays, dict[str, Any]]:
+        return {f"weights_{number}": weights for number, weights in enumerate(self.weights)}, {}
+
+    @classmethod
+    def _unpacked(cls, description: dict[str, Any], stored: Any) -> tuple[np.ndarray, ...]:
+        return tuple(stored[f"weights_{number}"] for number in range(len(stored["epsilon"])))

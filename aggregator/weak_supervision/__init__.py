@@ -1,1 +1,0 @@
-"""Weakly supervised linear classification through estimates of the mean operator, usable on its own; and its job."""

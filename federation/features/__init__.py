@@ -1,0 +1,1 @@
+"""Public feature maps: what rows pass before anything is learned from them."""

@@ -1,0 +1,57 @@
+"""What several releases to the same units promise together, adaptively chosen ones included."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee, require_delta
+from federation.mechanisms.accounting import concentrated
+from federation.mechanisms.noise import discrete_gaussian, gaussian
+
+
+def compose(guarantees: Sequence[Guarantee], delta: float) -> tuple[float, float]:
+    """The total (epsilon, delta) of releases that protect the same unit under the same adjacency.
+
+    Pure epsilons add. Releases with a `gaussian_mu` compose exactly, at what the others leave of the target
+    `delta` (theirs add up, like their epsilons); at their own summed (epsilon, delta) when that is smaller at
+    no more delta, or when nothing of the target is left. The returned delta may exceed the target only in
+    that last case and when the others alone exceed it. No releases: (0, 0).
+
+    Raises `InputError` when units or adjacencies differ, or `delta` is outside [0, 1).
+    """
+    require_delta(delta)
+    kinds = {(g.unit, g.adjacency) for g in guarantees}
+    if len(kinds) > 1:
+        names = ", ".join(sorted(f"{unit}/{adjacency}" for unit, adjacency in kinds))
+        raise InputError(f"guarantees must share one unit and adjacency to compose, got {names}; total them apart")
+    normal = [g for g in guarantees if g.gaussian_mu is not None]
+    others = [g for g in guarantees if g.gaussian_mu is None]
+    epsilon, spent = _sum(others)
+    if normal:
+        normal_epsilon, normal_delta = _compose_gaussian(normal, delta - spent)
+        epsilon, spent = epsilon + normal_epsilon, spent + normal_delta
+    return epsilon, min(spent, 1.0)
+
+
+def _sum(guarantees: Sequence[Guarantee]) -> tuple[float, float]:
+    """Basic composition (Dwork, Roth 2014, Theorem 3.16)."""
+    return math.fsum(g.epsilon for g in guarantees), math.fsum(g.delta for g in guarantees)
+
+
+def _compose_gaussian(guarantees: Sequence[Guarantee], target: float) -> tuple[float, float]:
+    """(epsilon, delta) of Gaussian releases; discrete ones pay the slack of `delta_bound`, or of zCDP if smaller."""
+    summed = _sum(guarantees)
+    if target <= 0:
+        return summed
+    mu = gaussian.compose(g.gaussian_mu for g in guarantees if g.gaussian_mu is not None)
+    discrete = [g.parameters for g in guarantees if "grid_scale" in g.parameters]
+    if discrete:
+        dimension = sum(int(p["dimension"]) for p in discrete)
+        sigma = min(int(p["grid_scale"]) for p in discrete)
+        bound = discrete_gaussian.epsilon_bound(target, mu, dimension, sigma)
+        exact = min(bound, concentrated.epsilon(target, mu**2 / 2))
+    else:
+        exact = gaussian.epsilon(target, mu)
+    return summed if summed[1] <= target and summed[0] < exact else (exact, target)

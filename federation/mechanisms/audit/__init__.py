@@ -1,0 +1,1 @@
+"""Estimates of what a mechanism gives away, from its outputs on two neighbouring inputs."""

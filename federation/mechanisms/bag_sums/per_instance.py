@@ -1,0 +1,155 @@
+"""How much wtd-LBA, which adds no noise, reveals of one label in given bags of given data: a diagnostic, no guarantee.
+
+The result depends on the data, so publishing it leaks, and other data may be revealed altogether: constant labels under
+an intercept, bags of no more records than columns, a category that occurs once in a bag. `repaired` has a guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.mechanisms.bag_sums.accounting import width
+from federation.mechanisms.bag_sums.perturbed_pair import pair_delta
+
+_RANK_CUT = 1e-10  # of a unit column, times sqrt(k)
+_NO_RESIDUAL = 1e-12  # of the labels' squared norm
+_CANDIDATES = 9  # equally spaced changed labels that are tried first
+_REFINEMENTS = 10  # golden-section steps around the worst of them
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+@dataclass(frozen=True)
+class PerInstanceDelta:
+    """What an attacker could learn of a label at `at_epsilon`, in the bags that were looked at. NOT a guarantee.
+
+    Every value is the delta between this data set and one with the worst other label in the declared range, the bag
+    known. `mean` is over all records of the bags, `mean_largest` over bags, of their most exposed record, `largest`
+    over everything; `revealed` is the share of records with a delta of 1. A release that keeps bags secret has at most
+    `inclusion` = m k/n times a record's mean over bags.
+    """
+
+    at_epsilon: float
+    bags_seen: int
+    size: int
+    inclusion: float
+    mean: float
+    mean_largest: float
+    largest: float
+    revealed: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, with the warning."""
+        return {
+            "guarantee": None,
+            "warning": DATA_DEPENDENT,
+            "at_epsilon": self.at_epsilon,
+            "bags_seen": self.bags_seen,
+            "size": self.size,
+            "inclusion": self.inclusion,
+            "per_instance_delta_mean": self.mean,
+            "per_instance_delta_mean_largest": self.mean_largest,
+            "per_instance_delta_largest": self.largest,
+            "revealed_share": self.revealed,
+        }
+
+
+DATA_DEPENDENT = (
+    "these figures depend on the private labels: they are no (epsilon, delta) guarantee and must not be published"
+)
+
+
+def per_instance_delta(
+    epsilon: float,
+    rows: np.ndarray,
+    labels: np.ndarray,
+    bags: np.ndarray,
+    *,
+    label_range: tuple[float, float],
+    inclusion: float = 1.0,
+) -> PerInstanceDelta:
+    """Looks at every record of the given bags.
+
+    `rows`: (n, d) with the constant column if the release has one; `labels`: (n,) in the declared `label_range`;
+    `bags`: row numbers (m, k). Raises `InputError` for labels outside, non-finite numbers or epsilon outside [0, 700].
+    """
+    if bags.ndim != 2 or bags.size == 0:
+        raise InputError(f"bags must be row numbers (bags, size), at least one, got shape {bags.shape}")
+    found = np.stack([bag_deltas(epsilon, rows[bag], labels[bag], label_range=label_range) for bag in bags])
+    return PerInstanceDelta(
+        at_epsilon=epsilon,
+        bags_seen=len(bags),
+        size=bags.shape[1],
+        inclusion=inclusion,
+        mean=float(found.mean()),
+        mean_largest=float(found.max(axis=1).mean()),
+        largest=float(found.max()),
+        revealed=float((found == 1).mean()),
+    )
+
+
+def bag_deltas(epsilon: float, rows: np.ndarray, labels: np.ndarray, *, label_range: tuple[float, float]) -> np.ndarray:
+    """The delta (k,) of each record of one bag, for the worst other label in the range.
+
+    That may be an inner one, for which the labels fit the rows best; it is searched for. Arguments and errors as in
+    `per_instance_delta`.
+    """
+    low, high = label_range
+    width(label_range)
+    if not (np.all(np.isfinite(rows)) and np.all((labels >= low) & (labels <= high))):
+        raise InputError(f"rows must be finite and labels from {low:g} to {high:g}, the declared range; clip or refuse")
+    leverage, residual = leverages_and_residuals(rows, labels)
+    rss = float(residual @ residual)
+    if rss <= _NO_RESIDUAL * float(labels @ labels):
+        return np.ones(len(labels))
+
+    def at(changed: np.ndarray, coarse: bool = True) -> np.ndarray:
+        """Deltas at other labels, shape of `changed`: (c, k)."""
+        change = changed - labels
+        h, r = (np.broadcast_to(part, change.shape).ravel() for part in (leverage, residual))
+        return pair_delta(epsilon, change.ravel(), h, r, rss, coarse=coarse).reshape(change.shape)
+
+    # Where the label fits the rest of the bag best, the residual that hides it is smallest.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fitting = np.where(leverage < 1, labels - residual / (1 - leverage), low)
+    everyone = np.arange(len(labels))
+    grid = np.repeat(np.linspace(low, high, _CANDIDATES)[:, None], len(labels), axis=1)
+    candidates = np.sort(np.concatenate([grid, np.clip(fitting, low, high)[None]]), axis=0)
+    best = at(candidates).argmax(axis=0)
+    ends = (candidates[np.clip(best + step, 0, len(candidates) - 1), everyone] for step in (-1, 1))
+    refined = _golden_section(at, *ends)
+    return at(np.stack([candidates[best, everyone], refined]), coarse=False).max(axis=0)
+
+
+def _golden_section(value: Callable[[np.ndarray], np.ndarray], left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Where `value`, (2, k) -> (2, k), is largest between `left` and `right`, (k,) each."""
+    for _ in range(_REFINEMENTS):
+        first, second = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+        below, above = value(np.stack([first, second]))
+        left, right = np.where(above > below, first, left), np.where(above > below, right, second)
+    return (left + right) / 2
+
+
+def leverages_and_residuals(rows: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of least squares of the labels (k,) on the rows (k, d): h_i and r_i, both (k,).
+
+    Columns are scaled to unit length and a pivoted QR factorisation drops dependent ones, so that neither units nor
+    duplicate columns matter; the residual is orthogonalised twice.
+    """
+    from scipy.linalg import qr
+
+    lengths = np.linalg.norm(rows, axis=0)
+    scaled = rows[:, lengths > 0] / lengths[lengths > 0]
+    if scaled.shape[1] == 0:
+        return np.zeros(len(labels)), labels.astype(float)
+    basis, triangle, _ = qr(scaled, mode="economic", pivoting=True)
+    rank = int((np.abs(np.diag(triangle)) > _RANK_CUT * math.sqrt(len(labels))).sum())
+    basis = basis[:, :rank]
+    residual = labels - basis @ (basis.T @ labels)
+    residual -= basis @ (basis.T @ residual)
+    return np.minimum(np.square(basis).sum(axis=1), 1.0), residual

@@ -1,0 +1,135 @@
+"""Integer noise on the label counts of a bag, centred to its public size: what all such mechanisms share."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.counts.mechanism import CountReplacement
+from federation.mechanisms.noise.mechanism import NOISE_KEY
+
+_MAX_SPREAD = 2**12  # classes times scale up to which the law of the centred noise is summed term by term
+
+PUBLIC_BAG = Assumption(
+    "which records form the bag, how many they are and their features are public: only labels are protected",
+    Check.DECLARED,
+)
+WHOLE_COUNTS = Assumption(
+    "the counts are whole numbers; replacing one label moves one class by +1, another by -1 and no other",
+    Check.CHECKED,
+)
+
+
+@dataclass(frozen=True)
+class AdditiveCounts(CountReplacement, ABC):
+    """Exact integer noise of a rational scale on the counts (C,) of a bag; then all classes move by the same amount.
+
+    That amount restores the bag's public size. It is computed from the noisy counts, so it is post-processing.
+    `epsilon` and `delta` are what one release claims.
+    """
+
+    classes: int
+    epsilon: float
+    delta: float
+    scale: Fraction
+
+    name: ClassVar[str]
+    law: ClassVar[str]  # of the noise, as a guarantee puts it
+
+    @property
+    def parameters(self) -> dict[str, float | int | str]:
+        """Public numbers. The scale is dyadic, so its double is exact."""
+        return {"classes": self.classes, "scale": float(self.scale)}
+
+    def release(self, counts: np.ndarray, bits: NoiseBits, draws: int = 1) -> np.ndarray:
+        """Noisy counts of the bag's public size, shape (draws, C) float64; entries may be negative.
+
+        Raises `InputError` as `checked_counts` does.
+        """
+        noisy = self.noisy(counts, bits, draws)
+        return noisy + (int(np.sum(counts)) - noisy.sum(axis=1, keepdims=True)) / self.classes
+
+    def noisy(self, counts: np.ndarray, bits: NoiseBits, draws: int = 1) -> np.ndarray:
+        """Counts plus noise, shape (draws, C) int64: as private as the release. Raises as `checked_counts` does."""
+        return checked_counts(counts, self.classes) + self._noise(bits, draws)
+
+    def covariance(self, size: int) -> np.ndarray:
+        """Covariance (C, C) of the released counts; the same for every bag."""
+        return exchangeable(self.variance(), self.classes)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on, but for why bags are disjoint."""
+        noise = Assumption(f"the noise is {self.law}, drawn exactly in integer arithmetic", Check.ENFORCED)
+        return PUBLIC_BAG, WHOLE_COUNTS, noise, NOISE_KEY
+
+    @abstractmethod
+    def delta_at(self, epsilon: float) -> float:
+        """The exact delta of one release at another epsilon >= 0."""
+
+    @abstractmethod
+    def variance(self) -> float:
+        """Of one released count."""
+
+    @abstractmethod
+    def expected_l1(self) -> float:
+        """E sum_i |released count_i - count_i|, in records."""
+
+    @abstractmethod
+    def escape(self, count: float) -> float:
+        """An upper bound on the probability that a class is released `count` or more below its true count."""
+
+    @abstractmethod
+    def _noise(self, bits: NoiseBits, draws: int) -> np.ndarray:
+        """Integer noise, shape (draws, C) int64."""
+
+
+def checked_counts(counts: np.ndarray, classes: int) -> np.ndarray:
+    """The counts as int64, shape (classes,).
+
+    Raises `InputError` for another shape, entries that are not whole numbers from 0 to 2^52, or an empty bag.
+    """
+    given = np.asarray(counts)
+    if given.shape != (classes,):
+        raise InputError(f"counts must have shape ({classes},), one per class, got {given.shape}")
+    if given.dtype.kind not in "iuf" or not np.all((given >= 0) & (given <= 2**52) & (given == np.floor(given))):
+        raise InputError("counts must be whole numbers >= 0; count each record's label once, without weights")
+    if not given.any():
+        raise InputError("counts must not all be zero: a bag without records has no class proportions; leave it out")
+    return given.astype(np.int64)
+
+
+def equal_counts(classes: int, size: int) -> np.ndarray:
+    """The counts (C,) int64 of a bag of that size that are equal, or differ by at most 1."""
+    least, rest = divmod(size, classes)
+    return least + (np.arange(classes) < rest)
+
+
+def exchangeable(variance: float, classes: int) -> np.ndarray:
+    """The covariance (C, C) of exchangeable entries of constant sum that have this variance each."""
+    return variance * (classes * np.eye(classes) - 1) / (classes - 1)
+
+
+def centred_l1(
+    characteristic: Callable[[np.ndarray, float], np.ndarray], scale: float, classes: int, tail: float
+) -> float:
+    """E sum_i |z_i - mean z| of C independent integers with the characteristic function (t, scale) -> real.
+
+    It is E|Y| of the integer Y = C z_1 - sum z, whose law is the Fourier transform of its characteristic
+    function; `tail` C scale bounds |Y| but for a negligible probability. Beyond C scale = 2^12 the law is
+    summed at that size and the result scaled up: relative error about C²/2^26.
+    """
+    summed = min(scale, _MAX_SPREAD / classes)
+    points = 2 ** math.ceil(math.log2(2 * tail * classes * summed + 64))
+    t = 2 * math.pi * np.arange(points // 2 + 1) / points
+    law = np.fft.irfft(characteristic((classes - 1) * t, summed) * characteristic(t, summed) ** (classes - 1))
+    return float(law @ np.abs(np.fft.fftfreq(points, 1 / points))) * scale / summed

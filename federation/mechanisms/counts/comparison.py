@@ -1,0 +1,136 @@
+"""All mechanisms for label counts side by side, at counts that are invented or public."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.counts.additive import AdditiveCounts, checked_counts
+from federation.mechanisms.counts.calibration import CountNoise, calibrate
+from federation.mechanisms.counts.dirichlet import MAX_FLOOR
+from federation.mechanisms.counts.dirichlet_divergence import MeasuredDelta
+from federation.mechanisms.counts.distortion import DRAWS, Distortion, affordable, distortion, sampled
+from federation.mechanisms.counts.published_dirichlet import published_release, sigma_for_counts, true_delta
+
+PUBLISHED_DIRICHLET = "published_dirichlet"
+_RUNS = 2**20  # draws times classes of a measured delta
+_NOISE_PARAMETERS = ("scale", "sigma", "floor", "pseudo_count", "least")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism at the asked (epsilon, delta), or in `note` why there is none.
+
+    `delta` is what it claims or, when it is not `private`, what was measured, None where that was too small to measure.
+    """
+
+    noise: str
+    parameters: dict[str, float | int | str]
+    delta: float | None
+    distortion: Distortion | None
+    private: bool = True
+    note: str = ""
+
+
+def recommended(classes: int, epsilon: float, delta: float) -> tuple[CountNoise, AdditiveCounts]:
+    """What "auto" stands for at these public numbers, and the mechanism. Raises `InputError` as `calibrate`."""
+    chosen = calibrate("auto", classes=classes, epsilon=epsilon, delta=delta)
+    assert isinstance(chosen, AdditiveCounts)  # all that it chooses from are
+    if chosen.name == "count_gaussian":
+        return "gaussian", chosen
+    return ("laplace" if chosen.delta > 0 else "pure"), chosen
+
+
+def compare(
+    counts: np.ndarray, epsilon: float, delta: float, *, floor: int | None = None, pseudo_count: int | None = None
+) -> list[Candidate]:
+    """Every kind of noise that `calibrate` knows except "auto", the smallest distortion first, impossible ones last.
+
+    `counts` (C,) are invented or public. `floor` defaults to their smallest, `pseudo_count` to half their sum, and
+    neither to more than 10^6.
+    Raises `InputError` for counts that are none.
+    """
+    counts = checked_counts(counts, len(counts))
+    half = min(max(1, int(counts.sum()) // 2), MAX_FLOOR)
+    extra = {
+        "dirichlet_floor": {"floor": min(int(counts.min()), MAX_FLOOR) if floor is None else floor},
+        "dirichlet_shifted": {"pseudo_count": half if pseudo_count is None else pseudo_count},
+    }
+    kinds = [noise for noise in get_args(CountNoise) if noise != "auto"]
+    found = [_candidate(noise, counts, epsilon, delta, extra.get(noise, {})) for noise in kinds]
+    return sorted(found, key=lambda row: np.inf if row.distortion is None else row.distortion.mean)
+
+
+def published_dirichlet(counts: np.ndarray, epsilon: float, delta: float) -> Candidate:
+    """The scaled Dirichlet as published at these counts, with the delta measured to its neighbours: not private.
+
+    `counts` (C,) are invented or public: sigma is computed from them. Raises `InputError` for counts that are none.
+    """
+    counts = checked_counts(counts, len(counts))
+    try:
+        sigma = sigma_for_counts(counts, epsilon, delta)
+    except InputError as error:
+        return Candidate(PUBLISHED_DIRICHLET, {}, None, None, private=False, note=str(error))
+    neighbour = _neighbour(counts)
+    if sigma is None or neighbour is None:
+        note = "NOT differentially private: no sigma serves these counts, and that it fails here tells them from others"
+        return Candidate(PUBLISHED_DIRICHLET, {}, None, None, private=False, note=note)
+    runs = max(2**12, _RUNS // len(counts)) if len(counts) > 2 else None  # exact for two classes
+    pairs = ((counts, neighbour), (neighbour, counts))
+    worst = max((true_delta(*pair, epsilon, delta, runs=runs or 1) for pair in pairs), key=lambda found: found.value)
+    note = (
+        f"NOT differentially private: sigma comes from the counts; its true delta to {_text(neighbour)} is "
+        f"{_measured(worst, delta, runs)}"
+    )
+    bits = NoiseBits(1, "distortion of published_dirichlet")
+    released = published_release(counts, epsilon, delta, bits, affordable(DRAWS, len(counts)))
+    expected = sampled(released, counts)
+    shown = worst.value if worst.value or runs is None else None
+    return Candidate(PUBLISHED_DIRICHLET, {"sigma": sigma}, shown, expected, private=False, note=note)
+
+
+def _measured(found: MeasuredDelta, claimed: float, runs: int | None) -> str:
+    """In words, what was found with so many `runs`, or exactly if None."""
+    if runs and not found.value:
+        return f"too small for {runs} draws to show, likely below {3 / runs:.1g} (claimed: {claimed:g})"
+    spread = f" +- {found.standard_error:.1g}" if found.standard_error else ""
+    return f"{found.value:.3g}{spread}, {found.value / claimed:.2g} times the claim"
+
+
+def _candidate(noise: CountNoise, counts: np.ndarray, epsilon: float, delta: float, extra: dict[str, int]) -> Candidate:
+    floor = extra.get("floor", 0)
+    if floor > counts.min():
+        note = f"the smallest count, {counts.min()}, is below the floor {floor}: such a bag would break its promise"
+        return Candidate(noise, {}, None, None, note=note)
+    try:
+        mechanism = calibrate(noise, classes=len(counts), epsilon=epsilon, delta=delta, **extra)
+        expected = distortion(mechanism, counts)
+    except InputError as error:
+        return Candidate(noise, {}, None, None, note=str(error))
+    parameters = {name: mechanism.parameters[name] for name in _NOISE_PARAMETERS if mechanism.parameters.get(name)}
+    return Candidate(noise, parameters, mechanism.delta, expected, note=_reservation(mechanism.delta, delta, floor))
+
+
+def _reservation(claimed: float, wanted: float, floor: int) -> str:
+    if floor:
+        return f"only for bags whose classes all hold {floor} records or more, before and after the change"
+    if claimed > wanted:
+        return "its theorem does not hold at this epsilon: the noise is too small for the wanted delta"
+    return ""
+
+
+def _neighbour(counts: np.ndarray) -> np.ndarray | None:
+    """One record of the smallest class counted in the largest; None when the smallest is empty."""
+    order = np.argsort(counts, kind="stable")
+    moved = counts.copy()
+    moved[order[[0, -1]]] += (-1, 1)
+    return None if moved.min() < 0 else moved
+
+
+def _text(counts: Sequence[int] | np.ndarray) -> str:
+    return ",".join(map(str, counts))

@@ -1,0 +1,141 @@
+"""The scaled Dirichlet mechanism as published, sigma taken from the counts: for comparison, NOT differentially private.
+
+Eq. 9 of Iyer et al. 2016 compares Dir(sigma eta) with Dir(sigma eta') at one sigma, that of eta; the neighbour really
+uses sigma(eta'), which moves every share. And whether any sigma serves depends on eta alone, so that the error, or the
+fall-back, tells some neighbours apart for certain. So this is no mechanism object, and a release of it carries a
+`NoGuarantee`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import chain
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import NoGuarantee
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.counts.additive import checked_counts
+from federation.mechanisms.counts.baselines import LaplacePrior, published_laplace
+from federation.mechanisms.counts.dirichlet_divergence import MeasuredDelta, divergence
+from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_eq9_limit, require_level
+from federation.mechanisms.counts.dirichlet_sampler import sample
+
+_STEP = 1 / 8  # of ln sigma in the scan
+_BLOCK = 16  # sigmas at a time: most scans end early
+_TINY = 1e-4  # sigma times the largest count below which the delta is at its limit
+_SIZE = 1000  # records of the two-class bags on which the true delta is measured
+
+
+def sigma_for_counts(counts: np.ndarray, epsilon: float, delta: float) -> float | None:
+    """The largest sigma found whose Eq. 9 delta is at most `delta` for all ordered pairs of classes; None without one.
+
+    A scan of ln sigma from the top, as the delta is not monotone in sigma, then bisection; the answer is one of the
+    sigmas at which the delta was computed. `counts` (C,): whole numbers >= 0. The result depends on private counts.
+    Raises `InputError` for other counts, epsilon <= 0 or delta outside (0, 1).
+    """
+    require_level(epsilon, delta)
+    eta = checked_counts(counts, len(counts))
+    if eta.min() < 2:  # a class that a neighbour lacks, or has alone, tells them apart at any sigma
+        return None
+    a, b = _pairs(eta)
+
+    def worst(sigmas: np.ndarray) -> np.ndarray:
+        return delta_eq9(epsilon, a[:, None], b[:, None], sigmas).max(axis=0)
+
+    top = 0.0
+    while worst(np.exp([top]))[0] <= (1 + delta) / 2:
+        top += 1.0
+    bottom = math.log(_TINY / eta.max())
+    if delta_eq9_limit(epsilon, a, b).max() < delta:
+        while worst(np.exp([bottom]))[0] > delta:
+            bottom -= 1.0
+    scan = np.append(np.arange(top, bottom, -_STEP), bottom)
+    blocks = (worst(np.exp(scan[start : start + _BLOCK])) for start in range(0, len(scan), _BLOCK))
+    private = next((k for k, each in enumerate(chain.from_iterable(blocks)) if each <= delta), None)
+    if private is None:
+        return None
+    low, high = scan[private], scan[private - 1]
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if worst(np.exp([middle]))[0] <= delta else (low, middle)
+    return math.exp(low)
+
+
+def published_release(counts: np.ndarray, epsilon: float, delta: float, bits: NoiseBits, draws: int = 1) -> np.ndarray:
+    """Size times shares from Dir(sigma eta), shape (draws, C) float64; NOT (epsilon, delta)-differentially private.
+
+    Where no sigma serves, the paper's fall-back: a draw around Laplace-noised counts (Machanavajjhala et al. 2008).
+    Raises `InputError` as `sigma_for_counts`.
+    """
+    eta = checked_counts(counts, len(counts))
+    sigma = sigma_for_counts(eta, epsilon, delta)
+    if sigma is None:
+        return LaplacePrior(published_laplace(len(eta), epsilon)).release(eta, bits, draws)
+    return sample(bits, sigma * eta, draws) * float(eta.sum())
+
+
+def true_delta(
+    counts: np.ndarray,
+    neighbour: np.ndarray,
+    epsilon: float,
+    delta: float,
+    *,
+    runs: int = 2**18,
+    seed: int = 1,
+) -> MeasuredDelta:
+    """The delta of the published mechanism at `epsilon` from these counts to a neighbour's, each with its own sigma.
+
+    Exact for two classes, by `runs` draws for more. 1 when a sigma exists for one of the two only: the published
+    algorithm then reports an error for the other. 0 when none exists for either: the fall-back is pure. Raises
+    `InputError` for counts that are no neighbours, and as `sigma_for_counts`.
+    """
+    pair = [checked_counts(each, len(counts)) for each in (counts, neighbour)]
+    if sorted(pair[1] - pair[0]) != [-1, *[0] * (len(counts) - 2), 1]:
+        raise InputError("neighbour must hold one record less in one class and one more in another than counts")
+    sigmas = [sigma_for_counts(each, epsilon, delta) for each in pair]
+    laws = [sigma * each for sigma, each in zip(sigmas, pair, strict=True) if sigma is not None]
+    if len(laws) < 2:
+        return MeasuredDelta(float(len(laws)), 0.0)
+    return divergence(epsilon, *laws, runs=runs, seed=seed)
+
+
+@lru_cache
+def published_guarantee(epsilon: float, delta: float) -> NoGuarantee:
+    """That a release claims (epsilon, delta) and does not keep it, with the delta that two public counts show.
+
+    Nothing in it depends on private counts: it measures bags of 1,000 records in two classes, at the smallest count
+    that any sigma serves. Raises `InputError` for epsilon <= 0 or delta outside (0, 1).
+    """
+    require_level(epsilon, delta)
+    claimed = (epsilon, delta)
+    reason = "sigma, and whether there is one, depends on the counts that it should hide"
+
+    def served(count: int) -> bool:
+        return sigma_for_counts(np.array([count, _SIZE - count]), epsilon, delta) is not None
+
+    low, high = 1, _SIZE // 2
+    if not served(high):
+        return NoGuarantee(f"{reason}: no bag of {_SIZE} records in two classes is served at all", claimed)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if served(middle) else (middle, high)
+    counts, neighbour = (np.array([count, _SIZE - count]) for count in (high + 1, high))
+    true = max(
+        true_delta(here, there, epsilon, delta).value for here, there in ((counts, neighbour), (neighbour, counts))
+    )
+    return NoGuarantee(
+        f"{reason}: in two classes of {_SIZE} records, counts of {high + 1} and {high} differ by a delta of {true:.3g} "
+        f"at epsilon {epsilon:g}, not {delta:g}, and {high} and {high - 1} are told apart for certain",
+        claimed,
+    )
+
+
+def _pairs(eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct (count that loses a record, count that gains one) of all ordered pairs of classes."""
+    values, times = np.unique(eta, return_counts=True)
+    a, b = (grid.ravel() for grid in np.meshgrid(values, values, indexing="ij"))
+    keep = (a != b) | np.repeat(times > 1, len(values))
+    return a[keep], b[keep]

@@ -1,0 +1,1 @@
+"""Single labels, from a range or of two classes."""

@@ -1,0 +1,221 @@
+"""The noisy sum X'y of public rows times private labels, with noise in the shape that costs least squares least.
+
+One replaced label of a range of width Delta moves X'y by up to Delta x_i. Noise of covariance proportional to C hides
+that when x_i' C^{-1} x_i <= 1 for all rows, and costs tr (X'X)^{-1} C of excess risk: in whitened coordinates
+z = (X'X)^{-1/2} x the trace of C. `shape="optimal"` takes the C of least trace, "whitened" the ball in whitened
+coordinates, "isotropic" the ball in those of the rows. Rows are public, so shapes are too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Assumption, Check
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.mechanism import PUBLIC_ROWS
+from federation.mechanisms.noise.additive import AdditiveMechanism, Noise, summation_error
+from federation.mechanisms.noise.additive import calibrate as calibrate_additive
+from federation.mechanisms.noise.mechanism import Replacement
+from federation.numerics.trace_ellipsoid import BLOCK, smallest_trace
+
+ShapeKind = Literal["optimal", "whitened", "isotropic"]
+
+_RANK_CUT = 1e-12  # of the largest eigenvalue of X'X with columns of norm 1: the rest is rounding
+_REGULAR = 1e-3  # of the mean square of the rows' coordinates, for directions that these rows lack
+_MOST_STEPS = 2.0**52  # of the noise's grid, in a sum
+_LONGER = 1e-9  # by so much may a row's norm exceed 1 after the transform; charged
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Public rows x (d,) become u = x transform (r,) of norm 1 at most; X'y = back U'y.
+
+    `trace` is that of the unit noise in whitened coordinates: independent noise of variance v on each coordinate of U'y
+    costs v trace / n of excess risk. None of this kind has less than `lower_bound`. Both arrays are (d, r).
+    """
+
+    transform: np.ndarray
+    back: np.ndarray
+    trace: float
+    lower_bound: float
+
+
+def fit_shape(
+    rows: np.ndarray, shape: ShapeKind = "optimal", *, moments: np.ndarray | None = None, tolerance: float = 1e-2
+) -> Shape:
+    """The shape of noise that hides any row's label; of rank r, with constant or doubled columns left out.
+
+    `rows` (n, d), public and finite, in memory or mapped from a file: they are read block by block. `moments` (d, d) is
+    the sum of x x' that a regression will use where that has more rows than these; a party with rows of its own may
+    shape its noise by them. `tolerance` is the relative distance of "optimal" to the least trace. Raises `InputError`
+    for rows of another shape, NaN or infinities (in their squares, too), an unknown shape, or rows that are all zero.
+    """
+    if shape not in get_args(ShapeKind):
+        raise InputError(f"shape must be one of {', '.join(get_args(ShapeKind))}, got {shape!r}")
+    rows = np.asanyarray(rows)
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InputError(f"rows must have shape (n, d), n and d >= 1, got {rows.shape}")
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        own = sum((block.T @ block for block in _blocks(rows)()), np.zeros((rows.shape[1],) * 2))
+    moments = own if moments is None else np.asarray(moments, dtype=np.float64)
+    if not np.all(np.isfinite(own)):
+        raise InputError(
+            "rows must be finite, and so must the sum of their squares, got NaN or infinity; fill in or leave out what "
+            "is missing, and rescale what is huge"
+        )
+    if not own.any():
+        raise InputError("rows must not all be zero: there is nothing to learn from them")
+    whiten, unwhiten = _whitening(moments)
+    if shape == "optimal":
+        inner = whiten.T @ own @ whiten
+        regular = inner + _REGULAR * np.trace(inner) / len(inner) * np.eye(len(inner))
+        found = smallest_trace(_blocks(rows, whiten), regular, tolerance)
+        scaled = np.linalg.pinv(found.factor).T
+        transform, back, bound = whiten @ scaled, unwhiten @ found.factor, found.lower_bound
+    else:
+        basis = np.linalg.qr(unwhiten)[0] if shape == "isotropic" else None
+        transform, back = (whiten, unwhiten) if basis is None else (basis, basis)
+        bound = 0.0
+    longest = max(float(np.square(u).sum(axis=1).max()) for u in _blocks(rows, transform)()) ** 0.5
+    transform, back = transform / longest, back * longest
+    trace = float(np.square(whiten.T @ back).sum())
+    return Shape(transform, back, trace, bound or trace)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSums(Replacement):
+    """X'y of n public rows, (epsilon, delta)-private for one label; delta is 0 for pure noise (L2-Gamma).
+
+    The noise is added to U'(y - middle) on a public grid; the rest is public arithmetic.
+    """
+
+    shape: Shape
+    labels: LabelRange
+    rows: int
+    additive: AdditiveMechanism
+
+    @property
+    def name(self) -> str:
+        """As in a guarantee."""
+        return f"label_sums_{self.additive.name}"
+
+    @property
+    def epsilon(self) -> float:
+        """What one release claims."""
+        return self.additive.epsilon
+
+    @property
+    def delta(self) -> float:
+        """What one release claims."""
+        return self.additive.delta
+
+    @property
+    def parameters(self) -> dict[str, float | int | str]:
+        """Public numbers."""
+        own: dict[str, float | int | str] = {"low": self.labels.low, "high": self.labels.high, "rows": self.rows}
+        return {**self.additive.parameters, **own, "trace": self.shape.trace}
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """Sensitivity over standard deviation of Gaussian noise, else None."""
+        return self.additive.gaussian_mu
+
+    def release(self, rows: np.ndarray, labels: np.ndarray, bits: NoiseBits, draws: int = 1) -> np.ndarray:
+        """`draws` noisy X'y, shape (draws, d) float64.
+
+        Raises `InputError` unless there are `self.rows` rows of the width of the shape, none of them outside it, and
+        as many labels; and as `LabelRange.checked`.
+        """
+        rows = np.asanyarray(rows)
+        if rows.shape != (self.rows, len(self.shape.transform)) or len(labels) != self.rows:
+            raise InputError(
+                f"rows must have shape ({self.rows}, {len(self.shape.transform)}) and labels as many entries, "
+                f"got {rows.shape} and {len(labels)}"
+            )
+        centred = self.labels.checked(labels) - self.labels.middle
+        total = np.zeros(self.shape.transform.shape[1])
+        whole, start = np.zeros_like(total), 0
+        for block in _blocks(rows, self.shape.transform)():
+            if not np.square(block).sum(axis=1).max() <= (1 + _LONGER) ** 2:
+                raise InputError("rows must be those that the noise was shaped for, and some lie outside; fit it again")
+            total += centred[start : start + len(block)] @ block
+            whole += block.sum(axis=0)
+            start += len(block)
+        noisy = self.additive.release(total, bits, draws)
+        released: np.ndarray = (noisy + self.labels.middle * whole) @ self.shape.back.T
+        return released
+
+    def variance(self) -> float:
+        """Of the noise in each of the r coordinates of U'y (of the continuous law for Gaussian noise)."""
+        return self.additive.variance()
+
+    def covariance(self) -> np.ndarray:
+        """Of the noise in X'y, (d, d)."""
+        return self.variance() * self.shape.back @ self.shape.back.T
+
+    def excess(self, rows: int | None = None) -> float:
+        """Expected excess risk by the noise: squared error per row of a least squares fit on `rows`, by default n."""
+        return self.variance() * self.shape.trace / (self.rows if rows is None else rows)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Delta of one release at another epsilon >= 0."""
+        return self.additive.delta_at(epsilon)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on."""
+        shaped = Assumption("no public row is longer than 1 in the coordinates that get the noise", Check.CHECKED)
+        return PUBLIC_ROWS, self.labels.assumption, shaped, *self.additive.assumptions
+
+
+def calibrate(
+    shape: Shape, noise: Noise, *, rows: int, epsilon: float, delta: float = 0.0, labels: LabelRange
+) -> LabelSums:
+    """The least noise of a shape that makes the sum over `rows` public rows (epsilon, delta)-private for one label.
+
+    `noise`: "gaussian", or "pure" at delta 0. Charged beyond the range's width: rows that rounding makes longer than 1,
+    and summation in double precision, whose error for each neighbour is below (n + 2) 2^-53 sum_i |u_i| Delta/2 <=
+    (n + 2) n 2^-54 Delta (Higham 2002, Section 3.1). Raises `InputError` as `federation.mechanisms.noise.additive.calibrate`.
+    """
+    if rows < 1:
+        raise InputError(f"rows must be an integer >= 1, got {rows}")
+    sensitivity = labels.width * (1 + _LONGER + summation_error(rows))
+    dimension = shape.transform.shape[1]
+    additive = calibrate_additive(noise, sensitivity=sensitivity, dimension=dimension, epsilon=epsilon, delta=delta)
+    # Refused here, by public numbers: a release that fails because of its value would tell of labels.
+    if rows * sensitivity > additive.step * _MOST_STEPS:
+        raise InputError(
+            f"a sum over {rows} rows does not fit the grid of noise as little as epsilon={epsilon:g} needs; lower "
+            "epsilon or use fewer rows"
+        )
+    return LabelSums(shape, labels, rows, additive)
+
+
+def _whitening(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """W and V, (d, r), with W' moments W = 1 and V W' = 1 on the span of the rows.
+
+    Columns are scaled to norm 1 first, so that units do not decide which directions are rounding errors.
+    """
+    norms = np.sqrt(np.diag(moments))
+    scale = np.where(norms > 0, norms, 1.0)
+    values, vectors = np.linalg.eigh(moments / np.outer(scale, scale))
+    kept = values > _RANK_CUT * values[-1]
+    root = np.sqrt(values[kept])
+    return vectors[:, kept] / root / scale[:, None], vectors[:, kept] * root * scale[:, None]
+
+
+def _blocks(rows: np.ndarray, transform: np.ndarray | None = None) -> Callable[[], Iterator[np.ndarray]]:
+    """Iterates over blocks of rows in double precision, transformed."""
+
+    def blocks() -> Iterator[np.ndarray]:
+        for start in range(0, len(rows), BLOCK):
+            block = np.asarray(rows[start : start + BLOCK], dtype=np.float64)
+            yield block if transform is None else block @ transform
+
+    return blocks

@@ -1,0 +1,1 @@
+"""Counts in bins of each feature, for several queries."""

@@ -1,0 +1,153 @@
+"""Error rates as EXPRIL publishes them, and what they give away of a row that is added or removed.
+
+Lacombe et al. 2021 (Section 3.4, Algorithm 1) release C = clip((U + Laplace(lambda))/n, 0, 1) for the U errors among
+the n rows of a bin, lambda = d Q / epsilon, and claim that for one added or removed row. That holds for one changed
+label only, where n is public: a row that comes or goes changes the denominator too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
+
+EMPTY_RATE = 0.5  # of a bin without rows; that there are none is public, so it tells nothing
+
+_RATES = Assumption(
+    "noisy errors are divided by the public number of rows of their bin and clipped to [0, 1]; an empty bin has rate "
+    f"{EMPTY_RATE}",
+    Check.ENFORCED,
+)
+
+
+@dataclass(frozen=True)
+class PublishedRates:
+    """Clipped noisy error rates of bins whose numbers of rows are public, for `queries` queries on `features` features.
+
+    The noise is the discrete Laplace of scale lambda = d Q / epsilon on the number of errors; `epsilon` is what all Q
+    answers claim together for one changed label. Raises `InputError` as `noise.calibrate`.
+    """
+
+    features: int
+    queries: int
+    epsilon: float
+
+    name: ClassVar[str] = "published_rates"
+    delta: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        _ = self.noise
+
+    @cached_property
+    def noise(self) -> MarginalNoise:
+        """That on the numbers of errors; the rates are computed from those."""
+        return calibrate(
+            "pure",
+            features=self.features,
+            queries=self.queries,
+            epsilon=self.epsilon,
+            delta=0.0,
+            unit=Unit.LABEL,
+            adjacency=Adjacency.REPLACE,
+        )
+
+    @property
+    def parameters(self) -> dict[str, float | int | str]:
+        """Public numbers; `scale` is lambda."""
+        return self.noise.parameters
+
+    @property
+    def scale(self) -> float:
+        """lambda, in rows."""
+        return float(self.noise.scale)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on a number of errors, in rows: divide it by a bin's rows for its rate's."""
+        return self.noise.deviation
+
+    def release(self, errors: np.ndarray, counts: np.ndarray, bits: NoiseBits) -> np.ndarray:
+        """Rates in [0, 1], float64 in the shape of `errors`: whole numbers of errors among the `counts` of their bins.
+
+        `counts` (K,) are those of the last axis of `errors`, whose first axes are repetitions. An empty bin has the
+        rate 1/2. Raises `InputError` for other shapes, or errors outside 0..counts.
+        """
+        errors, counts = np.asarray(errors), np.asarray(counts)
+        fits = counts.ndim == 1 and errors.shape[-1:] == counts.shape and counts.dtype.kind in "iu"
+        if not fits or np.any(errors > counts):
+            raise InputError(
+                "counts must be whole numbers of rows for each bin of the last axis of errors, none below its errors, "
+                f"got shape {counts.shape} of {counts.dtype} for errors of shape {errors.shape}"
+            )
+        noisy = self.noise.release(errors, bits)
+        return np.where(counts > 0, np.clip(noisy / np.maximum(counts, 1), 0.0, 1.0), EMPTY_RATE)
+
+    def delta_at(self, epsilon: float) -> float:
+        """The exact delta of the noisy errors of all Q answers at another epsilon >= 0; rates can only lower it."""
+        return self.noise.delta_at(epsilon)
+
+    def guarantee(
+        self,
+        further: tuple[Assumption, ...] = (),
+        unit: Unit = Unit.LABEL,
+        adjacency: Adjacency = Adjacency.REPLACE,
+    ) -> Guarantee:
+        """What all Q answers promise together; `further` assumptions come before its own.
+
+        Raises `InputError` unless labels are replaced, with what it would lose (`published_loss`).
+        """
+        if unit is not Unit.LABEL or adjacency is not Adjacency.REPLACE:
+            raise InputError(
+                f"published error rates protect a replaced label only, got {unit} by {adjacency}: a row changes the "
+                "denominator n of its bin to n + 1, which costs up to log((n+1)/n) + U/((n+1) lambda), and everything "
+                "if the bin was empty; choose pure or gaussian, which release noisy errors and noisy corrects"
+            )
+        return self._promised(self.noise.guarantee(further))
+
+    def per_query(self, further: tuple[Assumption, ...] = ()) -> Guarantee:
+        """What one answer promises by itself: epsilon / Q."""
+        return self._promised(self.noise.per_query(further))
+
+    def _promised(self, noisy: Guarantee) -> Guarantee:
+        return replace(noisy, mechanism=self.name, assumptions=(*noisy.assumptions, _RATES))
+
+
+def published_loss(
+    rows: int,
+    errors: int,
+    scale: float,
+    kind: Literal["correct", "error"],
+    empty: Literal["fixed", "floored"] = "fixed",
+) -> float:
+    """The largest privacy loss of one published rate about one row of its bin that is added or removed.
+
+    `rows` = n and `errors` = U are those without this row, which is of `kind`; `scale` = lambda of continuous Laplace
+    noise. For a correct row (n, U) meets (n + 1, U). On 0 < c < 1 the log ratio of their densities,
+    log((n+1)/n) + (|n c - U| - |(n+1) c - U|)/lambda, is at most
+
+        log((n+1)/n) + U/((n+1) lambda),  at c = U/(n+1),
+
+    and in the other direction at most 1/lambda - log((n+1)/n), towards c = 1. The atoms at c = 1 have the log ratio
+    1/lambda, those at c = 0 are equal; the loss is the larger. For an error, (n + 1, U + 1), exchange errors and
+    correct rows: n - U takes the place of U. Without other rows in the bin (n = 0) it is infinite where an `empty` bin
+    has a "fixed" rate; with the denominator "floored" at 1 it is 1/lambda for an error and 0 for a correct row.
+
+    The claim for this rate is 1/lambda. At lambda = 44 (claim .0227) a correct row loses .705 beside one error (n = 1,
+    U = 1), and so does an error beside one correct row (n = 1, U = 0); n = 20, U = 10 lose .060; n = 100, U = 50 keep
+    the claim. Integer noise gives away more: rates are multiples of 1/n. What one row loses in the bins of all
+    features, and in all queries, adds up. Raises `InputError` unless 0 <= U <= n and lambda > 0.
+    """
+    if not (0 <= errors <= rows and math.isfinite(scale) and scale > 0):
+        raise InputError(f"errors must lie in 0..rows and scale be positive, got {errors} of {rows} and {scale}")
+    if rows == 0:
+        return math.inf if empty == "fixed" else (1 / scale if kind == "error" else 0.0)
+    peak = errors if kind == "correct" else rows - errors
+    return max(math.log1p(1 / rows) + peak / ((rows + 1) * scale), 1 / scale)

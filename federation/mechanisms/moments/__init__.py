@@ -1,0 +1,1 @@
+"""Sums of y x over the rows of a party."""

@@ -1,0 +1,40 @@
+"""How large the noise of a sum is, from public numbers alone: quantiles of its norm, and what to regularise by."""
+
+from __future__ import annotations
+
+import math
+
+from federation.contract.errors import InputError
+from federation.mechanisms.moments.calibration import SumNoise
+
+_LEAST_REGULARISATION = 1e-4
+
+
+def noise_quantile(noise: SumNoise, probability: float) -> float:
+    """A radius within which the L2 norm of the whole noise on the sum stays with `probability` in (0, 1).
+
+    Patrini et al. (2015, Theorem 10) print sigma log(D/(1 - p)) for Laplace noise of scale sigma, which bounds one
+    coordinate: the norm needs sqrt(D) times it, and gets it here. L2-Gamma and Gaussian noise have the quantiles of
+    Gamma(D) and of chi with D degrees of freedom (continuous limit). Raises `InputError` for another probability.
+    """
+    from scipy.special import chdtri, gammainccinv
+
+    if not 0 < probability < 1:
+        raise InputError(f"probability must lie strictly between 0 and 1, got {probability}")
+    dimension, beyond = noise.additive.dimension, 1 - probability
+    if noise.additive.name == "l2_gamma":
+        return float(gammainccinv(dimension, beyond)) * math.sqrt(noise.variance() / (dimension + 1))
+    if noise.additive.name == "discrete_gaussian":
+        return math.sqrt(noise.variance() * float(chdtri(dimension, beyond)))
+    scale = noise.additive.grid_scale
+    # P[|K| >= m] = 2 q^m / (1 + q) in each coordinate, q = e^{-1/scale}.
+    outside = math.ceil(scale * math.log(2 * dimension / (1 + math.exp(-1 / scale)) / beyond))
+    return math.sqrt(dimension) * max(outside - 1, 0) * noise.additive.step
+
+
+def regularisation(noise_variance: float) -> float:
+    """lambda = max(1e-4, E|b|²/2) for noise b of expected squared norm `noise_variance` on the mean of y x.
+
+    Made of public numbers: tuning lambda on private rows would cost budget, and 0 leaves losses unbounded below.
+    """
+    return max(_LEAST_REGULARISATION, noise_variance / 2)

@@ -1,0 +1,91 @@
+"""The labels provider's side of a two-agent exchange: one message, from which a learner who knows the rows learns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.randomness import NoiseBits
+from federation.features.steps import finite_rows
+from federation.mechanisms.moments.calibration import SumNoise, SumNoiseKind, calibrate
+from federation.numerics.norms import within_norm
+
+LongRows = Literal["refuse", "cut"]
+
+_LONGER = 1e-9  # relative: what rounding may do to rows of norm 1
+
+_PUBLIC_ROWS = Assumption("features are public: only labels are protected", Check.DECLARED)
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateMoment:
+    """What a labels provider sends: `moment` (d,), a noisy mean of y x over `rows` rows, and the `noise` on the sum.
+
+    With the rows without labels, cut as they were, it is all that `MeanOperatorClassifier.fit_moment` needs.
+    """
+
+    moment: np.ndarray
+    rows: int
+    noise: SumNoise
+
+    @property
+    def noise_variance(self) -> float:
+        """Expected squared norm of the noise on the mean, a public number."""
+        return (self.noise.noise_norm() / self.rows) ** 2
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the message promises for every label."""
+        text = "rows are of norm 1 at most, and of the L1 bound where the noise makes use of one"
+        return self.noise.guarantee(Unit.LABEL, Adjacency.REPLACE, (_PUBLIC_ROWS, Assumption(text, Check.ENFORCED)))
+
+
+def release_moment(
+    rows: np.ndarray,
+    labels: np.ndarray,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    noise: SumNoiseKind = "auto",
+    l1_bound: float | None = None,
+    long_rows: LongRows = "refuse",
+    bits: NoiseBits | None = None,
+) -> PrivateMoment:
+    """The mean of y x with noise that hides every label (Patrini et al. 2015, Algorithms 2 and 3).
+
+    Args:
+        rows: public features (n, d), a constant one among them where an intercept is wanted.
+        labels: class codes (n,), 1 for y = 1 and 0 for y = -1.
+        epsilon, delta, noise, l1_bound: as `federation.mechanisms.moments.calibration.calibrate`.
+        long_rows: rows beyond norm 1, or the L1 bound, are refused, or cut to it; the learner must do the same.
+        bits: of the noise; from the operating system by default. They must serve no other release.
+
+    Raises `InputError` for rows that are not finite or too long, and for labels that are not 0 or 1.
+    """
+    rows, labels = finite_rows(rows, "rows"), np.asarray(labels)
+    if long_rows not in get_args(LongRows):
+        raise InputError(f"long_rows must be refuse or cut, got {long_rows!r}")
+    if len(rows) == 0 or labels.shape != (len(rows),):
+        raise InputError(f"labels must be one for each of at least one row, got {labels.shape} for {len(rows)} rows")
+    if not np.isin(labels, (0, 1)).all():
+        wrong = labels[~np.isin(labels, (0, 1))][0]
+        raise InputError(f"labels must be 0 or 1, got {wrong!r}; code the class with y = 1 as 1 and the other as 0")
+    cut = within_norm(rows, l1_bound)
+    longer = np.linalg.norm(rows - cut, axis=1) > _LONGER * np.linalg.norm(cut, axis=1)
+    if long_rows == "refuse" and longer.any():
+        first = int(np.argmax(longer))
+        found = f"norm {np.linalg.norm(rows[first]):.4g}"
+        bound = "" if l1_bound is None else f" and L1 norm at most {l1_bound:g}"
+        found += "" if l1_bound is None else f" and L1 norm {np.abs(rows[first]).sum():.4g}"
+        raise InputError(
+            f"rows must have norm at most 1{bound}, and row {first} (counted from 0) has {found}; rescale all rows by "
+            "public numbers, or choose long_rows='cut'"
+        )
+    added = calibrate(noise, dimension=rows.shape[1], epsilon=epsilon, delta=delta, l1_bound=l1_bound, rows=len(rows))
+    total = (2.0 * labels - 1.0) @ cut
+    [noisy] = added.release(total, bits or NoiseBits(None, "mean operator"))
+    return PrivateMoment(noisy / len(rows), len(rows), added)

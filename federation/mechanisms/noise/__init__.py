@@ -1,0 +1,1 @@
+"""Noise for any vector: its law, its sampler on integers, and its exact calibration."""

@@ -1,0 +1,142 @@
+"""The discrete Gaussian law P[k] ∝ exp(-k²/(2 sigma²)) on the integers: exact sampler and proved accounting.
+
+Sampler: Canonne, Kamath, Steinke 2020, Algorithm 3. Accounting: their Theorem 7 for one coordinate; for D
+coordinates the comparison with the rounded continuous Gaussian proved in `delta_bound`.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.noise import discrete_laplace, gaussian
+from federation.mechanisms.noise.lazy_uniform import below_exp_square, collect
+
+MAX_SIGMA = 2**40
+_MAX_SUM_SIGMA = 2**20  # the exact sum of one coordinate runs over 80 sigma terms
+_MAX_EPSILON = 1e6  # promises nothing
+_TAIL_SHARE = 1e-10  # part of delta that the ball of the proof may leave outside
+
+
+def sample(bits: NoiseBits, sigma: int | Fraction, size: int) -> np.ndarray:
+    """`size` independent exact draws with P[k] ∝ exp(-k²/(2 sigma²)); shape (size,), int64.
+
+    A discrete Laplace y of scale sigma = n/d is kept with probability exp(-(|y| - sigma)²/(2 sigma²)), that is
+    exp(-(d |y| - n)²/(2 n²)). Raises `InputError` unless `sigma` is an integer from 1 to 2^40, or a `Fraction`
+    of two such integers.
+    """
+    check_sigma(sigma)
+    n, d = sigma.numerator, sigma.denominator
+
+    def draw(count: int) -> np.ndarray:
+        proposal = discrete_laplace.propose(bits, sigma, count)
+        return proposal[below_exp_square(np.abs(proposal) * d - n, 2 * n**2, bits)]
+
+    return collect(draw, size, 0.7)
+
+
+def delta_one_coordinate(epsilon: float, sensitivity: int, sigma: int) -> float:
+    """The exact delta of one integer that moves by s = `sensitivity` (Canonne et al. 2020, Theorem 7).
+
+    delta = P[K > epsilon sigma²/s - s/2] - e^epsilon P[K > epsilon sigma²/s + s/2]. Raises `InputError` for
+    sigma > 2^20.
+    """
+    check_sigma(sigma)
+    if sigma > _MAX_SUM_SIGMA:
+        raise InputError(f"sigma must be at most 2^20 for the exact sum, got {sigma}; use delta_bound")
+    reach = 40 * sigma + sensitivity
+    mass = np.exp(-0.5 * np.square(np.arange(-reach, reach + 1) / sigma))
+    above = np.cumsum(mass[::-1])[::-1] / math.fsum(mass)  # above[i] = P[K >= i - reach]
+
+    def exceeds(threshold: float) -> float:
+        first = math.floor(threshold) + 1 + reach
+        return float(above[max(first, 0)]) if first < len(above) else 0.0
+
+    centre, half = epsilon * sigma**2 / sensitivity, sensitivity / 2
+    beyond = exceeds(centre + half)
+    return exceeds(centre - half) - (math.exp(epsilon) * beyond if beyond else 0.0)
+
+
+def delta_bound(epsilon: float, mu: float, dimension: int, sigma: int) -> float:
+    """An upper bound on delta for integer vectors in D dimensions that move by at most mu sigma in L2 norm.
+
+    Let Z be the discrete Gaussian, X = round(N(0, sigma² I)), f the normal density. Releasing v + X = round(v
+    + N) is post-processing of the Gaussian mechanism, so its delta is at most d(epsilon) =
+    `gaussian.delta(epsilon, mu)`.
+    1. P[X=k] = f(k) ∫ cosh(k s/sigma²) e^{-s²/2sigma²} ds over |s| <= 1/2, at least f(k) e^{-1/24sigma²}
+       (Jensen), and at most f(k) e^{k²/24sigma⁴} because sinh(y)/y <= e^{y²/6}.
+    2. P[Z=k] = f(k)/(1+z) with 0 <= z <= 3 e^{-2 pi² sigma²} (Poisson summation).
+    3. So in D dimensions P[Z=k] <= e^a P[X=k] with a = D/24sigma², and where |k| <= R sigma also P[X=k] <=
+       e^b P[Z=k] with b = R²/24sigma² + D z. With R = sqrt(D) (1 + 1/2sigma) + r, P[|X| > R sigma] <=
+       e^{-r²/2} (concentration of |N|, and |X| <= |N| + sqrt(D)/2).
+    4. P[v+Z in E] - e^epsilon P[v'+Z in E] <= e^a P[v+X in E] - e^{epsilon-b} (P[v'+X in E] - e^{-r²/2}),
+       hence delta <= e^a d(epsilon - a - b) + e^{epsilon - b - r²/2} for every r; r makes the last term 1e-10
+       d(epsilon).
+
+    The same holds for several vectors of sensitivities mu_i and scales sigma_i, adaptively chosen, with
+    mu = sqrt(sum mu_i²), D the sum of dimensions and sigma the smallest scale: 1.-4. bound their joint law.
+    """
+    check_sigma(sigma)
+    radius = math.sqrt(max(0.0, 2 * (epsilon - float(gaussian.log_delta(epsilon, mu)) - math.log(_TAIL_SHARE))))
+    reach = math.sqrt(dimension) * (1 + 0.5 / sigma) + radius
+    a = dimension / (24 * sigma**2)
+    b = reach**2 / (24 * sigma**2) + dimension * 3 * math.exp(-2 * (math.pi * sigma) ** 2)
+    shifted = float(gaussian.log_delta(epsilon - a - b, mu))
+    return min(1.0, math.exp(a + shifted) + math.exp(epsilon - b - radius**2 / 2))
+
+
+def epsilon_bound(delta: float, mu: float, dimension: int, sigma: int) -> float:
+    """An epsilon for which `delta_bound` is at most `delta`, within 1e-9 of the smallest; infinite if there is none.
+
+    There is one unless the grid is as coarse as a few sigma.
+    """
+    epsilon = gaussian.epsilon(delta, mu)
+    step = 1e-10 * max(epsilon, 1e-10)
+    low = epsilon
+    while delta_bound(epsilon, mu, dimension, sigma) > delta:
+        low, epsilon, step = epsilon, epsilon + step, 2 * step
+        if epsilon > _MAX_EPSILON:
+            return math.inf
+    while epsilon - low > 1e-10 * epsilon:
+        middle = (low + epsilon) / 2
+        if delta_bound(middle, mu, dimension, sigma) > delta:
+            low = middle
+        else:
+            epsilon = middle
+    return epsilon
+
+
+def calibrate(sensitivity: float, dimension: int, epsilon: float, delta: float) -> int:
+    """The smallest integer sigma with `delta_bound` <= delta, for an L2 sensitivity in grid units.
+
+    Raises `InputError` when sigma would leave 1..2^40: choose a coarser or finer grid.
+    """
+    low = math.floor(sensitivity / gaussian.mu(epsilon, delta))
+    check_sigma(max(low, 1))
+
+    def enough(sigma: int) -> bool:
+        return delta_bound(epsilon, sensitivity / sigma, dimension, sigma) <= delta
+
+    step = 1
+    while not enough(low + step):
+        low, step = low + step, 2 * step
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    check_sigma(high)
+    return high
+
+
+def check_sigma(sigma: int | Fraction) -> None:
+    """Raises `InputError` for a sigma at which the sampler would not be exact and fast."""
+    parts = (sigma.numerator, sigma.denominator) if isinstance(sigma, int | Fraction) else (0, 0)
+    if not all(1 <= part <= MAX_SIGMA for part in parts):
+        raise InputError(
+            f"sigma must be an integer from 1 to 2^40 grid units, or a Fraction of two such, got {sigma!r}; "
+            "choose another step"
+        )

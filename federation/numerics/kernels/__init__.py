@@ -1,1 +1,0 @@
-"""Kernels between sets of rows: exact Gram matrices, random features and Nystrom, one interface for all."""

@@ -1,1 +1,0 @@
-"""Mechanisms, their exact accounting and calibration, composition, and the statistical audit."""

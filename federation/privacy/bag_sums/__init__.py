@@ -1,1 +1,0 @@
-"""Weighted sums of labels over bags: exact accounting, calibration and mechanisms. Unit: one label, replaced."""

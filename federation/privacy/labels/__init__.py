@@ -1,1 +1,0 @@
-"""Labels made private one by one, in a declared public range. Unit: one label, replaced; features are public."""

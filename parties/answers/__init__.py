@@ -1,0 +1,1 @@
+"""What answers each kind of question, under the question's name."""

@@ -1,0 +1,67 @@
+"""Answers `error_marginals`: noisy numbers of rows and of errors in the bins of every feature (Lacombe et al. 2021)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.contract.guarantee import Unit
+from federation.contract.question import OFF
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.marginals.noise import MarginalNoise
+from federation.mechanisms.marginals.published import PublishedRates
+from federation.numerics.binning import Bins
+from federation.questions.marginals import MarginalsQuestion
+from federation.questions.row_premises import protected
+from parties.answers.two_classes import two_classes
+from parties.guard.answering import Arrays, NoisyAct, require_public_features
+from parties.holdings.cohort import Cohort
+
+
+def answer(cohort: Cohort, question: MarginalsQuestion) -> NoisyAct:
+    """Every party is the oracle of an exchange, of which this is one query (Algorithm 1).
+
+    A deployed party counts the queries of an exchange in the ledger of its allowance, and answers none twice and none
+    beyond the last. Raises `InputError` for a question that takes features to be public when they are not.
+    """
+    unit = protected(question.protect)
+    if unit is Unit.LABEL:
+        require_public_features(cohort)
+    noise = None if question.noise.kind == OFF else question.mechanism()
+
+    def act(party: int, bits: NoiseBits) -> Arrays:
+        errors, corrects = np.zeros((2, question.bins.total), dtype=np.int64)
+        for features, classes in two_classes(cohort, party, question.feature_map, unit):
+            wrong = question.hypothesis.predict(features) != classes
+            errors += counts(question.bins, features[wrong])
+            corrects += counts(question.bins, features[~wrong])
+        return released(question, noise, unit, errors, corrects, bits)
+
+    return act
+
+
+def counts(bins: Bins, features: np.ndarray) -> np.ndarray:
+    """Rows (n, d) in each bin, (K,) int64."""
+    return np.bincount(bins.codes(features).ravel(), minlength=bins.total)
+
+
+def released(
+    question: MarginalsQuestion,
+    noise: MarginalNoise | PublishedRates | None,
+    unit: Unit,
+    errors: np.ndarray,
+    corrects: np.ndarray,
+    bits: NoiseBits,
+) -> dict[str, np.ndarray]:
+    """What is said of numbers of errors and corrects (K,): every bin gets noise, empty ones too."""
+    rows = errors + corrects
+    if noise is None or unit is Unit.LABEL:  # numbers of rows are public
+        if question.asks == "rows":
+            return {"rows": rows}
+        if isinstance(noise, PublishedRates):
+            return {"rates": noise.release(errors, rows, bits), "rows": rows}
+        return {"errors": errors if noise is None else noise.release(errors, bits), "rows": rows}
+    assert isinstance(noise, MarginalNoise), "published rates protect labels only"
+    if question.asks == "rows":
+        return {"rows": noise.release(rows, bits)}
+    wrong, right = noise.release(np.stack([errors, corrects]), bits)
+    return {"errors": wrong, "rows": wrong + right}

@@ -1,0 +1,83 @@
+"""Answers `individual`: what each party's own classifier scores on evaluation rows (simulation only)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.contract.submission import Submission
+from federation.questions.votes import IndividualQuestion, Training
+from parties.holdings.cohort import Cohort
+from parties.holdings.groups import Group, asked
+from parties.training.training import trained, world_key
+
+_BLOCK = 1 << 22  # votes at a time; a group of one party, whose classifier may be slow to start, gets all rows at once
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Evaluation rows (n, d) behind the feature map, sorted by class; class c fills rows ends[c-1]:ends[c]."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+    ends: np.ndarray
+
+    def scores(self, group: Group) -> np.ndarray:
+        """Accuracy, and mean recall of the classes that occur, of each party: (P, 2)."""
+        hits = self._hits(group)
+        sizes = np.diff(self.ends, prepend=0)
+        occurring = np.flatnonzero(sizes)
+        # One class after another: a fixed order of addition, whatever the number of parties.
+        recall = sum((hits[:, c] / sizes[c] for c in occurring), start=np.zeros(len(hits))) / len(occurring)
+        return np.stack([hits.sum(axis=1) / len(self.labels), recall], axis=1)
+
+    def _hits(self, group: Group) -> np.ndarray:
+        """Right votes of each party by class, (P, C)."""
+        hits = np.zeros((len(group.parties), len(self.ends)), dtype=np.int64)
+        step = len(self.rows) if len(group.parties) == 1 else max(1, _BLOCK // len(group.parties))
+        for start in range(0, len(self.rows), step):
+            hit = group.votes(self.rows[start : start + step]) == self.labels[start : start + step]
+            starts = np.clip([0, *self.ends[:-1]], start, start + hit.shape[1]) - start
+            ends = np.clip(self.ends, start, start + hit.shape[1]) - start
+            for label in np.flatnonzero(ends > starts):
+                hits[:, label] += [np.count_nonzero(one) for one in hit[:, starts[label] : ends[label]]]
+        return hits
+
+
+_latest: dict[str, Evaluation] = {}  # of one world: its cohorts share the evaluation rows
+
+
+def _evaluation(cohort: Cohort, training: Training) -> Evaluation:
+    key = world_key(cohort, training)
+    if key not in _latest:
+        found = cohort.provider.evaluation()
+        if found is None:
+            raise InputError("individual accuracies are a simulation's baseline; this node has no evaluation rows")
+        rows, labels = training.feature_map.transform(found[0]), found[1]
+        order = np.argsort(labels, kind="stable")
+        ends = np.cumsum(np.bincount(labels, minlength=training.classes))
+        smallest = np.min_scalar_type(training.classes - 1)
+        _latest.clear()
+        _latest[key] = Evaluation(rows[order], labels[order].astype(smallest), ends)
+    return _latest[key]
+
+
+def answer(cohort: Cohort, question: IndividualQuestion) -> Submission:
+    """Accuracy and balanced accuracy of the parties with an id below `question.first`; NON-PRIVATE.
+
+    Raises `InputError` where the node has no evaluation rows, as in every deployment.
+    """
+    names = list(question.fields())
+    if cohort.first >= question.first:
+        return Submission(question.kind, np.empty(0, np.int64), {name: np.empty(0) for name in names})
+    evaluation = _evaluation(cohort, question.training)
+    outcome = trained(cohort, question.training)
+    groups = [group for group in outcome.groups if (group.parties < question.first).any()]
+    scored, failures = asked(cohort, groups, evaluation.scores)
+    parties = np.concatenate([np.empty(0, np.int64), *(group.parties for group, _ in scored)])
+    scores = np.concatenate([np.empty((0, len(names))), *(found for _, found in scored)])
+    asked_for = parties < question.first
+    columns = {name: scores[asked_for, i] for i, name in enumerate(names)}
+    return Submission(question.kind, parties[asked_for], columns, None, outcome.failures | failures)

@@ -1,0 +1,50 @@
+"""Answers `private_labels` and `label_sums`: rows with labels made private, one by one or in one sum X'y."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.contract.question import OFF
+from federation.contract.randomness import NoiseBits
+from federation.questions.labels import LabelSumsQuestion, PrivateLabelsQuestion
+from parties.answers.labelled import labelled
+from parties.guard.answering import Arrays, NoisyAct, require_public_features
+from parties.holdings.cohort import Cohort
+
+
+def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> NoisyAct:
+    """All rows of every party with a private label each; zeros where there is no row.
+
+    Raises `InputError` at a deployed node whose features are not declared public.
+    """
+    require_public_features(cohort)
+    mechanism = None if question.noise.kind == OFF else question.mechanism()
+
+    def act(party: int, bits: NoiseBits) -> Arrays:
+        rows, labels = labelled(cohort, party, question.rows)
+        fields, size = question.fields(), len(rows)
+        sent = {name: np.zeros(declared.shape) for name, declared in fields.items()}
+        sent["size"], sent["rows"][:size] = np.asarray(float(size)), rows
+        for draw in range(question.draws):
+            sent["labels"][draw, :size] = labels if mechanism is None else mechanism.release(labels, bits)
+        return sent
+
+    return act
+
+
+def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> NoisyAct:
+    """X'X and the noisy X'y of every party, its noise shaped by its own public rows.
+
+    Raises `InputError` as `answer`.
+    """
+    require_public_features(cohort)
+
+    def act(party: int, bits: NoiseBits) -> Arrays:
+        rows, labels = labelled(cohort, party, question.rows)
+        if question.noise.kind == OFF:
+            moment = np.tile(rows.T @ labels, (question.draws, 1))
+        else:
+            moment = question.mechanism(rows).release(rows, labels, bits, question.draws)
+        return {"size": np.asarray(float(len(rows))), "gram": rows.T @ rows, "moment": moment}
+
+    return act

@@ -1,0 +1,53 @@
+"""Answers `probabilities`: how probable each party's local classifier finds each class on the auxiliary rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.contract.submission import Submission
+from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion
+from parties.holdings.cohort import Cohort
+from parties.holdings.groups import Group, asked
+from parties.training.training import trained
+
+_TILE_ENTRIES = 1 << 12  # probabilities of one party at a time
+
+
+def answer(cohort: Cohort, question: ProbabilitiesQuestion) -> Submission:
+    """Every party's distributions in whole parts, for the aggregator's eyes only (Hamm et al. 2016, Sec. 3.3).
+
+    A party whose data, training or prediction fails is named among the failures, and costs no other party.
+    """
+    outcome = trained(cohort, question.training)
+    ((name, declared),) = question.fields().items()
+
+    def cast(group: Group) -> np.ndarray:
+        parts = np.empty((len(group.parties), len(question.rows), question.training.classes - 1), declared.dtype)
+        for tile in row_tiles(len(question.rows), question.training.classes):
+            parts[:, tile] = whole_parts(group.probabilities(question.rows[tile]), BALLOT_PARTS)[..., :-1]
+        return parts.reshape(len(parts), *declared.shape)
+
+    cast_ballots, failures = asked(cohort, outcome.groups, cast)
+    parties = np.concatenate([np.empty(0, np.int64), *(group.parties for group, _ in cast_ballots)])
+    ballots = np.concatenate([np.empty((0, *declared.shape), declared.dtype), *(parts for _, parts in cast_ballots)])
+    return Submission(question.kind, parties, {name: ballots}, None, outcome.failures | failures)
+
+
+def row_tiles(rows: int, classes: int) -> list[slice]:
+    """Slices of the rows for which probabilities (P, n, C) stay small; the same whoever shares a group."""
+    step = max(1, _TILE_ENTRIES // classes)
+    return [slice(start, start + step) for start in range(0, rows, step)]
+
+
+def whole_parts(shares: np.ndarray, total: int) -> np.ndarray:
+    """Distributions (..., C) as integers that add up to `total` exactly, by largest remainders (Hamilton's method).
+
+    Every class gets the whole parts of total * share; parts that are left go to the largest remainders, one each,
+    the smallest index first among equals. Off by less than one part per class.
+    """
+    exact = shares * (total / shares.sum(axis=-1, keepdims=True))
+    parts = np.floor(exact).astype(np.int64)
+    order = np.argsort(parts - exact, axis=-1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(shares.shape[-1]), order.shape), axis=-1)
+    return np.asarray(parts + (rank < total - parts.sum(axis=-1, keepdims=True)))

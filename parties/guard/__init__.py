@@ -1,0 +1,1 @@
+"""What a party checks, declares and pays before it answers."""

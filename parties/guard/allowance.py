@@ -1,0 +1,153 @@
+"""What a deployed party may spend in all, and the file in which it remembers what it has spent.
+
+An aggregator may ask as often as it likes; a party answers while its own allowance lasts.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.guarantee import Guarantee
+from federation.contract.question import ReleaseId
+from federation.mechanisms.accounting.composition import compose
+
+Spent = dict[str, list[dict[str, Any]]]  # by party, the guarantees of its releases
+
+_RELEASE, _ANSWERED = "release", "answered"  # beside a guarantee: the name of its release and its queries so far
+_EXCHANGE = "exchange"  # the name of a release in older ledgers
+_ROUNDING = 1e-9  # relative slack for allowances written with few digits
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """At most (epsilon, delta) in all for each party behind this node.
+
+    `ledger` is the absolute path of a file of this node, or of a link to it, in a folder that it may write; the first
+    release makes it. Raises `InputError` for an epsilon below 0, a delta outside [0, 1) or a relative path.
+    """
+
+    ledger: Path
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not (self.epsilon >= 0 and 0 <= self.delta < 1):  # NaN would allow everything
+            raise InputError(
+                f"an allowance must have an epsilon from 0 and a delta in [0, 1), got {self.epsilon} and {self.delta}"
+            )
+        if not self.ledger.is_absolute():
+            raise InputError(
+                f"the ledger of an allowance must be an absolute path, got '{self.ledger}': a node that starts in "
+                "another folder must find what it has spent"
+            )
+
+    @classmethod
+    def from_json(cls, text: str) -> Allowance:
+        """From {"ledger": PATH, "epsilon": NUMBER, "delta": NUMBER}. Raises `InputError`."""
+        try:
+            record = json.loads(text)
+            return cls(Path(record["ledger"]), float(record["epsilon"]), float(record["delta"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f'the node\'s "allowance" must be JSON with ledger (a file), epsilon and delta, got {text!r}: {error!r}'
+            ) from error
+
+    def spend(self, party: int, guarantee: Guarantee, release: ReleaseId) -> None:
+        """Write down an answer before it is given, however it ends.
+
+        The guarantee is that of all queries of the release: the first that is answered pays for all of them, and each
+        is answered once. Raises `BudgetExceededError`, and writes nothing, when the releases of this party would
+        together spend more than the allowance; `InputError` when earlier ones protect another unit, so that no total
+        exists, and for a query that was answered before, or in a release that began with another guarantee.
+        """
+        ledger = self.ledger.resolve()  # else a new file would take the place of a link, and not of the file it means
+        with _locked(ledger):
+            spent = _read(ledger)
+            known = spent.setdefault(str(party), [])
+            if (begun := _begun(known, release)) is not None:
+                _require_new(begun, guarantee, release)
+                begun[_ANSWERED].append(release.query)
+                _write(ledger, spent)
+                return
+            known.append({**guarantee.to_dict(), _RELEASE: release.name, _ANSWERED: [release.query]})
+            epsilon, delta = compose([Guarantee.from_dict(_promised(record)) for record in known], self.delta)
+            if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
+                raise BudgetExceededError(
+                    f"this party's releases would spend epsilon={epsilon:g}, delta={delta:g} in all, its allowance is "
+                    f"epsilon={self.epsilon:g}, delta={self.delta:g} ({len(known) - 1} releases are in {self.ledger})"
+                )
+            _write(ledger, spent)
+
+
+def _begun(known: list[dict[str, Any]], release: ReleaseId) -> dict[str, Any] | None:
+    """The record of a release that has been paid for."""
+    return next((record for record in known if _name(record) == release.name), None)
+
+
+def _name(record: dict[str, Any]) -> str | None:
+    """What a record's release is called; ledgers from before releases had names call exchanges only."""
+    found: str | None = record.get(_RELEASE, record.get(_EXCHANGE))
+    return found
+
+
+def _promised(record: dict[str, Any]) -> dict[str, Any]:
+    """The guarantee of a record."""
+    return {name: value for name, value in record.items() if name not in (_RELEASE, _EXCHANGE, _ANSWERED)}
+
+
+def _require_new(begun: dict[str, Any], guarantee: Guarantee, release: ReleaseId) -> None:
+    """Refuse a query that a party has answered, or whose noise is not that of the release. Raises `InputError`."""
+    if json.loads(json.dumps(guarantee.to_dict())) != _promised(begun):
+        raise InputError("this release began with another guarantee; begin a new one, whose noise is paid for again")
+    if release.query in begun[_ANSWERED]:
+        raise InputError(f"query {release.query} of this release was answered before; each is answered once")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Until the end no other process spends from this ledger."""
+    with _beside(path, ".lock").open("a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _read(path: Path) -> Spent:
+    """What has been spent; nothing when there is no file. Raises `InputError` for one that is damaged or empty."""
+    if not path.exists():
+        return {}
+    try:
+        spent = json.loads(path.read_text(encoding="utf-8"))
+        if not (isinstance(spent, dict) and all(isinstance(known, list) for known in spent.values())):
+            raise ValueError("it is no list of releases for each party")
+    except ValueError as error:
+        raise InputError(
+            f"{path} does not say what this node has spent: {error}; restore it, or delete it if nothing was released"
+        ) from error
+    return cast(Spent, spent)
+
+
+def _write(path: Path, spent: Spent) -> None:
+    """Put a new file in place of the old one at once: a write that is interrupted must not forget what was spent."""
+    fresh = _beside(path, ".new")
+    with fresh.open("w", encoding="utf-8") as file:
+        json.dump(spent, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # else a power failure may bring the old file back
+    finally:
+        os.close(folder)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)

@@ -1,0 +1,117 @@
+"""How a party's node answers any question: bounds first, then what it promises and costs, then the rows.
+
+The order is the same for every question, whoever wrote it: its size is bounded; it must agree with what the node
+declares and be one that this node may answer; the party pays; only then is a row touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.contract.question import PrivateQuestion, PublicQuestion, Question, TrustedQuestion
+from federation.contract.randomness import NoiseBits
+from federation.contract.submission import Submission
+from parties.guard.allowance import Allowance
+from parties.guard.registry import answerer
+from parties.holdings.cohort import Cohort
+from parties.holdings.isolation import Failure, isolated
+
+Arrays: TypeAlias = Mapping[str, np.ndarray]
+NoisyAct: TypeAlias = Callable[[int, NoiseBits], Arrays]  # of a party and the bits of its noise
+PlainAct: TypeAlias = Callable[[int], Arrays]
+
+
+def answered(cohort: Cohort, question: Question) -> Submission:
+    """The answer of every party behind a node to a question of an installed kind (entry points `federation.questions`).
+
+    What is installed for a kind is a function of the cohort and the question, named by the type of the latter:
+
+    - of a `PrivateQuestion` it returns a function of a party's id and the bits of its noise, which is called once the
+      party has paid, and makes the question's fields without the party axis;
+    - of a `PublicQuestion` a function of the party's id alone, for nodes whose features are public;
+    - of a `TrustedQuestion` the submission of all parties, who may be served together.
+
+    A party whose data fails is named among the failures, and costs no other party. Raises `InputError` for a question
+    that is too large, contradicts what the node declares, or that only a simulation may ask; nobody has paid then.
+    """
+    question.require_bounded(cohort.limits)
+    cohort.declared.require(question.assumes())
+    answer = answerer(question.kind).load()
+    if isinstance(question, TrustedQuestion):
+        _require_trust(cohort)
+        submission: Submission = answer(cohort, question)
+        return submission
+    if isinstance(question, PublicQuestion):
+        require_public_features(cohort)
+        return gathered(cohort, question, answer(cohort, question))
+    if not isinstance(question, PrivateQuestion):
+        raise InputError(f"the question '{question.kind}' does not say whether answers are private; update its package")
+    return _privately(cohort, question, answer)
+
+
+def _privately(
+    cohort: Cohort, question: PrivateQuestion, answer: Callable[[Cohort, PrivateQuestion], NoisyAct]
+) -> Submission:
+    promise, payment = question.promise(cohort.declared), question.payment(cohort.declared)
+    if cohort.seed is None:
+        _require_deployable(cohort, question, promise)
+    act = answer(cohort, question)
+
+    def act_once_paid(party: int) -> Arrays:
+        # How an answer that fails ends must not be free.
+        if cohort.seed is None and cohort.allowance is not None and isinstance(payment, Guarantee):
+            Allowance.from_json(cohort.allowance).spend(party, payment, question.release)
+        return act(party, NoiseBits(cohort.seed if question.seeded else None, question.release.key, party))
+
+    own = promise if isinstance(promise, Guarantee) and not question.shared else None
+    return gathered(cohort, question, act_once_paid, own)
+
+
+def gathered(cohort: Cohort, question: Question, act: PlainAct, guarantee: Guarantee | None = None) -> Submission:
+    """What `act` makes of each party: the question's fields without the party axis.
+
+    A party for which it raises is named among the failures, and costs no other party.
+    """
+    fields = question.fields()
+    answers: dict[int, Arrays] = {}
+    failures: dict[int, str] = {}
+    for party in cohort.parties:
+        outcome = isolated(cohort, party, lambda party=party: act(party))  # type: ignore[misc]
+        if isinstance(outcome, Failure):
+            failures[party] = outcome.reason
+        else:
+            answers[party] = outcome
+    arrays = {
+        name: np.array([answer[name] for answer in answers.values()], dtype=declared.dtype).reshape(-1, *declared.shape)
+        for name, declared in fields.items()
+    }
+    return Submission(question.kind, np.array(list(answers), dtype=np.int64), arrays, guarantee, failures)
+
+
+def require_public_features(cohort: Cohort) -> None:
+    """Refuse to send features as they are unless the node's configuration allows it. Raises `InputError`."""
+    if cohort.seed is None and not cohort.public_features:
+        raise InputError("this node keeps its features; set public-features in its configuration if they are public")
+
+
+def _require_trust(cohort: Cohort) -> None:
+    """Refuse answers without noise at a node with an allowance, which trusts nobody. Raises `InputError`."""
+    if cohort.seed is None and cohort.allowance is not None:
+        raise InputError("this node answers under a guarantee only; without an allowance it trusts the aggregator")
+
+
+def _require_deployable(cohort: Cohort, question: PrivateQuestion, promise: Guarantee | NoGuarantee) -> None:
+    """Refuse what only a simulation may ask of a party. Raises `InputError`."""
+    if isinstance(promise, NoGuarantee):
+        raise InputError(f"this node answers under a guarantee only: {promise.reason}")
+    if why := question.simulated_only():
+        raise InputError(why)
+    if question.seeded or question.draws != 1:
+        raise InputError("outside a simulation noise has no seed, and every answer is given once")
+    if cohort.allowance is None:
+        raise InputError("this node has no allowance; give its configuration one, so that it knows when to stop")

@@ -1,0 +1,155 @@
+"""A party's private table, and the cohort of parties that one node serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from federation.contract.declared import NOTHING, Declared
+from federation.contract.errors import InputError
+from federation.contract.limits import CODE, SIMULATED, Limits
+from federation.contract.question import Question
+from federation.contract.reference import Reference
+from federation.contract.submission import Submission
+
+
+@dataclass(frozen=True, repr=False)
+class Holdings:
+    """What one party holds: raw rows (n, columns) and class codes or real labels (n,). Shown by shape only.
+
+    `bags` (n,) says which of the party's bags 0, 1, ... a row is in; None means that all are in bag 0. `persons` (n,)
+    says whose row it is; None means that every row is another person's.
+
+    Raises `InputError` when lengths differ.
+    """
+
+    party: int
+    rows: np.ndarray
+    labels: np.ndarray
+    bags: np.ndarray | None = None
+    persons: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.labels) != len(self.rows):
+            raise InputError(f"party {self.party} holds {len(self.rows)} rows but {len(self.labels)} labels")
+        for name, codes in (("bags", self.bags), ("persons", self.persons)):
+            if codes is not None and len(codes) != len(self.rows):
+                raise InputError(f"party {self.party} holds {len(self.rows)} rows but {len(codes)} {name}")
+
+    def require_usable(self) -> None:
+        """Raises `InputError` without any row, or for features that are not finite.
+
+        Not to be asked where rows are private: a party that fails over one of them tells of it.
+        """
+        if len(self.rows) == 0:
+            raise InputError(f"party {self.party} holds no rows; give every party at least one")
+        if not np.isfinite(self.rows).all():
+            raise InputError(f"party {self.party} holds NaN or infinite features; impute or drop those rows")
+
+    def class_codes(self, party: int, classes: int) -> np.ndarray:
+        """The labels as int64 (n,). Raises `InputError` unless they are `party`'s and codes in 0..classes-1."""
+        labels = np.asarray(self.labels)
+        if self.party != party:
+            raise InputError(f"asked for party {party}, the provider gave the rows of party {self.party}")
+        if labels.ndim != 1 or labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= classes:
+            raise InputError(f"labels must be one class code in 0..{classes - 1} per row; check the provider's labels")
+        return labels.astype(np.int64)
+
+    def __repr__(self) -> str:
+        return f"Holdings(party={self.party}, rows={self.rows.shape})"
+
+
+class DroppedOut(Exception):
+    """Raised by a simulation's provider for a party that does not answer in this world."""
+
+    def __str__(self) -> str:
+        return "dropped out"
+
+
+class Provider(Protocol):
+    """Where a node finds its parties' rows; named in the node's own configuration, never in a message."""
+
+    def holdings(self, party: int) -> Holdings:
+        """The rows of one party."""
+        ...
+
+    def evaluation(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Raw evaluation rows and labels in a simulation, None in a deployment."""
+        ...
+
+
+@runtime_checkable
+class Tampering(Protocol):
+    """A simulation's provider some of whose parties are hostile."""
+
+    def sent(self, question: Question, submission: Submission) -> Submission:
+        """What is sent in place of an honest answer."""
+        ...
+
+
+@lru_cache(maxsize=2)  # a node's world, and the one before it while worlds change
+def _provider(reference: str) -> Provider:
+    provider: Provider = Reference.from_json(reference).call()
+    return provider
+
+
+def _limits(text: Any, seed: Any) -> Limits:
+    """As configured, or those of the code."""
+    if text is not None:
+        return Limits.from_json(str(text))
+    return CODE if seed is None else SIMULATED
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """The parties first..first+count-1 behind one node. `seed` is set in a simulation only.
+
+    In a deployment `allowance` says what a party may spend (`parties.guard.allowance.Allowance`, as JSON),
+    `public_features` that its rows may leave it without their labels, `declared` what the site knows of its data, and
+    `limits` how large an answer may be.
+    """
+
+    reference: str
+    first: int
+    count: int
+    seed: int | None
+    allowance: str | None = None
+    public_features: bool = False
+    declared: Declared = NOTHING
+    limits: Limits = CODE
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Cohort:
+        """From a Flower node configuration: `holdings` (a reference as JSON), `first-party`, `parties`; in a
+        simulation `seed`, in a deployment `allowance`, `public-features`, `declared` and `limits`.
+
+        Raises `InputError` when a key is missing or malformed.
+        """
+        try:
+            seed, allowance = config.get("seed"), config.get("allowance")
+            return cls(
+                str(config["holdings"]),
+                int(config["first-party"]),
+                int(config["parties"]),
+                None if seed is None else int(seed),
+                None if allowance is None else str(allowance),
+                config.get("public-features") is True,  # nothing that merely looks like it
+                NOTHING if config.get("declared") is None else Declared.from_json(str(config["declared"])),
+                _limits(config.get("limits"), seed),
+            )
+        except KeyError as error:
+            raise InputError(f"the node's configuration lacks {error}") from error
+
+    @property
+    def provider(self) -> Provider:
+        """The loaded provider, shared by the nodes of one process."""
+        return _provider(self.reference)
+
+    @property
+    def parties(self) -> range:
+        """Ids of the parties behind this node."""
+        return range(self.first, self.first + self.count)

@@ -1,0 +1,1 @@
+"""What runs at a party: the app of its node."""

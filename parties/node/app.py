@@ -1,0 +1,67 @@
+"""The Flower ClientApp: one handler per question that this installation can answer, and one for the roll call.
+
+What a node serves stands in its own configuration (`parties.holdings.cohort.Cohort`), never in a message.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from flwr.app import Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from federation.contract.submission import check_submission
+from federation.grids.codec import decode_question, encode_submission
+from federation.grids.nodes import node_config
+from federation.grids.replies import PREPARE, failed
+from federation.grids.stock import ROLL_CALL, present
+from parties.guard.answering import answered
+from parties.guard.registry import Answerer, answerers
+from parties.holdings.cohort import Cohort, Tampering
+
+app = ClientApp()
+_log = logging.getLogger(__name__)
+
+
+def _guarded(act: Callable[[Cohort, Message], RecordDict]) -> Callable[[Message, Context], Message]:
+    """A handler that replies with what `act` makes of a message, or with an error that quotes nothing private."""
+
+    def handle(message: Message, context: Context) -> Message:
+        try:
+            cohort = Cohort.from_config(node_config(context))
+        except Exception as error:
+            return failed(message, error)
+        try:
+            return Message(act(cohort, message), reply_to=message)
+        except Exception as error:  # its text may quote what a party holds, so only a simulation's node tells it
+            _log.debug("a node could not answer", exc_info=True)
+            return failed(message, error, told=cohort.seed is not None)
+
+    return handle
+
+
+def _handler(answerer: Answerer) -> Callable[[Message, Context], Message]:
+    """Answers with what is installed, which is imported when it is asked for: a broken package costs no other."""
+
+    def respond(cohort: Cohort, message: Message) -> RecordDict:
+        question = decode_question(message.content, answerer.question_type())
+        submission = answered(cohort, question)
+        check_submission(question, submission)  # a fault of ours is found here, not at the aggregator
+        if isinstance(cohort.provider, Tampering):
+            submission = cohort.provider.sent(question, submission)
+        return encode_submission(submission, question.fields())
+
+    return _guarded(respond)
+
+
+def _prepare(cohort: Cohort, message: Message) -> RecordDict:
+    """Load where this node's rows come from, while the aggregator still looks at the public rows."""
+    cohort.provider  # noqa: B018
+    return RecordDict()
+
+
+app.query(PREPARE)(_guarded(_prepare))
+app.query(ROLL_CALL)(present)
+for _name, _answerer in answerers().items():
+    app.query(_name)(_handler(_answerer))

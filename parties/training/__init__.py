@@ -1,0 +1,1 @@
+"""How parties train their own classifiers, many at a time."""

@@ -1,0 +1,121 @@
+"""Local classifiers: regularised logistic regression, any scikit-learn classifier by name, or a mixture of these.
+
+A classifier is `{"name": str, "parameters": dict}`. It votes among the classes that its party has seen, the smallest
+index on ties: an unseen class would tie with every other unseen one and leave the vote to rounding. In a mixture,
+`{"members": [classifier, ...], "weights": [w, ...]}`, each party trains one member, drawn with these weights.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from federation.contract.errors import InputError, nearest_name
+from federation.numerics.erm import attainable_tolerance, fit_labels
+from parties.training.estimators import fit_estimator, scikit_learn_classifiers
+
+LOGISTIC, MIXTURE = "logistic", "mixture"
+DEFAULT_REGULARISATION = 1e-4
+GRADIENT_TOLERANCE = 1e-8  # of a local minimiser; no privacy claim rests on it
+
+Predict = Callable[[np.ndarray], np.ndarray]
+
+
+def check_classifier(classifier: Mapping[str, Any]) -> None:
+    """Refuse an unknown classifier or parameter. `classifier` is `{"name": str, "parameters": dict}`.
+
+    Raises `InputError` with the nearest name, and for values that the classifier itself does not allow.
+    """
+    name, parameters = classifier["name"], classifier["parameters"]
+    if name in (LOGISTIC, MIXTURE):
+        allowed = ["regularisation"] if name == LOGISTIC else ["members", "weights"]
+    else:
+        known = scikit_learn_classifiers()
+        if name not in known:
+            hint = nearest_name(name, [LOGISTIC, MIXTURE, *known])
+            raise InputError(f"classifier '{name}' is not 'logistic', 'mixture' or a scikit-learn classifier{hint}")
+        allowed = list(inspect.signature(known[name]).parameters)
+    for parameter in parameters:
+        if parameter not in allowed:
+            hint = nearest_name(parameter, allowed)
+            raise InputError(f"classifier '{name}' has no parameter '{parameter}'; allowed: {', '.join(allowed)}{hint}")
+    if name == LOGISTIC:
+        if not _positive(value := parameters.get("regularisation", 1.0)):
+            raise InputError(f"regularisation must be a positive number, got {value!r}")
+    elif name == MIXTURE:
+        _check_mixture(parameters)
+    else:
+        _check_values(name, parameters)
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+def _check_values(name: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse what a scikit-learn classifier does not allow."""
+    try:
+        estimator = scikit_learn_classifiers()[name](**parameters)
+        getattr(estimator, "_validate_params", lambda: None)()
+    except (ValueError, TypeError) as error:
+        problem = str(error).removesuffix(".").replace(". Got ", ", got ")
+        raise InputError(f"classifier '{name}': {problem}") from error
+
+
+def _check_mixture(parameters: Mapping[str, Any]) -> None:
+    members, weights = parameters.get("members"), parameters.get("weights")
+    if not isinstance(members, list | tuple) or not members:
+        raise InputError(f"a mixture needs a list of members, got {members!r}; name at least one classifier")
+    if not isinstance(weights, list | tuple) or len(weights) != len(members) or not all(map(_positive, weights)):
+        raise InputError(f"a mixture of {len(members)} needs as many positive weights, got {weights!r}")
+    for member in members:
+        if member["name"] == MIXTURE:
+            raise InputError("a member of a mixture cannot be a mixture; list its members in place of it")
+        check_classifier(member)
+
+
+def drawn_member(mixture: Mapping[str, Any], random: np.random.Generator) -> int:
+    """The index of one member of a mixture, drawn by the weights; takes one number from `random`."""
+    ends = np.cumsum(np.asarray(mixture["parameters"]["weights"], dtype=np.float64))
+    return min(int(np.searchsorted(ends, random.random() * ends[-1], side="right")), len(ends) - 1)
+
+
+def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], random: np.random.Generator) -> Predict:
+    """Train on rows (n, d) with class codes (n,); returns the function from rows (N, d) to codes (N,).
+
+    A mixture trains all its members, which vote with their weights; the smallest class on ties.
+    """
+    seen, codes = np.unique(labels, return_inverse=True)
+    if len(seen) == 1:
+        return lambda unlabelled: np.full(len(unlabelled), seen[0])
+    if classifier["name"] == MIXTURE:
+        return _mixture(rows, labels, classifier["parameters"], random)
+    if classifier["name"] == LOGISTIC:
+        return _logistic(rows, codes, seen, classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION))
+    predict: Callable[[np.ndarray], np.ndarray] = fit_estimator(rows, labels, classifier, random).predict
+    return predict
+
+
+def _logistic(rows: np.ndarray, codes: np.ndarray, seen: np.ndarray, regularisation: float) -> Predict:
+    tolerance = attainable_tolerance(GRADIENT_TOLERANCE, rows, regularisation)
+    weights = fit_labels(rows, codes, len(seen), regularisation, tolerance)
+    if weights.ndim == 1:
+        return lambda unlabelled: seen[(unlabelled @ weights > 0).astype(np.intp)]
+    return lambda unlabelled: seen[np.argmax(unlabelled @ weights.T, axis=1)]
+
+
+def _mixture(
+    rows: np.ndarray, labels: np.ndarray, parameters: Mapping[str, Any], random: np.random.Generator
+) -> Predict:
+    members = [fit(rows, labels, member, random) for member in parameters["members"]]
+    classes = np.arange(labels.max() + 1)
+
+    def predict(unlabelled: np.ndarray) -> np.ndarray:
+        ballots = zip(members, parameters["weights"], strict=True)
+        support = sum(weight * (member(unlabelled)[:, None] == classes) for member, weight in ballots)
+        return np.asarray(np.argmax(support, axis=1))
+
+    return predict

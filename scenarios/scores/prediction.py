@@ -1,0 +1,185 @@
+"""Applies a released model to new rows. That is post-processing: it costs no privacy beyond the release's own."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from aggregator.contract.registry import model
+from aggregator.releases.model_files import ReleasedFile, head
+from federation.contract.errors import InputError, nearest_name
+from scenarios.data.files import read_group, read_rows
+from scenarios.scores.results import read_results
+from scenarios.settings.protocol_options import BASELINES
+
+DEFAULT = "default"
+LEVEL = 0.9  # of intervals
+_FILE_NAME = re.compile(r"split-(\d+)\.npz")
+
+
+@dataclass(frozen=True)
+class Used:
+    """The release that was applied, by its file and epsilon (infinite without one), and what it promises."""
+
+    source: Path
+    epsilon: float
+    epsilons: tuple[float, ...]
+    guarantee: dict[str, Any]
+
+    @property
+    def non_private(self) -> bool:
+        """Whether the release protects nobody."""
+        return bool(self.guarantee.get("non_private"))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One class name per row."""
+
+    classes: tuple[str, ...]
+    used: Used
+
+
+@dataclass(frozen=True)
+class RegressionPrediction:
+    """One number per row."""
+
+    values: tuple[float, ...]
+    used: Used
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The share of one class in one set of rows, and its `LEVEL` interval where the estimator has one."""
+
+    name: str
+    share: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class RatioPrediction:
+    """A ratio per class of each set of rows, by the set's name; the whole file is one set without a name."""
+
+    ratios: dict[str, list[Ratio]]
+    rows: int
+    used: Used
+
+
+def predict(
+    directory: Path,
+    variant: str,
+    file: Path,
+    *,
+    epsilon: float | None = None,
+    split: int = 0,
+    draw: int = 0,
+    by: str | None = None,
+) -> Prediction | RegressionPrediction | RatioPrediction:
+    """What one released model of a run directory says of the rows of `file` (`scenarios.data.files.read_rows`).
+
+    A model says of which class each row is, ties going to the first; a regression gives each row a number; a model of
+    class ratios says what share each class has among all rows, or among those with equal values in the column `by`.
+    `variant`: a variant's name, NAME/SETTING for one setting of a sweep, or `default`. `epsilon`: which release; the
+    largest that there is when omitted. `split`, `draw`: counted from 0. Raises `InputError` naming what there is when
+    something asked for is not there, and for unreadable files.
+    """
+    source = find_model(directory, variant, split)
+    kind, _ = head(source)
+    loaded = model(kind)
+    if by is not None and loaded.predicts != "ratios":
+        does = "predicts a number for" if loaded.predicts == "numbers" else "names the class of"
+        raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
+    models = loaded.load(source)
+    used, index = _chosen(source, models, epsilon)
+    _check_draw(source, draw, models.draws(index))
+    rows = read_rows(file, models.columns, models.text_columns)
+    if loaded.predicts == "ratios":
+        sets = {"": np.arange(len(rows))} if by is None else _sets(read_group(file, by))
+        with threadpool_limits(1):  # many small products, which threads slow down
+            found = {name: _ratios(models, index, draw, rows[members]) for name, members in sets.items()}
+        return RatioPrediction(found, len(rows), used)
+    predicted = models.predicted(index, draw, rows)
+    if loaded.predicts == "numbers":
+        return RegressionPrediction(tuple(map(float, predicted)), used)
+    return Prediction(tuple(models.classes[code] for code in predicted), used)
+
+
+def _ratios(models: ReleasedFile[Any], index: int, draw: int, rows: np.ndarray) -> list[Ratio]:
+    shares, known = models.predicted(index, draw, rows), models.intervals(index, draw, rows, LEVEL)
+    ends = [None] * len(shares) if known is None else [(float(low), float(high)) for low, high in known]
+    return [Ratio(name, float(share), end) for name, share, end in zip(models.classes, shares, ends, strict=True)]
+
+
+def _chosen(source: Path, models: ReleasedFile[Any], epsilon: float | None) -> tuple[Used, int]:
+    """The release at an epsilon, the largest that there is for None, and its number."""
+    known = [float(value) for value in models.epsilons]
+    index = known.index(max(known)) if epsilon is None else _index(known, epsilon, source)
+    return Used(source, known[index], tuple(known), models.guarantees[index]), index
+
+
+def _check_draw(source: Path, draw: int, draws: int) -> None:
+    if not 0 <= draw < draws:
+        raise InputError(f"--draw must be from 0 to {draws - 1} for {source}, got {draw}")
+
+
+def _sets(values: np.ndarray) -> dict[str, np.ndarray]:
+    """Positions of the rows of each value, values sorted."""
+    return {str(value): np.flatnonzero(values == value) for value in np.unique(values)}
+
+
+def find_model(directory: Path, variant: str, split: int) -> Path:
+    """The file of one variant's releases in one world. Raises `InputError` naming what there is."""
+    if not directory.is_dir():
+        raise InputError(f"there is no run in {directory}; name a directory that `federation run` has written")
+    if variant.split("/")[0] in BASELINES:
+        raise InputError(f"--variant '{variant}' is a baseline, and baselines keep no model; name another variant")
+    root = directory / "models"
+    stored: dict[str, dict[int, Path]] = {}
+    for path in sorted(root.rglob("*.npz")):
+        if match := _FILE_NAME.fullmatch(path.name):
+            stored.setdefault(path.parent.relative_to(root).as_posix(), {})[int(match[1])] = path
+    if not stored:
+        raise InputError(f"{root} holds no released models; name a directory that `federation run` has finished")
+    name = _default(directory, stored) if variant == DEFAULT else variant
+    matching = [name] if name in stored else [key for key in stored if key.startswith(f"{name}/")]
+    if not matching:
+        raise InputError(
+            f"--variant '{name}' has no model in {root}; there {_are(stored)}{nearest_name(name, stored)} "
+            "(`federation run --keep-models` keeps all variants)"
+        )
+    if len(matching) > 1:
+        raise InputError(f"--variant '{name}' was released in several settings; name one of {', '.join(matching)}")
+    splits = stored[matching[0]]
+    if split not in splits:
+        raise InputError(f"--split {split} has no model of '{matching[0]}'; there {_are(map(str, sorted(splits)))}")
+    return splits[split]
+
+
+def _default(directory: Path, stored: Iterable[str]) -> str:
+    """The only variant with models, or the one that the results mark as the default."""
+    variants = {key.split("/")[0] for key in stored}
+    if len(variants) > 1:
+        variants = {row["variant"] for row in read_results(directory / "results.csv") if row["default"]}
+    if len(variants) != 1:
+        raise InputError(f"{directory} has no default variant; --variant must name one: there {_are(stored)}")
+    return variants.pop()
+
+
+def _index(known: list[float], epsilon: float, source: Path) -> int:
+    for i, value in enumerate(known):
+        if value == epsilon or math.isclose(value, epsilon, rel_tol=1e-9):
+            return i
+    raise InputError(f"--epsilon {epsilon:g} has no release in {source}; there {_are(f'{v:g}' for v in known)}")
+
+
+def _are(names: Iterable[str]) -> str:
+    listed = list(names)
+    return f"{'is' if len(listed) == 1 else 'are'} {', '.join(listed)}"

@@ -1,0 +1,151 @@
+"""The proportion SVM: its label step against enumeration, separable classes, its bias, and the guess that fails."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mixtures import Mixtures, skewed
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from aggregator.learners.class_ratios.bag_classifier import BagClassifier
+from aggregator.learners.class_ratios.proportion_svm import ProportionSVM, guessed, objective
+from federation.contract.errors import InputError
+
+
+def l1(found, ratios):
+    return float(np.abs(found - ratios).sum())
+
+
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=2),
+    st.floats(0, 10),
+    st.floats(0.01, 10),
+    st.integers(0, 2**32),
+)
+@settings(max_examples=40, deadline=None)
+def test_guessed_labels_are_the_best_of_all(sizes, cost, proportion_cost, seed):
+    rng = np.random.default_rng(seed)
+    scores, shares, edges = 2 * rng.normal(size=sum(sizes)), rng.uniform(size=len(sizes)), np.cumsum(sizes)[:-1]
+
+    def value(labels):
+        return objective(np.zeros(1), scores, np.asarray(labels), edges, shares, cost, proportion_cost)
+
+    least = min(map(value, itertools.product([-1.0, 1.0], repeat=sum(sizes))))
+    found = guessed(scores, edges, shares, cost, proportion_cost)
+    assert set(found) <= {-1.0, 1.0}
+    assert value(found) == pytest.approx(least)
+
+
+def test_the_objective_is_the_published_one():
+    scores, labels = np.array([0.5, -2.0, 3.0]), np.array([1.0, 1.0, -1.0])
+    found = objective(np.array([3.0, 4.0]), scores, labels, np.array([2]), np.array([0.5, 0.5]), 0.1, 10.0)
+    assert found == pytest.approx(25 / 2 + 0.1 * (0.25 + 9 + 16) + 10 * (0.5 + 0.5))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_separable_classes_are_counted(classes):
+    world, rng = Mixtures(classes, distance=8.0, columns=8), np.random.default_rng(classes)
+    shares = np.concatenate([skewed(classes, 0.4 / classes)] * 2)
+    model = ProportionSVM().fit(world.bags(shares, 100, rng), shares)
+    assert model.coefficients_.shape == (1 if classes == 2 else classes, 9)
+    for ratios in (np.eye(classes)[0], np.full(classes, 1 / classes)):
+        rows = world.rows(ratios, 300, rng)
+        assert l1(model.predict(rows), ratios) < 0.03
+        assert model.estimate(model.embed(rows)) == pytest.approx(model.predict(rows))
+
+
+def test_overlapping_classes_bias_it_towards_the_bags_where_matching_is_not():
+    world, rng = Mixtures(2, distance=1.0), np.random.default_rng(0)
+    shares = np.array([[0.1, 0.9], [0.9, 0.1]])
+    bags = world.bags(shares, 1500, rng)
+    ratios = np.array([0.95, 0.05])
+    rows = world.rows(ratios, 3000, rng)
+    counted, matched = (kind().fit(bags, shares).predict(rows) for kind in (ProportionSVM, BagClassifier))
+    assert counted[0] < 0.9
+    assert l1(counted, ratios) > 2 * l1(matched, ratios)
+
+
+def test_equal_guesses_are_refused_and_not_counted():
+    """Bags of two rows of which a twentieth is in class 1: the nearest number of rows is none."""
+    world, rng = Mixtures(2), np.random.default_rng(0)
+    shares = np.array([[0.95, 0.05], [0.99, 0.01]])
+    with pytest.raises(InputError, match="guessed one label for all rows"):
+        ProportionSVM().fit(world.bags(shares, 2, rng), shares)
+
+
+def test_a_cost_that_drowns_the_proportions_is_refused():
+    rng = np.random.default_rng(0)
+    bags, shares = [rng.normal(size=(200, 2)) for _ in range(2)], np.array([[0.9, 0.1], [0.95, 0.05]])
+    with pytest.raises(InputError, match="raise proportion_cost, lower cost"):
+        ProportionSVM(cost=10.0, proportion_cost=1e-3).fit(bags, shares)
+
+
+def test_restarts_keep_the_smallest_objective():
+    world, rng = Mixtures(2, distance=1.0), np.random.default_rng(2)
+    shares = skewed(2, 0.2)
+    bags = world.bags(shares, 60, rng)
+    rows, edges = np.concatenate(bags), np.array([60])
+
+    def value(restarts):
+        model = ProportionSVM(restarts=restarts).fit(bags, shares)
+        weights = model.coefficients_[0]
+        scores = (rows - model.centre_) / model.scale_ @ weights[:-1] + weights[-1]
+        labels = guessed(scores, edges, shares[:, 1], 0.01, 100.0)
+        return objective(weights, scores, labels, edges, shares[:, 1], 0.01, 100.0)
+
+    values = [value(restarts) for restarts in (2, 4, 8)]
+    assert values == sorted(values, reverse=True)
+
+
+def test_noisy_proportions_are_projected():
+    world, rng = Mixtures(2, distance=6.0), np.random.default_rng(1)
+    bags = world.bags(np.eye(2), 50, rng)
+    noise = np.tile(0.01 * (np.eye(2) - 0.5), (2, 1, 1))
+    noisy = ProportionSVM().fit(bags, np.array([[1.1, -0.1], [-0.2, 1.2]]), noise)
+    plain = ProportionSVM().fit(bags, np.eye(2))
+    assert np.array_equal(noisy.coefficients_, plain.coefficients_)
+
+
+@pytest.mark.parametrize("features", [None, 16])
+def test_what_is_written_down_is_all_that_it_knows(features):
+    world, rng = Mixtures(3, distance=4.0), np.random.default_rng(0)
+    shares = skewed(3, 0.1)
+    model = ProportionSVM(features=features).fit(world.bags(shares, 40, rng), shares)
+    description, arrays = model.to_arrays()
+    again = ProportionSVM.from_arrays(json.loads(json.dumps(description)), arrays)
+    rows = world.rows(np.full(3, 1 / 3), 100, rng)
+    assert np.array_equal(again.predict(rows), model.predict(rows))
+    assert again.embedding_key() == model.embedding_key()
+
+
+def test_it_is_a_scikit_learn_estimator():
+    world, rng = Mixtures(2, distance=4.0), np.random.default_rng(0)
+    bags = world.bags(skewed(2, 0.1), 40, rng)
+    model = ProportionSVM(restarts=2).fit(bags, skewed(2, 0.1))
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    for ask in (copy.predict, lambda _: copy.embedding_key()):
+        with pytest.raises(NotFittedError):
+            ask(bags[0])
+    assert np.array_equal(copy.fit(bags, skewed(2, 0.1)).coefficients_, model.coefficients_)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cost": 0.0}, "cost must be"),
+        ({"proportion_cost": np.inf}, "proportion_cost must be"),
+        ({"restarts": 1}, "restarts must be an integer from 2"),
+        ({"features": 3}, "features must be an even number"),
+    ],
+)
+def test_parameters_that_cannot_be_used_are_refused(changes, message):
+    world, rng = Mixtures(2), np.random.default_rng(0)
+    with pytest.raises(InputError, match=message):
+        ProportionSVM(**changes).fit(world.bags(skewed(2, 0.1), 20, rng), skewed(2, 0.1))

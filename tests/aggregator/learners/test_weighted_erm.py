@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import check_estimator
+
+from aggregator.learners.weighted_erm import WeightedERM
+from federation.contract.errors import InputError
+
+
+def test_it_is_a_scikit_learn_classifier():
+    check_estimator(WeightedERM(regularisation=1e-3))
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_shares_equal_weighted_duplicate_rows(rng, classes):
+    rows = rng.normal(size=(60, 5))
+    shares = rng.dirichlet(np.ones(classes), 60)
+    names = np.array(["a", "b", "c", "d"])[:classes]
+    ours = WeightedERM(regularisation=0.02).fit_shares(rows, shares, names)
+    reference = LogisticRegression(C=1 / (60 * 0.02), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    reference.fit(np.repeat(rows, classes, axis=0), np.tile(names, 60), sample_weight=shares.ravel())
+    expected = reference.coef_[0] if classes == 2 else reference.coef_
+    np.testing.assert_allclose(ours.weights_, expected, atol=1e-6)
+    np.testing.assert_array_equal(ours.predict(rows), reference.predict(rows))
+
+
+def test_shares_off_the_simplex_are_refused(rng):
+    with pytest.raises(InputError, match="sum to 1"):
+        WeightedERM().fit_shares(rng.normal(size=(3, 2)), [[100, -99], [1, 0], [1, 0]], ["a", "b"])
+    with pytest.raises(InputError, match="shape"):
+        WeightedERM().fit_shares(rng.normal(size=(3, 2)), [[1, 0], [1, 0]], ["a", "b"])
+
+
+@pytest.mark.parametrize("regularisation", [0.0, -1.0, float("nan")])
+def test_regularisation_must_be_positive(rng, regularisation):
+    with pytest.raises(InputError, match="regularisation"):
+        WeightedERM(regularisation=regularisation).fit(rng.normal(size=(6, 2)), [0, 1] * 3)

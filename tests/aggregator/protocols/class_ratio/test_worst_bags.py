@@ -1,0 +1,92 @@
+"""The worst pair of bags: of neighbours, as far apart as they can be, and told apart by what parties really hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from worst_pairs import pair_of, without_noise
+
+from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.protocols.class_ratio.worst_bags import WorstBags
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
+from parties.answers.bags import bags_of
+from scenarios.audits.small_worlds import cohort
+
+ROW = {"noise": "gaussian", "protect": "row", "submit": "embedding", "estimator": "whitened"}
+
+
+def bags(options=None, classes=4, persons=0, units=1, delta=1e-3):
+    return pair_of("class_ratio", options or {}, PublicNumbers(delta, classes=classes, rows_per_person=persons), units)
+
+
+def counts(pair, there):
+    """What the party holds, by its own code."""
+    with cohort(pair.held(there), 1) as node:
+        return bags_of(node, 0, pair.question.bags).counts
+
+
+@pytest.mark.parametrize("persons", [0, 1, 3])
+@pytest.mark.parametrize("units", [1, 2])
+def test_the_pair_is_of_neighbours(persons, units):
+    pair = bags(persons=persons, units=units)
+    assert pair.question.bags.rows_per_person == persons
+    moved = counts(pair, True) - counts(pair, False)
+    counting = max(1, persons)
+    assert moved[:counting].tolist() == [[-units, units, 0, 0]] * counting
+    assert not moved[counting:].any()
+    assert len(moved) == persons + 1
+    [before], [after] = pair.held(False), pair.held(True)
+    changed = before.labels != after.labels
+    if persons:
+        assert set(before.persons[changed]) == set(range(units))
+    else:
+        assert before.persons is None
+        assert changed.sum() == units
+    np.testing.assert_array_equal(before.rows, after.rows)
+    np.testing.assert_array_equal(before.bags, after.bags)
+    promised = pair.answers(False, "form", 1)[0].guarantee
+    assert promised.unit is (Unit.PERSON if persons else Unit.LABEL)
+
+
+@pytest.mark.parametrize(
+    ("options", "least"),
+    [
+        ({"noise": "dirichlet_floor", "floor": 33}, 33),
+        ({"noise": "dirichlet_shifted", "pseudo_count": 33}, 0),
+        ({"noise": "pure"}, 10),
+    ],
+)
+def test_floors_are_reached_and_pseudo_counts_stand_alone(options, least):
+    pair = bags(options, classes=3)
+    assert counts(pair, False).tolist() == [[least + 1, least, least]]
+    assert counts(pair, True).tolist() == [[least, least + 1, least]]
+
+
+def test_rows_of_the_pair_are_as_far_apart_as_rows_can_be():
+    pair = bags(ROW, classes=3)
+    before, after = (pair.question.feature_map.transform(pair.held(there)[0].rows) for there in (False, True))
+    assert (before != after).any(axis=1).sum() == 1
+    assert 1.999 < np.linalg.norm(before.sum(axis=0) - after.sum(axis=0)) <= 2
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("units", [1, 2])
+@pytest.mark.parametrize("persons", [0, 1, 3])
+def test_its_counts_are_those_that_a_party_answers_without_noise(persons, units, there):
+    for options in ({}, {"noise": "dirichlet_floor", "floor": 33}, {"noise": "dirichlet_shifted", "pseudo_count": 33}):
+        pair = bags(options, persons=persons, units=units)
+        seen = without_noise(pair, 2, there)["counts"]
+        np.testing.assert_array_equal(seen, np.repeat(pair.worst._counts(there)[None], 2, axis=0))
+
+
+def test_its_counts_are_those_of_a_party_whose_rows_are_protected():
+    pair = bags(ROW, classes=3)
+    for there in (False, True):
+        np.testing.assert_array_equal(pair.worst._counts(there), counts(pair, there))
+
+
+def test_questions_about_anything_else_are_refused():
+    sums = pair_of("mean_operator", {}, PublicNumbers(1e-3)).question
+    with pytest.raises(InputError, match="for counts and embeddings, got 'mean_operator'"):
+        WorstBags("", np.eye(2), 1).statistic(sums)

@@ -1,0 +1,242 @@
+"""Exchanges through the two apps, round after round: what is asked, what is learned, and what is promised."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from two_class_parties import draw, plan_fixture
+from worlds import guarantees, run, run_in_cohorts
+
+from aggregator.protocols.error_marginals.error_marginals import ErrorMarginals
+from aggregator.releases.classifier_models import ReleasedClassifiers
+from aggregator.world.plan import VariantPlan
+from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.reference import Reference
+from federation.grids.launch import open_grid
+from federation.questions.marginals import MarginalsNoise, exchange_noise
+
+HONEST = Reference("two_class_parties:Parties")
+SMALL = {"learner": "linear"}
+VARIANTS = {
+    "default": SMALL,
+    "pure": {**SMALL, "noise": "pure", "memory": "instantaneous"},
+    "replace": {**SMALL, "noise": "gaussian", "adjacency": "replace"},
+    "label": {**SMALL, "protect": "label"},
+    "published": {**SMALL, "noise": "published", "protect": "label", "labels": "least_squares", "rounding": "hard"},
+    "weighted": {**SMALL, "importance": "always"},
+    "network": {"hidden": (4,), "rounds": 1, "noise": "off"},
+    "off": {**SMALL, "noise": "off"},
+}
+UNSAFE = {"network", "off"}
+
+plan = plan_fixture("error_marginals", VARIANTS)
+
+
+def models(plan, name):
+    return ReleasedClassifiers.load(Path(plan.directory) / f"{name}.npz")
+
+
+def accuracy(plan, name, release=0, noise=0):
+    rows, labels = draw(7777, 2000)
+    released = models(plan, name)
+    features = released.feature_maps[release].transform(rows)
+    return np.mean(released.predict(release, noise, features) == labels)
+
+
+def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
+    _, summary = run_in_cohorts(plan(), Reference("two_class_parties:Parties", {"broken": [3]}))
+    assert summary["answered"] == 5
+    assert summary["failures"] == {summary_text(summary): 1}
+
+
+def summary_text(summary):
+    [text] = summary["failures"]
+    assert "labels must be one number per row" in text
+    return text
+
+
+def test_every_variant_learns_where_noise_leaves_something(plan):
+    chosen = plan()
+    run(open_grid("inline"), chosen, 6, HONEST)
+    for name in VARIANTS:
+        assert accuracy(chosen, name, len(models(chosen, name).epsilons) - 1) > 0.8, name
+
+
+def test_every_draw_is_an_exchange_of_its_own(plan):
+    chosen = plan("default", epsilons=(1.0,))
+    run(open_grid("inline"), chosen, 6, HONEST)
+    first, second = (models(chosen, "default").hypotheses(0, draw) for draw in range(2))
+    assert (first[0].parameters != second[0].parameters).any()
+
+
+def test_a_guarantee_is_for_all_queries_together(plan):
+    _, summary = run(open_grid("inline"), plan(), 6, HONEST)
+    found = guarantees(summary)
+    assert {name for name, guarantee in found.items() if guarantee.get("non_private")} == UNSAFE
+    for name in set(VARIANTS) - UNSAFE:
+        guarantee = found[name]
+        assert guarantee["epsilon"] == 1.0
+        assert guarantee["parameters"]["queries"] == (3 if name == "weighted" else 2)
+        assert guarantee["unit"] == ("label" if name in ("label", "published") else "row")
+    adjacency = {name: found[name]["adjacency"] for name in set(VARIANTS) - UNSAFE}
+    assert {name for name, value in adjacency.items() if value == "add_remove"} == {"default", "pure", "weighted"}
+
+
+def test_shifted_rows_are_weighted_unless_the_variant_says_otherwise(plan):
+    variants = tuple(
+        VariantPlan(name, "error_marginals", {**SMALL, "noise": "pure", "importance": name})
+        for name in ("auto", "never", "always")
+    )
+    for shifted, expected in ((False, [2, 2, 3]), (True, [3, 2, 3])):
+        _, summary = run(open_grid("inline"), plan(variants=variants, shifted=shifted, draws=1), 6, HONEST)
+        queries = [entry["guarantee"]["parameters"]["queries"] for entry in summary["ledger"]["releases"][::2]]
+        assert queries == expected
+
+
+def test_only_the_published_form_takes_the_published_number_of_bins_unless_told():
+    published = {"noise": "published", "protect": "label"}
+    assert ErrorMarginals(**published).settings(shifted=False).bins == "four_deviations"
+    assert ErrorMarginals(**published, bins=5).settings(shifted=False).bins == 5
+    assert ErrorMarginals().settings(shifted=False).bins is None
+    assert ErrorMarginals(bins="four_deviations").settings(shifted=False).bins == "four_deviations"
+
+
+def test_numbers_of_rows_are_used_only_where_they_are_public(plan):
+    def released(**changes):
+        files, _ = run(open_grid("inline"), plan("default", "replace", **changes), 6, HONEST)
+        return files
+
+    many, few = released(private_rows=381), released(private_rows=40)
+    assert many["default.npz"] == few["default.npz"]
+    assert many["replace.npz"] != few["replace.npz"]
+
+
+def test_every_answer_has_noise_of_its_own(plan, monkeypatch):
+    """Equal bits for two answers would let their difference tell the counts."""
+    from parties.guard import answering
+
+    taken, honest = [], answering.NoiseBits
+
+    def noted(seed, key, party):
+        taken.append((key, party))
+        return honest(seed, key, party)
+
+    monkeypatch.setattr(answering, "NoiseBits", noted)
+    run(open_grid("inline"), plan("default", "weighted"), 6, HONEST)
+    assert len(taken) >= 6 * 2 * 2 * (1 + 2)  # parties, epsilons, draws, queries of both
+    assert len(set(taken)) == len(taken)
+
+
+def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those_that_answered(plan, monkeypatch):
+    from aggregator.protocols.error_marginals import exchange_session
+
+    begun, counted = [], []
+
+    class Noted(exchange_session.ErrorMarginalsLearner):
+        def __init__(self, *arguments, **known):
+            begun.append(known)
+            super().__init__(*arguments, **known)
+
+        def count_rows(self):
+            counted.append(self)
+            super().count_rows()
+
+    monkeypatch.setattr(exchange_session, "ErrorMarginalsLearner", Noted)
+    chosen = plan("replace", epsilons=(1.0,), draws=1)
+    run(open_grid("inline"), chosen, 6, HONEST)
+    alone = exchange_noise(MarginalsNoise("gaussian", 1.0, 1e-5), 3, 2, "row", "replace").deviation
+    assert begun[0]["deviation"] == pytest.approx(alone * 6**0.5)
+    assert (begun[0]["rows"], counted) == (381, [])
+    run(open_grid("inline"), chosen, 6, Reference("two_class_parties:Parties", {"broken": [3]}))
+    assert len(counted) == 2
+
+
+def test_a_deployment_answers_each_query_once(plan, tmp_path):
+    """Two rounds at a party with an allowance, which remembers both queries.
+
+    Its noise follows no seed, so epsilon is large: much noise would now and then teach the learner the constant class
+    that it asked about first, which it does not ask about again.
+    """
+    from federation.grids.nodes import Placement
+
+    chosen = replace(plan("default", epsilons=(1000.0,), draws=1, parties=1), simulation=False, noise_seed=None)
+    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1000.0, "delta": 1e-5})
+
+    class Deployed(Placement):
+        def config(self, partition):
+            kept = {key: value for key, value in super().config(partition).items() if key != "seed"}
+            return {**kept, "allowance": allowance}
+
+    from federation.grids.launch import run_server_app
+
+    chosen = replace(chosen, parties_per_node=1)
+    chosen.save(tmp_path / "plan.json")
+    grid = open_grid("inline")
+    grid.assign(Deployed(1, 1, HONEST, seed=1))
+    run_server_app(grid, {"plan": str(tmp_path / "plan.json")})
+    spent = json.loads((tmp_path / "spent.json").read_text())["0"]
+    assert [record["answered"] for record in spent] == [[0, 1]]
+    assert models(chosen, "default").hypotheses(0, 0)
+
+
+def test_a_budget_holds_before_anybody_is_asked(plan):
+    absent = Reference("two_class_parties:NoSuchProvider")
+    with pytest.raises(BudgetExceededError):
+        run(open_grid("inline"), plan("default", budget={"epsilon": 1.0, "delta": 1e-5}), 6, absent)
+
+
+def test_more_than_two_classes_are_refused(plan):
+    with pytest.raises(InputError, match=r"two classes.*data\.positive"):
+        run(open_grid("inline"), plan("default", classes=("a", "b", "c")), 6, HONEST)
+
+
+def test_what_is_called_idle_makes_no_difference(plan):
+    idle = {"protect": "label", "adjacency": "replace", "expected_rows": 5}
+    off = {**SMALL, "noise": "off", "importance": "always"}
+    options = [off, *({**off, name: value} for name, value in idle.items())]
+    chosen = plan(variants=tuple(VariantPlan(str(i), "error_marginals", each) for i, each in enumerate(options)))
+    run(open_grid("inline"), chosen, 6, HONEST)
+    usual, *others = ([each.parameters for each in models(chosen, str(i)).hypotheses(0, 0)] for i in range(4))
+    for other in others:
+        np.testing.assert_array_equal(other, usual)
+    assert ErrorMarginals(noise="off").idle().keys() == idle.keys()
+    assert ErrorMarginals().idle() == {}
+
+
+def test_under_much_noise_the_guard_releases_a_constant_class(plan):
+    rows, _ = draw(7777, 500)
+    kept = []
+    for guard in (False, True):
+        variants = (VariantPlan("same", "error_marginals", {**SMALL, "noise": "pure", "guard": guard}),)
+        chosen = plan(variants=variants, epsilons=(0.01,), draws=8)
+        run(open_grid("inline"), chosen, 6, HONEST)
+        released = models(chosen, "same")
+        features = released.feature_maps[0].transform(rows)
+        kept.append(sum(len(np.unique(released.predict(0, each, features))) == 2 for each in range(8)))
+    assert 0 < kept[1] < kept[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"rounds": 0}, "rounds"),
+        ({"noise": "published"}, "protect: label"),
+        ({"protect": "label", "adjacency": "replace"}, "protect: row"),
+        ({"learner": "linear", "hidden": (3,)}, "learner: network"),
+        ({"hidden": ()}, "hidden"),
+        ({"epochs": 0}, "epochs"),
+        ({"learner": "linear", "epochs": 3}, "learner: network"),
+        ({"bins": 0}, "bins"),
+        ({"adjacency": "replace", "expected_rows": 100}, "add_remove"),
+        ({"expected_rows": 0}, "expected_rows"),
+        ({"expected_rows": 10**22}, "expected_rows must be a whole number from 1 to 1000000000, got 10{22}"),
+        ({"guard": True, "rounds": 1}, "guard"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, text):
+    with pytest.raises(InputError, match=text):
+        ErrorMarginals(**options)

@@ -1,0 +1,174 @@
+"""The mean operator through the two apps: what is asked, what is learned, and what is promised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from two_class_parties import draw, plan_fixture
+from worlds import guarantees, run, run_in_cohorts
+
+from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
+from aggregator.protocols.mean_operator.mean_operator import MeanOperator
+from aggregator.releases.models import ReleasedModels
+from aggregator.world.plan import VariantPlan
+from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.reference import Reference
+from federation.features.feature_map import completed, fit
+from federation.grids.launch import open_grid
+from federation.mechanisms.moments.calibration import calibrate
+
+HONEST = Reference("two_class_parties:Parties")
+VARIANTS = {
+    "auto": {},
+    "laplace": {"noise": "laplace", "l1_bound": 1.5},
+    "pure": {"noise": "pure"},
+    "gaussian": {"noise": "gaussian"},
+    "response": {"noise": "randomised_response"},
+    "published": {"noise": "published_laplace"},
+    "row": {"protect": "row", "noise": "pure"},
+    "secure": {"summation": "secure", "noise": "gaussian"},
+    "secure_pure": {"summation": "secure", "noise": "pure"},
+    "fourier": {"expansion": "fourier", "dimensions": 20},
+    "polynomial": {"expansion": "polynomial"},
+    "hinges": {"loss": "double_hinge"},
+    "off": {"noise": "off"},
+    "off_square": {"noise": "off", "loss": "square", "unlabelled": "auxiliary"},
+}
+
+plan = plan_fixture("mean_operator", VARIANTS)
+
+
+def models(plan, name):
+    return ReleasedModels.load(Path(plan.directory) / f"{name}.npz")
+
+
+def accuracy(plan, name, release=0, noise=0):
+    rows, labels = draw(7777, 2000)
+    return np.mean(models(plan, name).scores(rows, release, noise).argmax(axis=1) == labels)
+
+
+def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
+    _, summary = run_in_cohorts(plan(), Reference("two_class_parties:Parties", {"broken": [3]}))
+    assert summary["answered"] == 5
+
+
+def test_every_variant_learns_where_noise_leaves_something(plan):
+    chosen = plan()
+    run(open_grid("inline"), chosen, 6, HONEST)
+    for name in VARIANTS:
+        release = len(models(chosen, name).epsilons) - 1
+        assert accuracy(chosen, name, release) > 0.85, name
+
+
+def test_without_noise_it_is_the_classifier_on_all_rows_with_their_labels(plan):
+    chosen = plan("off", parties=4)
+    run(open_grid("inline"), chosen, 4, HONEST)
+    held = [draw(party, 60 + 7 * (party % 2)) for party in range(4)]
+    rows, labels = (np.concatenate(parts) for parts in zip(*held, strict=True))
+    feature_map = completed(fit(("standardise",), Reference("two_class_parties:public_table").call().rows))
+    expected = MeanOperatorClassifier(regularisation=1e-4).fit(feature_map.transform(rows), labels)
+    weights = models(chosen, "off").weights[0][0]
+    np.testing.assert_allclose(weights[1] - weights[0], expected.weights_, atol=1e-5)
+
+
+def test_guarantees_say_what_is_protected_and_who_is_trusted(plan):
+    _, summary = run(open_grid("inline"), plan(), 6, HONEST)
+    found = guarantees(summary)
+    assert {name for name, guarantee in found.items() if guarantee.get("non_private")} == {"off", "off_square"}
+    for name in set(VARIANTS) - {"off", "off_square", "published"}:
+        assert (found[name]["unit"], found[name]["epsilon"]) == ("row" if name == "row" else "label", 1.0)
+        texts = " ".join(assumption["text"] for assumption in found[name]["assumptions"])
+        assert ("secure summation" in texts) == name.startswith("secure")
+        assert ("trusts nobody" in texts) != name.startswith("secure")
+    assert found["published"]["epsilon"] == pytest.approx(2.0, rel=1e-6)  # the root of 4 features
+    assert found["secure"]["parameters"]["contributors"] == 3  # a quorum of one half
+
+
+def test_the_regularisation_and_the_noise_are_public_numbers(plan):
+    chosen = plan("pure", "off")
+    _, first = run(open_grid("inline"), chosen, 6, HONEST)
+    _, second = run(open_grid("inline"), chosen, 6, Reference("two_class_parties:Parties", {"strange": [0, 1, 2]}))
+    assert first["diagnostics"] == second["diagnostics"]
+    low, high = first["diagnostics"]["pure"]
+    assert low["regularisation"] == pytest.approx(max(1e-4, low["noise_norm"] ** 2 / 2))
+    assert high["noise_norm"] < low["noise_norm"]
+    assert first["diagnostics"]["off"][0]["regularisation"] == 1e-4
+
+
+def test_the_noise_is_that_of_all_parties_over_all_rows(plan):
+    chosen = plan("pure", "response", epsilons=(1.0,))
+    _, summary = run(open_grid("inline"), chosen, 6, HONEST)
+    one = calibrate("pure", dimension=4, epsilon=1.0, rows=67)
+    assert summary["diagnostics"]["pure"][0]["noise_norm"] == pytest.approx(one.noise_norm() * 6**0.5 / 381)
+    # A label comes back as 1 / tanh(1/2) or its opposite, on average as it was; all rows have norm 1.
+    variance = 1 / np.tanh(0.5) ** 2 - 1
+    assert summary["diagnostics"]["response"][0]["noise_norm"] == pytest.approx((variance / 381) ** 0.5)
+
+
+def test_shares_of_noise_grow_less_than_whole_noise(plan):
+    many = plan("gaussian", "secure", parties=40, quorum=1.0)
+    _, summary = run(open_grid("inline"), many, 40, HONEST)
+    whole, shares = (summary["diagnostics"][name][0]["noise_norm"] for name in ("gaussian", "secure"))
+    assert whole / shares == pytest.approx(40**0.5, rel=0.01)
+
+
+def test_row_privacy_uses_no_row_of_a_party_without_noise(plan):
+    chosen = plan("row", "auto")
+    _, summary = run(open_grid("inline"), chosen, 6, HONEST)
+    row, label = (summary["bytes_per_party"][name][0] for name in ("row", "auto"))
+    assert label - row >= 67 * 4 * 8
+
+
+def test_what_is_called_idle_makes_no_difference(plan):
+    linear = {"loss": "unhinged", "noise": "laplace"}
+    pairs = {
+        "summation": ({"noise": "off"}, {"noise": "off", "summation": "secure"}),
+        "unlabelled": (linear, {**linear, "unlabelled": "own"}),
+    }
+    for name, both in pairs.items():
+        weights = []
+        for options in both:
+            chosen = plan(variants=(VariantPlan("same", "mean_operator", options),))
+            _, summary = run(open_grid("inline"), chosen, 6, HONEST)
+            assert summary["bytes_per_party"]["same"][0] < 500 or name == "summation"  # no row is sent
+            weights.append(models(chosen, "same").weights[0])
+        np.testing.assert_array_equal(*weights)
+        assert MeanOperator(**both[0]).idle().keys() == {name}
+    assert MeanOperator().idle() == {}
+
+
+def test_a_budget_holds_before_anybody_is_asked(plan):
+    absent = Reference("two_class_parties:NoSuchProvider")
+    with pytest.raises(BudgetExceededError, match="published"):
+        run(open_grid("inline"), plan("published", budget={"epsilon": 8.0, "delta": 1e-5}), 6, absent)
+
+
+def test_more_than_two_classes_are_refused(plan):
+    with pytest.raises(InputError, match=r"two classes.*data\.positive"):
+        run(open_grid("inline"), plan("auto", classes=("a", "b", "c")), 6, HONEST)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"rho": 2.0}, "loss: rho"),
+        ({"loss": "rho", "rho": -1.0}, "rho"),
+        ({"regularisation": 0.0}, "regularisation"),
+        ({"regularisation": 1e-12}, "at least 1e-08"),
+        ({"dimensions": 50}, "expansion: fourier"),
+        ({"bandwidth": 2.0}, "expansion: fourier"),
+        ({"expansion": "fourier", "bandwidth": 0.0}, "bandwidth"),
+        ({"expansion": "fourier", "dimensions": 101}, "even"),
+        ({"expansion": "polynomial", "degree": 4}, "degree"),
+        ({"protect": "row", "unlabelled": "own"}, "auxiliary"),
+        ({"protect": "row", "noise": "randomised_response"}, "protect: label"),
+        ({"summation": "secure", "noise": "randomised_response"}, "summation"),
+        ({"l1_bound": 1.0, "noise": "gaussian"}, "noise: auto, laplace"),
+        ({"l1_bound": -1.0, "noise": "laplace"}, "l1_bound"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, text):
+    with pytest.raises(InputError, match=text):
+        MeanOperator(**options)

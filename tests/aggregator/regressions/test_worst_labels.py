@@ -1,0 +1,85 @@
+"""The worst pair of labels: one moves through the whole range, and nothing beside the noise could hide that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from worst_pairs import pair_of, without_noise
+
+from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.regressions.worst_labels import WorstLabels
+from federation.contract.errors import InputError
+
+RANGE = (-3.0, 7.0)
+QUESTIONS = {  # of every kind
+    "sums": ("label_sums", {}),
+    "whitened sums": ("label_sums", {"shape": "whitened", "noise": "gaussian"}),
+    "labels": ("private_labels", {}),
+    "bags": ("noisy_weighted_llp", {"size": 4}),
+    "bags of random rows": ("noisy_weighted_llp", {"size": 8, "weights": "gaussian", "noisy_rows": "fixed"}),
+    "bags, laplace": ("noisy_weighted_llp", {"size": 4, "noise": "laplace"}),
+    "secret weights": ("weighted_lba", {"size": 4}),
+}
+
+
+def labels(name, units=1, delta=0.1):
+    return pair_of(*QUESTIONS[name], PublicNumbers(delta, label_range=RANGE), units)
+
+
+@pytest.mark.parametrize(("size", "rows", "bags"), [(3, 6, 2), (4, 4, 1), (1, 4, 4), (8, 8, 1)])
+def test_all_rows_of_the_small_world_are_in_bags(size, rows, bags):
+    public = PublicNumbers(1e-6, label_range=(0.0, 1.0))
+    question = pair_of("noisy_weighted_llp", {"size": size, "bags": 7}, public).question
+    assert (question.design.taking_part(bags), question.design.bags, question.design.size) == (rows, bags, size)
+    assert question.rows.most == rows
+    assert question.rows.label_range == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_labels_that_change_move_from_one_end_to_the_other(name):
+    weighted = name.startswith(("bags", "secret"))
+    for units, changed in ((1, 1), (2, 4 if weighted else 2)):
+        pair = labels(name, units)
+        [before], [after] = pair.held(False), pair.held(True)
+        np.testing.assert_array_equal(before.rows, after.rows)
+        assert set(after.labels - before.labels) <= {0.0, RANGE[1] - RANGE[0]}
+        assert (before.labels != after.labels).sum() == pair.worst.changed == changed
+        np.testing.assert_array_equal(before.rows[:, 0] == 1, np.arange(len(before.rows)) < changed)
+
+
+def test_randomised_response_is_audited_as_private_labels_are():
+    pair = pair_of("mean_operator", {"noise": "randomised_response"}, PublicNumbers(1e-6))
+    assert isinstance(pair.worst, WorstLabels)
+    [held] = pair.held(True)
+    assert pair.question.rows.feature_map.transform(held.rows).shape == (4, 3)
+    assert pair.question.rows.label_range == (pair.worst.low, pair.worst.high) == (0.0, 1.0)
+    assert held.labels.tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("units", [1, 2])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_what_it_reckons_with_is_what_a_party_answers_without_noise(name, units, there):
+    pair = labels(name, units)
+    [held] = pair.held(there)
+    seen, (low, high) = without_noise(pair, 3, there), RANGE
+    features = pair.question.rows.feature_map.transform(held.rows)
+    if "labels" in seen:
+        np.testing.assert_array_equal(seen["labels"], np.tile(held.labels, (3, 1)))
+    elif "moment" in seen:
+        np.testing.assert_allclose(seen["moment"], np.tile(features.T @ held.labels, (3, 1)))
+    else:
+        if "weights" in seen:
+            rows = seen["rows"]
+            changed, other = (np.einsum("...mk,...mk->...m", seen["weights"], rows[..., column]) for column in (0, 1))
+        else:
+            changed, other = seen["row_sums"][..., 0], seen["row_sums"][..., 1]
+        sums = seen["sums"] if "sums" in seen else seen["label_sums"]
+        np.testing.assert_allclose(sums, low * (changed + other) + there * (high - low) * changed, atol=1e-12)
+        assert len(np.unique(sums, axis=0)) > 1  # weights are fresh in each run
+
+
+def test_questions_about_anything_else_are_refused():
+    sums = pair_of("mean_operator", {}, PublicNumbers(1e-3)).question
+    with pytest.raises(InputError, match="for questions about real labels, got 'mean_operator'"):
+        WorstLabels("", np.eye(2), 1).statistic(sums)

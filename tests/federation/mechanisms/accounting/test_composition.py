@@ -1,0 +1,114 @@
+"""Totals of several releases against privacy loss distributions."""
+
+from __future__ import annotations
+
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.mechanisms.accounting.composition import compose
+from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise.additive import calibrate
+
+INTERVAL = 1e-4
+
+
+def pure(epsilon: float, **change: object) -> Guarantee:
+    fields = {"epsilon": epsilon, "delta": 0.0, "unit": Unit.PARTY, "adjacency": Adjacency.REPLACE}
+    return Guarantee(**(fields | {"mechanism": "l2_gamma"} | change))
+
+
+def normal(epsilon: float, delta: float, dimension: int = 20) -> Guarantee:
+    mechanism = calibrate("gaussian", sensitivity=1.0, dimension=dimension, epsilon=epsilon, delta=delta)
+    return mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE)
+
+
+def test_nothing_costs_nothing() -> None:
+    assert compose([], 1e-6) == (0.0, 0.0)
+
+
+def test_pure_epsilons_add_and_the_pld_does_not_exceed_them() -> None:
+    epsilons = [0.3, 0.5, 1.1]
+    assert compose([pure(e) for e in epsilons], 1e-6) == (pytest.approx(sum(epsilons)), 0.0)
+    oracle = pld.from_laplace_mechanism(1 / epsilons[0], value_discretization_interval=INTERVAL)
+    for epsilon in epsilons[1:]:
+        oracle = oracle.compose(pld.from_laplace_mechanism(1 / epsilon, value_discretization_interval=INTERVAL))
+    total = oracle.get_epsilon_for_delta(1e-10)  # it moves a tail mass of about 1e-15 to infinity
+    assert total == pytest.approx(sum(epsilons), abs=len(epsilons) * INTERVAL)
+
+
+@pytest.mark.parametrize("claims", [[(1.0, 1e-6)], [(0.5, 1e-6)] * 8, [(0.3, 1e-7), (2.0, 1e-5)]])
+def test_gaussian_releases_compose_as_the_pld_says(claims: list[tuple[float, float]]) -> None:
+    guarantees = [normal(*claim) for claim in claims]
+    epsilon, delta = compose(guarantees, 1e-6)
+    assert delta == 1e-6
+    oracle = None
+    for guarantee in guarantees:
+        single = pld.from_gaussian_mechanism(1 / guarantee.gaussian_mu, value_discretization_interval=INTERVAL)
+        oracle = single if oracle is None else oracle.compose(single)
+    theirs = oracle.get_epsilon_for_delta(1e-6)
+    assert -1e-6 <= theirs - epsilon <= INTERVAL * len(claims)
+
+
+def test_one_gaussian_release_costs_what_it_claims() -> None:
+    epsilon, delta = compose([normal(1.0, 1e-6)], 1e-6)
+    assert (1 - 1e-4) < epsilon <= 1.0
+    assert delta == 1e-6
+    tighter, _ = compose([normal(1.0, 1e-6)], 1e-8)
+    assert tighter > 1.0
+
+
+def test_continuous_gaussians_pay_no_discretisation() -> None:
+    plain = pure(1.0, delta=1e-5, gaussian_mu=0.3, mechanism="gaussian")
+    assert compose([plain] * 4, 1e-5)[0] == pytest.approx(gaussian.epsilon(1e-5, 0.6), rel=1e-12)
+
+
+def test_mixtures_are_sums_of_the_two_totals() -> None:
+    group = [normal(0.5, 1e-6)] * 3
+    alone, _ = compose(group, 1e-6)
+    assert compose([*group, pure(0.4), pure(0.2)], 1e-6) == (pytest.approx(alone + 0.6), pytest.approx(1e-6))
+    # Another mechanism's delta is taken out of the target before the Gaussian group gets the rest.
+    other = pure(0.1, delta=4e-7, mechanism="other")
+    alone, _ = compose(group, 6e-7)
+    assert compose([*group, other], 1e-6) == (pytest.approx(alone + 0.1), pytest.approx(1e-6))
+
+
+def test_without_delta_left_the_claims_add() -> None:
+    group = [normal(0.5, 1e-6)] * 3
+    assert compose(group, 0.0) == (pytest.approx(1.5), pytest.approx(3e-6))
+    other = pure(0.1, delta=1e-5, mechanism="other")
+    assert compose([*group, other], 1e-6) == (pytest.approx(1.6), pytest.approx(1.3e-5))
+
+
+def test_the_pld_of_a_mixture_is_below_the_total() -> None:
+    single = normal(0.5, 1e-6)
+    oracle = pld.from_gaussian_mechanism(1 / single.gaussian_mu, value_discretization_interval=INTERVAL)
+    oracle = oracle.compose(pld.from_laplace_mechanism(2.0, value_discretization_interval=INTERVAL))
+    epsilon, delta = compose([single, pure(0.5)], 1e-6)
+    assert oracle.get_epsilon_for_delta(delta) <= epsilon + 2 * INTERVAL
+
+
+@given(st.lists(st.floats(0.05, 3), min_size=1, max_size=6), st.floats(0.05, 3))
+@settings(derandomize=True, deadline=None, max_examples=25)
+def test_more_releases_never_cost_less(epsilons: list[float], extra: float) -> None:
+    for kind in (pure, lambda e: normal(e, 1e-6)):
+        group = [kind(e) for e in epsilons]
+        before, _ = compose(group, 1e-6)
+        after, _ = compose([*group, kind(extra)], 1e-6)
+        assert max(epsilons) * (1 - 1e-3) <= before < after
+        assert after <= (sum(epsilons) + extra) * (1 + 1e-9) or len(epsilons) > 1
+
+
+def test_units_and_adjacencies_must_agree() -> None:
+    for change in ({"unit": Unit.ROW}, {"adjacency": Adjacency.ADD_REMOVE}):
+        with pytest.raises(InputError, match="share one unit"):
+            compose([pure(1.0), pure(1.0, **change)], 1e-6)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0])
+def test_impossible_delta_is_refused(delta: float) -> None:
+    with pytest.raises(InputError, match="delta must lie"):
+        compose([pure(1.0)], delta)

@@ -1,0 +1,212 @@
+"""The two honest Dirichlet mechanisms: calibration, release, exact delta against Monte Carlo, and what they promise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.counts.dirichlet import (
+    MAX_FLOOR,
+    ScaledDirichlet,
+    calibrate_floor,
+    calibrate_shifted,
+    smallest_floor,
+)
+from federation.mechanisms.counts.dirichlet_loss import delta_exact
+from federation.mechanisms.counts.mechanism import CountMechanism
+from federation.numerics import simplex
+
+CLAIMS = [(0.05, 0.05), (1.0, 1e-6), (0.5, 1e-4), (0.05, 1e-6), (3.0, 0.01), (0.001, 0.3)]
+SKEWED = np.array([50, 50, 50, 50, 800])
+
+
+def test_the_smallest_floors_are_the_known_ones() -> None:
+    assert [smallest_floor(*claim) for claim in CLAIMS[:4]] == [7, 11, 12, 161]
+
+
+@given(st.floats(0.01, 5), st.floats(1e-12, 0.9))
+def test_the_smallest_floor_is_where_the_limit_of_delta_falls_below_it(epsilon: float, delta: float) -> None:
+    least = smallest_floor(epsilon, delta)
+    assert math.exp(-epsilon * least) / (2 * least + 1) < delta
+    assert least == 1 or math.exp(-epsilon * (least - 1)) / (2 * least - 1) >= delta * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), CLAIMS)
+@pytest.mark.parametrize("above", [0, 1, 20, 400])
+def test_calibration_reaches_its_delta_and_no_larger_sigma_does(epsilon: float, delta: float, above: int) -> None:
+    least = smallest_floor(epsilon, delta) + above
+    for mechanism in (calibrate_floor(3, epsilon, delta, least), calibrate_shifted(3, epsilon, delta, least)):
+        assert delta * (1 - 1e-6) < mechanism.delta_at(epsilon) <= delta
+        larger = mechanism.sigma * np.geomspace(1 + 1e-4, 1e3, 200)
+        assert (delta_exact(epsilon, least + 1, least, larger) > delta).all()
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), CLAIMS)
+@pytest.mark.parametrize("above", [0, 30])
+def test_the_claim_holds_in_many_digits(epsilon: float, delta: float, above: int) -> None:
+    least = smallest_floor(epsilon, delta) + above
+    mechanism = calibrate_floor(2, epsilon, delta, least)
+    with mpmath.workdps(40):
+        x = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon) / mechanism.sigma))
+        p, q = mpmath.mpf(mechanism.sigma) * (least + 1), mpmath.mpf(mechanism.sigma) * least
+        here, there = (mpmath.betainc(*pair, 0, x, regularized=True) for pair in ((q, p), (p, q)))
+        exact = here - mpmath.exp(epsilon) * there
+    assert exact <= delta
+    assert mechanism.delta_at(epsilon) == pytest.approx(float(exact), rel=1e-9)
+
+
+def test_known_scales() -> None:
+    assert calibrate_floor(5, 0.05, 0.05, 50).sigma == pytest.approx(0.793, abs=5e-4)
+    small = calibrate_floor(5, 1.0, 1e-6, 11)
+    assert 0 < small.sigma < 0.1
+    assert calibrate_floor(5, 0.05, 0.05, MAX_FLOOR).sigma > 1e4
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "expected"),
+    [
+        (calibrate_floor(5, 0.05, 0.05, 50), 0.036),
+        (calibrate_floor(5, 0.05, 0.05, 40), 0.040),
+        (calibrate_shifted(5, 0.05, 0.05, 500), 0.033),
+    ],
+)
+def test_distortion_at_the_published_defaults(mechanism: ScaledDirichlet, expected: float) -> None:
+    """Mean L1 of the projected proportions of (50, 50, 50, 50, 800), 20,000 draws."""
+    shares = simplex.project(mechanism.release(SKEWED, NoiseBits(1, "distortion"), 20_000) / 1000)
+    distances = np.abs(shares - SKEWED / 1000).sum(axis=1)
+    assert distances.mean() == pytest.approx(expected, abs=5e-4 + 3 * distances.std() / math.sqrt(20_000))
+
+
+@pytest.mark.parametrize("build", [calibrate_floor, calibrate_shifted])
+@pytest.mark.parametrize("others", [(), (35,)])
+def test_the_exact_delta_equals_monte_carlo_of_what_is_released(build, others: tuple[int, ...]) -> None:
+    """Two and three classes, on the worst pair: E max(0, 1 - e^(epsilon - loss)) with loss sigma ln(x_1 / x_2)."""
+    mechanism = build(2 + len(others), 1.0, 0.01, 20)
+    least = mechanism.floor
+    counts = np.array([least + 1, least, *others])
+    released = mechanism.release(counts, NoiseBits(2, "monte carlo"), 100_000) + mechanism.pseudo_count
+    loss = mechanism.sigma * np.log(released[:, 0] / released[:, 1])
+    for epsilon in (0.0, 0.3, 1.0, 1.5):
+        excess = np.maximum(0, -np.expm1(epsilon - loss))
+        error = 4 * excess.std() / math.sqrt(len(excess)) + 1e-7
+        assert abs(mechanism.delta_at(epsilon) - excess.mean()) < error
+
+
+@pytest.mark.parametrize("mechanism", [calibrate_floor(4, 0.5, 1e-3, 30), calibrate_shifted(4, 0.5, 1e-3, 30)])
+def test_releases_are_unbiased_with_the_stated_covariance_at_equal_counts(mechanism: ScaledDirichlet) -> None:
+    counts = np.full(4, 100)
+    released = mechanism.release(counts, NoiseBits(3, "moments"), 50_000)
+    covariance = mechanism.covariance(400)
+    np.testing.assert_allclose(covariance.sum(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(np.cov(released.T), covariance, atol=0.03 * covariance.max())
+    np.testing.assert_allclose(released.mean(axis=0), counts, atol=5 * math.sqrt(covariance[0, 0] / 5e4))
+    skewed = mechanism.release(np.array([40, 60, 100, 200]), NoiseBits(4, "skewed"), 50_000)
+    np.testing.assert_allclose(skewed.mean(axis=0), [40, 60, 100, 200], atol=5 * math.sqrt(covariance[0, 0] / 5e4))
+    assert np.trace(np.cov(skewed.T)) < np.trace(covariance)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(0, 2000), min_size=2, max_size=6).filter(any), st.integers(1, 600))
+def test_shifted_releases_of_any_counts_sum_to_the_size(counts: list[int], pseudo_count: int) -> None:
+    mechanism = calibrate_shifted(len(counts), 1.0, 0.3, pseudo_count)
+    released = mechanism.release(np.array(counts), NoiseBits(5, "sums"), 4)
+    assert released.shape == (4, len(counts))
+    np.testing.assert_array_equal(released.sum(axis=1), sum(counts))
+    assert (released >= -pseudo_count).all()
+
+
+def test_counts_below_the_floor_are_released_without_a_word() -> None:
+    """A refusal would tell neighbours apart for certain; the floor is the promise of who declares it."""
+    mechanism = calibrate_floor(3, 1.0, 1e-2, 20)
+    released = mechanism.release(np.array([0, 3, 97]), NoiseBits(6, "below"), 1000)
+    assert np.isfinite(released).all()
+    assert (released[:, 0] == 0).all()
+    np.testing.assert_array_equal(released.sum(axis=1), 100)
+
+
+def test_a_floor_that_the_public_size_rules_out_is_refused() -> None:
+    mechanism = calibrate_floor(3, 1.0, 1e-2, 20)
+    mechanism.release(np.array([20, 20, 20]), NoiseBits(7, "size"))
+    with pytest.raises(InputError, match=r"floor must be at most 19 .* bag of 59 records, got 20"):
+        mechanism.release(np.array([39, 20, 0]), NoiseBits(7, "size"))
+
+
+def test_a_floor_for_the_input_alone_is_not_enough() -> None:
+    """Counts of 20 whose neighbour holds 19: the sigma of floor 20 gives up to 1.7 times the claim, floor 19's none."""
+    sigma = calibrate_floor(2, 1.0, 1e-6, 20).sigma
+    there, back = float(delta_exact(1.0, 20, 20, sigma)), float(delta_exact(1.0, 21, 19, sigma))
+    assert there / 1e-6 == pytest.approx(1.13, abs=0.01)
+    assert max(there, back) / 1e-6 < 1.75
+    below = calibrate_floor(2, 1.0, 1e-6, 19).sigma
+    assert max(delta_exact(1.0, [20, 21, 20], [20, 19, 19], below)) <= 1e-6
+
+
+def test_delta_falls_with_epsilon() -> None:
+    mechanism = calibrate_shifted(3, 0.5, 1e-4, 50)
+    deltas = [mechanism.delta_at(epsilon) for epsilon in np.linspace(0, 3, 40)]
+    assert (np.diff(deltas) < 0).all()
+    assert mechanism.delta_at(0.5) == pytest.approx(1e-4, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("build", "name", "declared"), [(calibrate_floor, "floor", 4), (calibrate_shifted, "shifted", 3)]
+)
+def test_what_a_release_promises(build, name: str, declared: int) -> None:
+    mechanism: CountMechanism = build(3, 0.5, 1e-4, 30)
+    disjoint = Assumption("bags are disjoint", Check.CHECKED)
+    guarantee = mechanism.guarantee(further=(disjoint,))
+    assert (guarantee.epsilon, guarantee.delta) == (0.5, 1e-4)
+    assert (guarantee.unit, guarantee.adjacency) == (Unit.LABEL, Adjacency.REPLACE)
+    assert guarantee.mechanism == mechanism.name == f"dirichlet_{name}"
+    assert guarantee.parameters["sigma"] == mechanism.sigma
+    assert guarantee.assumptions[0] is disjoint
+    texts = [assumption.text for assumption in guarantee.assumptions]
+    assert any("at least 30 records" in text for text in texts) == (name == "floor")
+    assert any("double precision" in text for text in texts)
+    assert sum(assumption.check is Check.DECLARED for assumption in guarantee.assumptions) == declared
+    assert Guarantee.from_dict(guarantee.to_dict()) == guarantee
+    with pytest.raises(InputError, match="adjacency must be replace"):
+        mechanism.guarantee(adjacency=Adjacency.ADD_REMOVE)
+
+
+def test_a_sigma_that_breaks_the_claim_cannot_be_built() -> None:
+    mechanism = calibrate_floor(3, 1.0, 1e-4, 30)
+    assert replace(mechanism, sigma=mechanism.sigma / 2).delta_at(1.0) < 1e-4
+    for change in ({"sigma": 2 * mechanism.sigma}, {"floor": 20}):
+        with pytest.raises(InputError, match="take it from calibrate_floor or calibrate_shifted"):
+            replace(mechanism, **change)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((3, 1.0, 1e-6, 10), "must be at least 11 .* got 10"),
+        ((3, 1.0, 1e-6, 0), "integer from 1"),
+        ((3, 1.0, 1e-6, 2.5), "integer from 1"),
+        ((3, 1.0, 1e-6, MAX_FLOOR + 1), "integer from 1"),
+        ((1, 1.0, 1e-6, 50), "classes must be an integer >= 2"),
+        ((3, 0.0, 1e-6, 50), "epsilon must be positive"),
+        ((3, math.inf, 1e-6, 50), "epsilon must be positive"),
+        ((3, 1.0, 0.0, 50), "delta in"),
+        ((3, 1.0, 1.0, 50), "delta in"),
+    ],
+)
+@pytest.mark.parametrize("build", [calibrate_floor, calibrate_shifted])
+def test_arguments_out_of_range_are_refused(build, arguments: tuple, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build(*arguments)
+
+
+@pytest.mark.parametrize("counts", [[1, 2], [1.5, 2, 3], [-1, 2, 3], [0, 0, 0], [np.nan, 1, 1]])
+def test_other_counts_are_refused(counts: list[float]) -> None:
+    with pytest.raises(InputError, match="counts must"):
+        calibrate_shifted(3, 1.0, 0.1, 20).release(np.array(counts), NoiseBits(1, "refused"))

@@ -1,0 +1,108 @@
+"""Expected distortion: exact against sampled, and the figures of the literature's comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.counts.calibration import calibrate
+from federation.mechanisms.counts.distortion import distortion, sampled
+from federation.numerics.simplex import project
+
+SKEWED = np.array([50, 50, 50, 50, 800])
+LOOSE, TIGHT = (0.05, 0.05), (1.0, 1e-6)
+# Mean L1 of 20,000 draws with about their standard errors, and half a unit of the last digit for rounding.
+FIGURES = [
+    ("published_gaussian", {}, SKEWED, LOOSE, 0.211, 5e-4),
+    ("laplace_prior", {}, SKEWED, LOOSE, 0.187, 6e-4),
+    ("published_laplace", {}, SKEWED, LOOSE, 0.164, 5e-4),
+    ("independent_laplace", {}, SKEWED, LOOSE, 0.038, 1e-4),
+    ("dirichlet_floor", {"floor": 50}, SKEWED, LOOSE, 0.036, 1e-4),
+    ("dirichlet_floor", {"floor": 40}, SKEWED, LOOSE, 0.040, 1e-4),
+    ("dirichlet_shifted", {"pseudo_count": 500}, SKEWED, LOOSE, 0.033, 1e-4),
+    ("gaussian", {}, SKEWED, LOOSE, 0.028, 1e-4),
+    ("laplace", {}, np.array([50, 950]), TIGHT, 0.0017, 1e-5),
+    ("laplace", {}, SKEWED, TIGHT, 0.0075, 3e-5),
+    ("laplace", {}, np.array([50] * 9 + [550]), TIGHT, 0.0171, 5e-5),
+    ("independent_laplace", {}, np.array([50, 950]), TIGHT, 0.0030, 2e-5),
+    ("independent_laplace", {}, SKEWED, TIGHT, 0.0092, 3e-5),
+    ("independent_laplace", {}, np.array([50] * 9 + [550]), TIGHT, 0.0194, 5e-5),
+    ("gaussian", {}, np.array([50, 950]), TIGHT, 0.0068, 4e-5),
+    ("gaussian", {}, SKEWED, TIGHT, 0.0213, 6e-5),
+    ("gaussian", {}, np.array([50] * 9 + [550]), TIGHT, 0.0452, 7e-5),
+]
+
+
+@pytest.mark.parametrize(("noise", "extra", "counts", "privacy", "expected", "error"), FIGURES)
+def test_figures_agree_within_three_standard_errors(
+    noise: str, extra: dict[str, Any], counts: np.ndarray, privacy: tuple[float, float], expected: float, error: float
+) -> None:
+    epsilon, delta = privacy
+    mechanism = calibrate(noise, classes=len(counts), epsilon=epsilon, delta=delta, **extra)
+    found = distortion(mechanism, counts, draws=100_000)
+    rounding = 5e-4 if expected > 0.02 and privacy == LOOSE else 5e-5
+    assert abs(found.mean - expected) <= 3 * np.hypot(error, found.standard_error) + rounding
+
+
+def test_the_default_is_far_below_what_is_published() -> None:
+    epsilon, delta = LOOSE
+    default = distortion(calibrate("auto", classes=5, epsilon=epsilon, delta=delta), SKEWED)
+    assert default.mean <= 0.030
+    for noise in ("published_laplace", "published_gaussian", "laplace_prior"):
+        assert distortion(calibrate(noise, classes=5, epsilon=epsilon, delta=delta), SKEWED).mean > 0.16
+    assert distortion(calibrate("laplace", classes=5, epsilon=1.0, delta=1e-6), SKEWED).mean <= 0.0080
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace", "independent_laplace"])
+@pytest.mark.parametrize("counts", [(400, 500, 600), (3, 0, 40)])
+def test_it_is_the_mean_error_of_projected_releases(noise: str, counts: tuple[int, ...]) -> None:
+    true = np.array(counts)
+    mechanism = calibrate(noise, classes=3, epsilon=0.5, delta=1e-3)
+    found = distortion(mechanism, true)
+    assert (found.standard_error == 0) == (min(counts) > 100)
+    shares = project(mechanism.release(true, NoiseBits(7, "check"), 100_000) / true.sum())
+    errors = np.abs(shares - true / true.sum()).sum(axis=1)
+    tolerance = 4 * np.hypot(errors.std() / len(errors) ** 0.5, found.standard_error)
+    assert found.mean == pytest.approx(errors.mean(), abs=tolerance)
+
+
+def test_knowing_the_error_before_projection_makes_the_rest_precise() -> None:
+    mechanism = calibrate("laplace", classes=5, epsilon=0.05, delta=0.05)
+    with_it = distortion(mechanism, SKEWED)
+    without = sampled(mechanism.release(SKEWED, NoiseBits(3, "x"), 20_000), SKEWED)
+    assert 0 < with_it.standard_error < 0.1 * without.standard_error
+    assert with_it.mean == pytest.approx(without.mean, abs=4 * without.standard_error)
+
+
+def test_it_is_reproducible_and_never_above_two() -> None:
+    mechanism = calibrate("laplace_prior", classes=3, epsilon=1e-3, delta=0.0)
+    counts = np.array([0, 0, 5])
+    found = distortion(mechanism, counts, draws=5000)
+    assert found == distortion(mechanism, counts, draws=5000)
+    assert found != distortion(mechanism, counts, draws=5000, seed=2)
+    assert 0.5 < found.mean <= 2
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.1])
+@pytest.mark.parametrize("noise", ["pure", "gaussian", "published_gaussian", "independent_laplace"])
+def test_noise_far_above_the_counts_is_measured_precisely(noise: str, epsilon: float) -> None:
+    mechanism = calibrate(noise, classes=3, epsilon=epsilon, delta=1e-6)
+    found = distortion(mechanism, np.array([33, 33, 34]))
+    plain = sampled(mechanism.release(np.array([33, 33, 34]), NoiseBits(5, "plain"), 20_000), np.array([33, 33, 34]))
+    assert 0 < found.standard_error <= 1.05 * plain.standard_error
+    assert found.mean == pytest.approx(plain.mean, abs=4 * np.hypot(found.standard_error, plain.standard_error))
+
+
+def test_many_classes_do_not_fill_the_memory() -> None:
+    mechanism = calibrate("independent_laplace", classes=5000, epsilon=1.0, delta=1e-3)
+    found = distortion(mechanism, np.ones(5000))
+    assert 0 < found.mean < 2
+
+
+def test_counts_that_are_none_are_refused() -> None:
+    with pytest.raises(InputError, match="counts must have shape"):
+        distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array([1, 2]))

@@ -1,0 +1,143 @@
+"""The published mechanism: its sigma, its distortion, and how far its true delta is from the claimed one."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.counts.dirichlet_divergence import divergence
+from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_exact
+from federation.mechanisms.counts.published_dirichlet import (
+    published_guarantee,
+    published_release,
+    sigma_for_counts,
+    true_delta,
+)
+
+SKEWED = np.array([50, 50, 50, 50, 800])
+
+
+def two(count: int) -> np.ndarray:
+    return np.array([count, 1000 - count])
+
+
+def worst(eta: np.ndarray, epsilon: float, sigma: float) -> float:
+    """Eq. 9 over all ordered pairs of classes, one by one."""
+    return max(float(delta_eq9(epsilon, a, b, sigma)) for a, b in permutations(eta.tolist(), 2))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(2, 400), min_size=2, max_size=5), st.sampled_from([(0.05, 0.05), (1.0, 1e-4), (0.3, 0.2)]))
+def test_sigma_serves_all_ordered_pairs_and_no_larger_one_does(counts: list[int], claim: tuple[float, float]) -> None:
+    eta, (epsilon, delta) = np.array(counts), claim
+    sigma = sigma_for_counts(eta, epsilon, delta)
+    if sigma is None:
+        assert all(worst(eta, epsilon, tried) > delta for tried in np.geomspace(1e-7, 50, 60))
+    else:
+        assert worst(eta, epsilon, sigma) <= delta
+        assert all(worst(eta, epsilon, sigma * more) > delta for more in (1 + 1e-6, 1.2, 2, 10, 100, 1000))
+
+
+def test_distortion_at_the_published_defaults() -> None:
+    """Mean L1 of the proportions of (50, 50, 50, 50, 800), 20,000 draws; the paper claims .06."""
+    shares = published_release(SKEWED, 0.05, 0.05, NoiseBits(1, "distortion"), 20_000) / 1000
+    distances = np.abs(shares - SKEWED / 1000).sum(axis=1)
+    assert distances.mean() == pytest.approx(0.308, abs=5e-4 + 3 * distances.std() / math.sqrt(20_000))
+
+
+def test_whether_a_sigma_exists_depends_on_the_counts() -> None:
+    assert sigma_for_counts(np.array([47, 47, 300, 300, 306]), 0.05, 0.05) is not None
+    assert sigma_for_counts(np.array([46, 46, 300, 300, 308]), 0.05, 0.05) is None
+    assert sigma_for_counts(two(41), 0.05, 0.05) is not None
+    assert sigma_for_counts(two(40), 0.05, 0.05) is None
+    assert sigma_for_counts(np.array([1, 5000]), 5.0, 0.5) is None
+    assert sigma_for_counts(np.array([0, 500, 500]), 5.0, 0.5) is None
+
+
+def test_underflow_does_not_make_a_tiny_sigma_look_private() -> None:
+    """At sigma 1e-4 and counts of 25 Eq. 9 gives .149; in plain double precision 1/(1+T) and so delta would be 0."""
+    assert sigma_for_counts(np.array([25, 25]), 0.05, 0.05) is None
+    assert sigma_for_counts(np.array([25, 25]), 0.05, 0.14) is None
+    assert sigma_for_counts(np.array([25, 25]), 0.05, 0.16) is not None
+
+
+def test_the_fall_back_is_a_draw_around_noisy_counts() -> None:
+    released = published_release(two(40), 0.05, 0.05, NoiseBits(2, "fall back"), 4000)
+    np.testing.assert_allclose(released.sum(axis=1), 1000, atol=1e-9)
+    served = published_release(two(41), 0.05, 0.05, NoiseBits(2, "fall back"), 4000)
+    assert np.median(released[:, 0]) > 2 * np.median(served[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "epsilon", "delta", "expected"),
+    [
+        (41, 42, 0.05, 0.05, 0.135),
+        (13, 14, 1.0, 1e-6, 0.239),
+        (14, 15, 1.0, 1e-6, 2.14e-2),
+        (19, 20, 1.0, 1e-6, 410e-6),
+        (29, 30, 1.0, 1e-6, 29e-6),
+        (49, 50, 1.0, 1e-6, 3.3e-6),
+        (99, 100, 1.0, 1e-6, 0.44e-6),
+    ],
+)
+def test_the_true_delta_of_two_classes(here: int, there: int, epsilon: float, delta: float, expected: float) -> None:
+    measured = true_delta(two(here), two(there), epsilon, delta)
+    assert measured.standard_error == 0
+    assert measured.value == pytest.approx(expected, rel=0.01)
+
+
+def test_the_true_delta_of_five_classes() -> None:
+    measured = true_delta(np.array([49, 50, 50, 50, 801]), SKEWED, 0.05, 0.05)
+    assert abs(measured.value - 0.0769) < 4 * math.hypot(measured.standard_error, 2e-4)
+    assert measured.standard_error < 3e-4
+
+
+def test_the_true_delta_where_the_algorithm_fails() -> None:
+    assert true_delta(two(41), two(40), 0.05, 0.05).value == 1
+    assert true_delta(two(40), two(41), 0.05, 0.05).value == 1
+    assert true_delta(two(30), two(29), 0.05, 0.05).value == 0  # the pure fall-back on both sides
+
+
+@pytest.mark.parametrize(("count", "times"), [(50, 16.5), (100, 4.4), (400, 1.2)])
+def test_even_an_exact_sigma_must_not_come_from_the_counts(count: int, times: float) -> None:
+    """With the largest sigma whose exact delta is the claimed one, at (1, 1e-6)."""
+
+    def law(least: int) -> np.ndarray:
+        low, high = 1e-6, 50.0
+        for _ in range(60):
+            middle = math.sqrt(low * high)
+            private = max(delta_exact(1.0, two(least), two(least)[::-1], middle)) <= 1e-6
+            low, high = (middle, high) if private else (low, middle)
+        return low * two(least)
+
+    here, there = law(count - 1), law(count)
+    assert divergence(1.0, here, there).value / 1e-6 == pytest.approx(times, rel=0.02)
+
+
+def test_the_label_of_a_release_tells_the_true_delta_and_nothing_private() -> None:
+    label = published_guarantee(0.05, 0.05)
+    assert label.claimed == (0.05, 0.05)
+    assert "counts of 42 and 41 differ by a delta of 0.135 at epsilon 0.05, not 0.05" in label.reason
+    assert "41 and 40 are told apart for certain" in label.reason
+    assert "delta of 0.239 at epsilon 1, not 1e-06" in published_guarantee(1.0, 1e-6).reason
+    assert "no bag of 1000 records" in published_guarantee(0.01, 1e-6).reason
+
+
+def test_other_arguments_are_refused() -> None:
+    for epsilon, delta in [(0.0, 0.1), (math.nan, 0.1), (1.0, 0.0), (1.0, 1.0)]:
+        with pytest.raises(InputError, match="epsilon must be positive"):
+            sigma_for_counts(SKEWED, epsilon, delta)
+        with pytest.raises(InputError, match="epsilon must be positive"):
+            published_guarantee(epsilon, delta)
+    with pytest.raises(InputError, match="whole numbers"):
+        sigma_for_counts(np.array([0.5, 3.0]), 1.0, 0.1)
+    for neighbour in ([50, 50, 50, 50, 800], [49, 49, 51, 51, 800], [48, 52, 50, 50, 800], [49, 50, 50, 50, 800]):
+        with pytest.raises(InputError, match="neighbour must hold one record less"):
+            true_delta(SKEWED, np.array(neighbour), 0.05, 0.05)

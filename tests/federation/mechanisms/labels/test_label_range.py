@@ -1,0 +1,82 @@
+"""Declared label ranges: what is refused, what is clipped, and where labels lie on the public grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Check
+from federation.mechanisms.labels.label_range import LabelRange
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        (1.0, 1.0),
+        (2.0, 1.0),
+        (0.0, np.inf),
+        (np.nan, 1.0),
+        (-8e307, 8e307),
+        (1e300, 1.1e300),
+        (0.0, 5e-324),
+        (0, 1e-101),
+    ],
+)
+def test_a_range_has_two_ends_in_order_that_doubles_can_compute_with(ends):
+    with pytest.raises(InputError, match="label_range must be two numbers"):
+        LabelRange(*ends)
+
+
+def test_what_to_do_outside_is_one_of_two_words():
+    with pytest.raises(InputError, match="outside must be 'refuse' or 'clip', got 'drop'"):
+        LabelRange(0.0, 1.0, "drop")
+
+
+@pytest.mark.parametrize("outside", ["refuse", "clip"])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array([0.5, np.nan]), "got NaN"),
+        (np.array([]), "shape"),
+        (np.ones((2, 2)), "shape"),
+        (np.array(["a"]), "numbers"),
+        (np.array([1j]), "numbers"),
+    ],
+)
+def test_what_is_no_label_is_refused(labels, message, outside):
+    with pytest.raises(InputError, match=message):
+        LabelRange(0.0, 1.0, outside).checked(labels)
+
+
+@pytest.mark.parametrize("label", [-1e-9, 7.123456, np.inf, -np.inf])
+def test_labels_outside_are_refused_without_telling_them_or_clipped(label):
+    labels = np.array([0.5, label])
+    with pytest.raises(InputError, match="some do not") as caught:
+        LabelRange(0.0, 1.0).checked(labels)
+    assert "7.123456" not in str(caught.value)
+    np.testing.assert_array_equal(LabelRange(0.0, 1.0, "clip").checked(labels), [0.5, min(max(label, 0.0), 1.0)])
+
+
+def test_the_assumption_says_how_the_range_is_kept():
+    assert LabelRange(0.0, 1.0).assumption.check is Check.CHECKED
+    assert LabelRange(0.0, 1.0, "clip").assumption.check is Check.ENFORCED
+
+
+@given(
+    low=st.floats(-1e6, 1e6),
+    width=st.floats(1e-3, 1e6),
+    shares=st.lists(st.floats(0, 1), min_size=1, max_size=20),
+    steps=st.sampled_from([1, 2, 31, 2**20, 2**52]),
+)
+def test_the_nearest_point_is_within_half_a_step(low, width, shares, steps):
+    labels = LabelRange(low, low + width)
+    values = np.clip(low + width * np.array(shares), labels.low, labels.high)
+    positions = labels.positions(values, steps)
+    assert positions.min() >= 0
+    assert positions.max() <= steps
+    rounding = 1e-15 * (abs(low) + width)
+    assert np.abs(labels.points(positions, steps) - values).max() <= 0.5001 * labels.width / steps + 4 * rounding
+    np.testing.assert_array_equal(labels.positions(np.array([labels.low, labels.high]), steps), [0, steps])

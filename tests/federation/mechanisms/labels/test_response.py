@@ -1,0 +1,98 @@
+"""Exact randomised response: its law by running every case of its random words, its delta by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.labels import response
+
+
+class Script:
+    """Words that were written down before, one array per call."""
+
+    def __init__(self, *calls: np.ndarray) -> None:
+        self._calls = list(calls)
+
+    def words(self, count: int) -> np.ndarray:
+        words = self._calls.pop(0)
+        return np.concatenate([words, np.zeros(max(0, count - len(words)), dtype=np.uint64)])[:count]
+
+
+def evenly(count: int) -> np.ndarray:
+    return (np.arange(count, dtype=np.uint64) * np.uint64(response.WORDS // count)).astype(np.uint64)
+
+
+@pytest.mark.parametrize("answers", [2, 4, 8])
+def test_the_law_by_all_words(answers):
+    """A redraw of 3/16 and k answers a power of two: 16 k evenly spread words per call are all cases there are."""
+    redraw = 3 * response.WORDS // 16
+    coins, fresh = (a.ravel() for a in np.meshgrid(evenly(16), np.arange(answers, dtype=np.uint64)))
+    for truth in range(answers):
+        given_ = np.full(16 * answers, truth)
+        counts = np.bincount(response.respond(given_, answers, redraw, Script(fresh, coins)), minlength=answers)
+        true, other = response.probabilities(answers, redraw)
+        expected = [true if answer == truth else other for answer in range(answers)]
+        np.testing.assert_allclose(counts / counts.sum(), expected, rtol=1e-15)
+
+
+def test_words_of_an_incomplete_round_are_drawn_again():
+    """2^64 is 1 modulo 3 and 5: the largest word belongs to no whole round."""
+    last = np.full(1, response.WORDS - 1, dtype=np.uint64)
+    for answers in (3, 5):
+        again = np.full(40, 2, dtype=np.uint64)
+        bits = Script(np.full(40, last[0], dtype=np.uint64), again, np.zeros(1, dtype=np.uint64))
+        assert response.respond(np.array([0]), answers, response.WORDS - 1, bits).tolist() == [2]
+
+
+@given(answers=st.integers(2, 600), epsilon=st.floats(1e-5, 30))
+def test_epsilon_is_attained_by_the_likelihood_ratio_and_not_exceeded(answers, epsilon):
+    redraw = response.calibrate(answers, epsilon)
+    other = Fraction(redraw, response.WORDS * answers)
+    ratio = (1 - (answers - 1) * other) / other
+    surplus = math.log1p(float(ratio - 1)) - epsilon
+    assert surplus <= 1e-13
+    assert surplus >= -1e-9 - 2 * math.exp(epsilon) / response.WORDS  # the next smaller integer is too small
+
+
+@given(answers=st.integers(2, 6), epsilon=st.floats(0.1, 5), at=st.floats(-6, 6))
+def test_delta_equals_enumeration(answers, epsilon, at):
+    redraw = response.calibrate(answers, epsilon)
+    true, other = response.probabilities(answers, redraw)
+    first = np.full(answers, other)
+    second = first.copy()
+    first[0] = second[1] = true
+    expected = np.maximum(first - math.exp(at) * second, 0).sum()
+    assert response.delta(at, answers, redraw) == pytest.approx(expected, abs=1e-12)
+
+
+def test_frequencies_of_a_number_of_answers_that_is_no_power_of_two():
+    truth, answers = np.repeat(np.arange(3), 100_000), 3
+    redraw = response.calibrate(answers, 1.0)
+    got = response.respond(truth, answers, redraw, NoiseBits(2, "frequencies"))
+    true, other = response.probabilities(answers, redraw)
+    for a, b in itertools.product(range(3), repeat=2):
+        share = (got[truth == a] == b).mean()
+        expected = true if a == b else other
+        assert share == pytest.approx(expected, abs=4.5 * math.sqrt(expected / 100_000))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-7, -1.0, math.nan])
+def test_too_small_an_epsilon_is_refused(epsilon):
+    with pytest.raises(InputError, match="epsilon must be at least"):
+        response.calibrate(2, epsilon)
+
+
+def test_a_large_epsilon_keeps_answers():
+    redraw = response.calibrate(4, 1000.0)
+    assert redraw == 1
+    truth = np.arange(4)
+    np.testing.assert_array_equal(response.respond(truth, 4, redraw, NoiseBits(1, "keep")), truth)

@@ -1,0 +1,211 @@
+"""Noisy X'y: rows inside the shape, released sums with the stated covariance, exact charges, and what costs less."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.labels import shaped_gaussian
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.shaped_gaussian import calibrate, fit_shape
+from federation.mechanisms.noise import gaussian
+
+RANGE = LabelRange(0.0, 2.0)
+SHAPES = ("optimal", "whitened", "isotropic")
+
+
+def table(n=400, seed=1):
+    rows = np.random.default_rng(seed).standard_t(3, (n, 4)) * [1, 10, 0.1, 1]
+    return np.column_stack([rows, np.ones(n)])
+
+
+def mechanism_for(rows, shape="optimal", noise="gaussian", **others):
+    arguments = {"rows": len(rows), "epsilon": 1.0, "delta": 1e-3, "labels": RANGE, **others}
+    return calibrate(fit_shape(rows, shape), noise, **arguments)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_longest_row_has_length_one_and_sums_come_back(shape):
+    rows = table()
+    found = fit_shape(rows, shape)
+    inside = rows @ found.transform
+    assert np.linalg.norm(inside, axis=1).max() == pytest.approx(1, abs=1e-12)
+    labels = np.random.default_rng(2).uniform(0, 2, len(rows))
+    np.testing.assert_allclose(found.back @ (inside.T @ labels), rows.T @ labels, rtol=1e-8)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_trace_is_what_least_squares_pays(shape):
+    """n times the excess risk of (X'X)^{-1} (X'y + noise): tr (X'X)^{-1} cov."""
+    rows = table()
+    mechanism = mechanism_for(rows, shape)
+    paid = np.trace(np.linalg.solve(rows.T @ rows, mechanism.covariance()))
+    assert mechanism.shape.trace * mechanism.variance() == pytest.approx(paid, rel=1e-8)
+    assert mechanism.excess() == pytest.approx(paid / len(rows), rel=1e-8)
+
+
+def test_the_optimal_shape_costs_least_and_no_less_than_the_bound():
+    rows = table(3000)
+    optimal, whitened, isotropic = (fit_shape(rows, shape).trace for shape in SHAPES)
+    assert optimal < 0.8 * whitened
+    assert optimal < isotropic / 2
+    assert fit_shape(rows).lower_bound <= optimal <= 1.02 * fit_shape(rows).lower_bound
+    assert optimal >= 5**2 / 3000  # tr C^{-1} <= n
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), scales=st.lists(st.floats(1e-4, 1e4), min_size=5, max_size=5))
+def test_units_of_columns_change_nothing(seed, scales):
+    rows = table(60, seed)
+    assert fit_shape(rows * scales).trace == pytest.approx(fit_shape(rows).trace, rel=0.02)
+
+
+def test_doubled_and_empty_columns_change_nothing():
+    rows = table()
+    more = np.column_stack([rows, rows[:, :2], np.zeros(len(rows))])
+    found = fit_shape(more)
+    assert found.transform.shape == (8, 5)
+    assert found.trace == pytest.approx(fit_shape(rows).trace, rel=0.02)
+    labels = np.ones(len(rows))
+    np.testing.assert_allclose(
+        found.back @ (found.transform.T @ (more.T @ labels)), more.T @ labels, rtol=1e-7, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "pure"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_released_sums_have_the_stated_mean_and_covariance(shape, noise):
+    rows = table(50)
+    labels = np.random.default_rng(3).uniform(0, 2, 50)
+    mechanism = mechanism_for(rows, shape, noise)
+    released = mechanism.release(rows, labels, NoiseBits(1, f"{shape} {noise}"), 40_000)
+    # In coordinates where the noise should be white:
+    white = np.linalg.solve(np.linalg.cholesky(mechanism.covariance()), (released - labels @ rows).T)
+    np.testing.assert_allclose(white.mean(axis=1), 0, atol=4.5 / 200)
+    np.testing.assert_allclose(np.cov(white), np.eye(5), atol=0.05)
+
+
+def test_one_column_takes_discrete_laplace():
+    rows = np.linspace(0.1, 1, 20)[:, None]
+    mechanism = mechanism_for(rows, "optimal", "pure")
+    assert mechanism.name == "label_sums_discrete_laplace"
+    assert mechanism.variance() == pytest.approx(2 * RANGE.width**2, rel=1e-3)
+    released = mechanism.release(rows, np.ones(20), NoiseBits(1, "one"), 50_000)
+    assert released.var() == pytest.approx(mechanism.covariance()[0, 0], rel=0.05)
+
+
+def test_everything_is_charged():
+    """At two million rows summation costs 1e-3 of the range; rounding to the grid is in the additive mechanism."""
+    small, large = (
+        calibrate(fit_shape(table(50)), "gaussian", rows=n, epsilon=1.0, delta=1e-6, labels=RANGE).additive
+        for n in (50, 2_000_000)
+    )
+    assert 1 < small.sensitivity / RANGE.width < 1 + 2e-9
+    assert 2e6**2 * 2.0**-53 < large.sensitivity / RANGE.width - 1 < 1e-3
+    assert small.parameters["charged_sensitivity"] > small.sensitivity
+    assert small.parameters["scale"] == pytest.approx(RANGE.width / gaussian.mu(1.0, 1e-6), rel=1e-3)
+
+
+def test_one_label_moves_the_sum_by_the_sensitivity_at_most():
+    rows = table()
+    mechanism = mechanism_for(rows)
+    labels = np.zeros(len(rows))
+    worst = int(np.argmax(np.linalg.norm(rows @ mechanism.shape.transform, axis=1)))
+    other = labels.copy()
+    other[worst] = 2.0
+    moved = [
+        mechanism.release(rows, y, NoiseBits(1, "same"), 1)[0] @ mechanism.shape.transform for y in (labels, other)
+    ]
+    distance = np.linalg.norm(moved[1] - moved[0])
+    assert distance == pytest.approx(RANGE.width, rel=1e-3)
+    assert distance <= mechanism.additive.parameters["charged_sensitivity"]
+
+
+def test_rows_of_a_party_get_a_shape_of_their_own_in_the_coordinates_of_all():
+    rows = table(1000)
+    own = fit_shape(rows[:80], moments=rows.T @ rows)
+    all_rows = fit_shape(rows)
+    assert own.trace < all_rows.trace
+    assert np.linalg.norm(rows[:80] @ own.transform, axis=1).max() <= 1 + 1e-12
+    np.testing.assert_allclose(own.back @ (own.transform.T @ rows[:80].sum(axis=0)), rows[:80].sum(axis=0), rtol=1e-7)
+
+
+def test_a_party_with_fewer_rows_than_columns_is_shaped_too():
+    rows = table(1000)
+    own = fit_shape(rows[:2], moments=rows.T @ rows)
+    assert own.lower_bound <= own.trace <= 1.1 * own.lower_bound
+    mechanism = calibrate(own, "gaussian", rows=2, epsilon=1.0, delta=1e-3, labels=RANGE)
+    released = mechanism.release(rows[:2], np.ones(2), NoiseBits(1, "few"))
+    assert np.isfinite(released).all()
+
+
+def test_blocks_do_not_change_the_result(monkeypatch):
+    rows, labels = table().astype(np.float32), np.ones(400)
+    mechanism = mechanism_for(rows)
+    whole = mechanism.release(rows, labels, NoiseBits(1, "blocks"))
+    monkeypatch.setattr(shaped_gaussian, "BLOCK", 33)
+    assert mechanism_for(rows).shape.trace == pytest.approx(mechanism.shape.trace, rel=1e-6)
+    np.testing.assert_allclose(mechanism.release(rows, labels, NoiseBits(1, "blocks")), whole, rtol=1e-6)
+
+
+def test_the_guarantee_composes_and_says_what_is_protected():
+    promised = mechanism_for(table()).guarantee()
+    assert (promised.unit, promised.adjacency) == (Unit.LABEL, Adjacency.REPLACE)
+    assert (promised.epsilon, promised.delta) == (1.0, 1e-3)
+    assert promised.mechanism == "label_sums_discrete_gaussian"
+    assert promised.gaussian_mu == pytest.approx(gaussian.mu(1.0, 1e-3), rel=1e-4)
+    assert Guarantee.from_dict(promised.to_dict()) == promised
+    assert mechanism_for(table()).delta_at(2.0) < 1e-3
+    with pytest.raises(InputError, match="adjacency must be replace"):
+        mechanism_for(table()).guarantee(adjacency=Adjacency.ADD_REMOVE)
+
+
+@pytest.mark.parametrize(
+    ("rows", "shape", "message"),
+    [
+        (np.ones(3), "optimal", "shape"),
+        (np.ones((0, 3)), "optimal", "shape"),
+        (np.zeros((4, 3)), "optimal", "all be zero"),
+        (np.array([[1.0, math.nan]]), "optimal", "NaN or infinity"),
+        (np.array([[1.0, math.inf]]), "optimal", "NaN or infinity"),
+        (np.full((4, 3), 1e160), "optimal", "the sum of their squares"),
+        (np.ones((3, 3)), "round", "shape must be one of"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_bad_rows_are_refused(rows, shape, message):
+    with pytest.raises(InputError, match=message):
+        fit_shape(rows, shape)
+
+
+def test_releases_refuse_what_was_not_agreed():
+    rows = table()
+    mechanism, labels = mechanism_for(rows), np.ones(len(rows))
+    with pytest.raises(InputError, match="rows must have shape"):
+        mechanism.release(rows[:-1], labels[:-1], NoiseBits(1, "x"))
+    with pytest.raises(InputError, match="labels as many entries"):
+        mechanism.release(rows, labels[:-1], NoiseBits(1, "x"))
+    with pytest.raises(InputError, match="some lie outside"):
+        mechanism.release(1.001 * rows, labels, NoiseBits(1, "x"))
+    with pytest.raises(InputError, match="some do not"):
+        mechanism.release(rows, 3 * labels, NoiseBits(1, "x"))
+    broken = rows.copy()
+    broken[3, 1] = math.nan
+    with pytest.raises(InputError, match="some lie outside"):
+        mechanism.release(broken, labels, NoiseBits(1, "x"))
+    with pytest.raises(InputError, match="rows must be an integer"):
+        calibrate(mechanism.shape, "pure", rows=0, epsilon=1.0, labels=RANGE)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "pure"])
+def test_sums_that_leave_the_grid_are_refused_before_any_label_is_read(noise):
+    shape = fit_shape(table())
+    with pytest.raises(InputError, match="does not fit the grid"):
+        calibrate(shape, noise, rows=2**22, epsilon=1e6 if noise == "pure" else 1e12, delta=0.1, labels=RANGE)

@@ -1,0 +1,208 @@
+"""Calibrated releases: the accountants confirm the claim, values stay on the grid, bad input is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, gaussian
+from federation.mechanisms.noise.additive import calibrate, calibrate_laplace
+
+KINDS = [("pure", 1, "discrete_laplace"), ("pure", 4, "l2_gamma"), ("gaussian", 1, "discrete_gaussian")]
+
+
+@given(
+    st.sampled_from(["pure", "gaussian"]),
+    st.floats(1e-6, 1e6),
+    st.integers(1, 2000),
+    st.floats(0.01, 100),
+    st.floats(-40, -3),
+)
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_noise_is_calibrated_within_a_thousandth(
+    noise: str, sensitivity: float, dimension: int, epsilon: float, log_delta: float
+) -> None:
+    delta = math.exp(log_delta)
+    mechanism = calibrate(noise, sensitivity=sensitivity, dimension=dimension, epsilon=epsilon, delta=delta)
+    mantissa, _ = math.frexp(mechanism.step)
+    assert mantissa == 0.5  # a power of two
+    charged = mechanism.parameters["charged_sensitivity"]
+    scale = mechanism.parameters["scale"]
+    # The integers move by at most this much: |v - v'| <= S/step + sqrt(D), and whole steps in one dimension.
+    bound = sensitivity / mechanism.step + math.sqrt(dimension)
+    if mechanism.name == "discrete_laplace":
+        bound = math.floor(bound)
+    assert charged / mechanism.step >= bound
+    ideal = sensitivity / (epsilon if noise == "pure" else gaussian.mu(epsilon, delta))
+    assert ideal < scale < ideal * 1.001
+    assert mechanism.delta_at(epsilon) <= (delta if noise == "gaussian" else 0.0)
+    if noise == "gaussian":
+        sigma = mechanism.parameters["grid_scale"]
+        assert sigma >= 2**16
+        assert mechanism.gaussian_mu == charged / scale
+        assert discrete_gaussian.delta_bound(epsilon, charged / scale, dimension, sigma) <= delta
+        assert gaussian.delta(epsilon, charged / scale) <= delta
+    else:
+        assert mechanism.delta == 0
+        assert mechanism.gaussian_mu is None
+        assert charged / scale <= epsilon * (1 + 1e-15)
+
+
+@given(st.floats(1e-6, 1e6), st.integers(1, 2000), st.floats(0.01, 100))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_laplace_noise_is_calibrated_within_a_thousandth(sensitivity: float, dimension: int, epsilon: float) -> None:
+    mechanism = calibrate_laplace(l1_sensitivity=sensitivity, dimension=dimension, epsilon=epsilon)
+    charged, scale = mechanism.parameters["charged_sensitivity"], mechanism.parameters["scale"]
+    # |v - v'|_1 is whole on the grid, and rounding moves every coordinate by a step at most.
+    assert charged / mechanism.step == math.floor(sensitivity / mechanism.step) + dimension
+    assert sensitivity / epsilon < scale < 1.001 * sensitivity / epsilon
+    assert discrete_laplace.epsilon(round(charged / mechanism.step), mechanism.grid_scale) <= epsilon
+    assert mechanism.delta_at(epsilon) == mechanism.delta == 0.0
+
+
+def test_no_move_of_laplace_noise_leaks_more_than_one_of_a_single_coordinate() -> None:
+    """Against the exact hockey-stick divergence of two coordinates that share the move, on a small grid."""
+    t, moves = 3, (2, 3)
+    reach = 60 * t
+    law = np.exp(-np.abs(np.arange(-reach, reach + 1)) / t)
+    law /= law.sum()
+    p = np.outer(law, law)
+    q = np.outer(np.roll(law, moves[0]), np.roll(law, moves[1]))
+    for epsilon in (0.0, 0.3, 1.0, 1.6):
+        shared = np.maximum(p - math.exp(epsilon) * q, 0).sum()
+        assert 0 < shared < discrete_laplace.delta(epsilon, sum(moves), t)
+
+
+def test_delta_at_agrees_with_the_accountants() -> None:
+    laplace = calibrate("pure", sensitivity=1.0, dimension=1, epsilon=2.0)
+    steps = round(laplace.parameters["charged_sensitivity"] / laplace.step)
+    expected = discrete_laplace.delta(0.7, steps, laplace.parameters["grid_scale"])
+    assert laplace.delta_at(0.7) == expected == pytest.approx(-math.expm1((0.7 - 2.0) / 2), rel=1e-4)
+    normal = calibrate("gaussian", sensitivity=1.0, dimension=5, epsilon=2.0, delta=1e-5)
+    assert normal.delta_at(1.0) == pytest.approx(float(gaussian.delta(1.0, normal.gaussian_mu)), rel=1e-5)
+
+
+@pytest.mark.parametrize(("noise", "dimension", "name"), KINDS)
+def test_releases_lie_on_the_grid_and_repeat_with_the_key(noise: str, dimension: int, name: str) -> None:
+    mechanism = calibrate(noise, sensitivity=0.3, dimension=dimension, epsilon=0.7, delta=1e-5)
+    assert mechanism.name == name
+    value = np.linspace(-1, 1, dimension)
+    first, again = (mechanism.release(value, NoiseBits(1, "release"), 50) for _ in range(2))
+    assert first.shape == (50, dimension)
+    assert np.array_equal(first, again)
+    integers = first / mechanism.step
+    assert np.array_equal(integers, np.rint(integers))
+    assert len(np.unique(first[:, 0])) > 45
+
+
+@pytest.mark.parametrize(("noise", "dimension", "name"), [*KINDS, ("gaussian", 7, "discrete_gaussian")])
+def test_the_expected_norm_is_the_mean_norm(noise: str, dimension: int, name: str) -> None:
+    mechanism = calibrate(noise, sensitivity=2.0, dimension=dimension, epsilon=0.5, delta=1e-5)
+    released = mechanism.release(np.zeros(dimension), NoiseBits(2, name), 40_000)
+    norms = np.linalg.norm(released, axis=1)
+    assert abs(norms.mean() / mechanism.expected_noise_norm() - 1) < 5 * norms.std() / norms.mean() / 200
+    assert mechanism.variance() == pytest.approx(np.square(norms).mean() / dimension, rel=0.05)
+
+
+def test_laplace_noise_has_independent_coordinates_of_the_calibrated_law() -> None:
+    mechanism = calibrate_laplace(l1_sensitivity=3.0, dimension=4, epsilon=0.5)
+    released = mechanism.release(np.array([1.0, -1.0, 0.0, 2.0]), NoiseBits(6, "laplace"), 40_000)
+    noise = released - np.rint(np.array([1.0, -1.0, 0.0, 2.0]) / mechanism.step) * mechanism.step
+    assert stats.kstest(noise.ravel() / mechanism.parameters["scale"], "laplace").pvalue > 1e-3
+    assert np.abs(np.corrcoef(noise.T) - np.eye(4)).max() < 0.02
+    norms = np.linalg.norm(noise, axis=1)
+    assert abs(norms.mean() / mechanism.expected_noise_norm() - 1) < 5 * norms.std() / norms.mean() / 200
+
+
+def test_noise_has_the_calibrated_law() -> None:
+    bits = NoiseBits(3, "law")
+    normal = calibrate("gaussian", sensitivity=1.0, dimension=3, epsilon=1.0, delta=1e-6)
+    draws = normal.release(np.array([5.0, 0.0, -1.0]), bits, 40_000) - [5.0, 0.0, -1.0]
+    assert stats.kstest(draws.ravel() / normal.parameters["scale"], "norm").pvalue > 1e-3
+    l2 = calibrate("pure", sensitivity=1.0, dimension=3, epsilon=1.0)
+    norms = np.linalg.norm(l2.release(np.zeros(3), bits, 40_000), axis=1)
+    assert stats.kstest(norms, stats.gamma(3, scale=l2.parameters["scale"]).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("dimension", [1, 6])
+def test_rounding_stays_within_the_charge(dimension: int) -> None:
+    mechanism = calibrate("pure", sensitivity=1.0, dimension=dimension, epsilon=1.0)
+    direction = np.full(dimension, 1 / math.sqrt(dimension))
+    # The two halves of a step round apart, as far as rounding can move a pair at distance 1.
+    value = np.full(dimension, 0.5 * mechanism.step) + np.arange(dimension)
+    lengths = [
+        np.linalg.norm(
+            np.rint((value + shift + direction) / mechanism.step) - np.rint((value + shift) / mechanism.step)
+        )
+        for shift in np.linspace(-mechanism.step, mechanism.step, 41)
+    ]
+    assert max(lengths) <= mechanism.parameters["charged_sensitivity"] / mechanism.step
+
+
+def test_the_guarantee_lists_every_assumption() -> None:
+    why = Assumption("one party moves the sum by at most 1", Check.ENFORCED)
+    for noise, dimension, _ in KINDS:
+        mechanism = calibrate(noise, sensitivity=1.0, dimension=dimension, epsilon=1.0, delta=1e-6)
+        guarantee = mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE, (why,))
+        assert guarantee.epsilon == 1.0
+        assert guarantee.delta == (1e-6 if noise == "gaussian" else 0.0)
+        assert guarantee.gaussian_mu == mechanism.gaussian_mu
+        assert guarantee.assumptions[0] == why
+        assert "rounded to multiples" in guarantee.assumptions[1].text
+        floating = [a for a in guarantee.assumptions if "double precision" in a.text]
+        assert [a.check for a in floating] == ([Check.DECLARED] if mechanism.name == "l2_gamma" else [])
+        assert guarantee.parameters["charged_sensitivity"] > 1.0
+        assert guarantee.to_dict()["parameters"]["step"] == mechanism.step
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"noise": "laplace"}, "noise must be"),
+        ({"sensitivity": 0.0}, "sensitivity must be"),
+        ({"sensitivity": math.inf}, "sensitivity must be"),
+        ({"epsilon": 0.0}, "epsilon must be"),
+        ({"epsilon": -1.0}, "epsilon must be"),
+        ({"epsilon": math.nan}, "epsilon must be"),
+        ({"dimension": 0}, "dimension must be"),
+        ({"delta": 0.0}, "delta must lie"),
+        ({"delta": 1.0}, "delta must lie"),
+        ({"epsilon": 1e-12, "delta": 1e-12}, "does not fit"),
+        ({"noise": "pure", "epsilon": 1e-9}, "does not fit"),
+        ({"sensitivity": 1e-280}, "does not fit"),
+    ],
+)
+def test_impossible_parameters_are_refused(change: dict, message: str) -> None:
+    arguments = {
+        "noise": "gaussian",
+        "sensitivity": 1.0,
+        "dimension": 3,
+        "epsilon": 1.0,
+        "delta": 1e-6,
+    } | change
+    with pytest.raises(InputError, match=message):
+        calibrate(arguments.pop("noise"), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([0.0, math.nan], "finite"),
+        ([math.inf, 0.0], "finite"),
+        ([0.0], "shape"),
+        ([1e13, 0.0], "grid steps"),
+        ([1e308, 0.0], "grid steps"),
+    ],
+)
+def test_values_that_the_grid_cannot_hold_are_refused(value: list[float], message: str) -> None:
+    mechanism = calibrate("gaussian", sensitivity=1.0, dimension=2, epsilon=1.0, delta=1e-6)
+    with pytest.raises(InputError, match=message):
+        mechanism.release(np.array(value), NoiseBits(1, "x"), 1)

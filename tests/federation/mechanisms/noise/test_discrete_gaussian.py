@@ -1,0 +1,158 @@
+"""The discrete Gaussian sampler against its law, and both accountants against brute-force sums."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.noise import discrete_gaussian, gaussian
+
+
+def law(sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    """Integers and their probabilities, up to 40 sigma."""
+    k = np.arange(-math.ceil(40 * sigma), math.ceil(40 * sigma) + 1)
+    mass = np.exp(-0.5 * np.square(k / sigma))
+    return k, mass / mass.sum()
+
+
+def goodness_of_fit(draws: np.ndarray, sigma: float) -> float:
+    """Chi-square p-value against the law, tails pooled below 20 expected counts."""
+    k, mass = law(sigma)
+    reach = np.abs(k[mass * len(draws) >= 20]).max()
+    inside = np.abs(k) <= reach
+    expected = np.append(mass[inside], mass[~inside].sum()) * len(draws)
+    observed = np.bincount(draws[np.abs(draws) <= reach] + reach, minlength=2 * reach + 1)
+    return float(stats.chisquare(np.append(observed, len(draws) - observed.sum()), expected).pvalue)
+
+
+@pytest.mark.parametrize("sigma", [1, 2, 7, 60, Fraction(2, 5), Fraction(22, 7), Fraction(520180, 2**16)])
+def test_draws_follow_the_law_and_a_sigma_off_by_two_percent_is_rejected(sigma: int | Fraction) -> None:
+    draws = discrete_gaussian.sample(NoiseBits(5, f"gaussian{sigma}"), sigma, 1_000_000)
+    assert goodness_of_fit(draws, float(sigma)) > 1e-3
+    assert goodness_of_fit(draws, 1.02 * float(sigma)) < 1e-6
+
+
+def test_draws_of_a_seed_never_change() -> None:
+    bits = NoiseBits(1, "golden")
+    draws = np.concatenate([discrete_gaussian.sample(bits, sigma, 1000) for sigma in (1, 50, 2**40)])
+    assert hashlib.sha256(draws.astype("<i8").tobytes()).hexdigest()[:16] == "4d9d8e075ed79414"
+
+
+def test_a_fraction_that_is_an_integer_is_the_integer() -> None:
+    draws = [discrete_gaussian.sample(NoiseBits(1, "x"), sigma, 1000) for sigma in (9, Fraction(9))]
+    assert np.array_equal(*draws)
+
+
+@pytest.mark.parametrize("sigma", [2**16, 2**17 - 1, 2**26])
+def test_fine_grids_have_the_continuous_limit(sigma: int) -> None:
+    draws = discrete_gaussian.sample(NoiseBits(6, "fine"), sigma, 200_000)
+    assert stats.kstest(draws / sigma, "norm").pvalue > 1e-3
+
+
+def brute_force_delta(epsilon: float, sensitivity: int, sigma: int) -> float:
+    """sum of (P(k) - e^epsilon Q(k))+ over k, in 40 digits."""
+    with mpmath.workdps(40):
+        weights = {k: mpmath.exp(-mpmath.mpf(k * k) / (2 * sigma**2)) for k in range(-30 * sigma, 30 * sigma)}
+        total, factor = mpmath.fsum(weights.values()), mpmath.exp(mpmath.mpf(epsilon))
+        gaps = (w - factor * weights.get(k - sensitivity, 0) for k, w in weights.items())
+        return float(mpmath.fsum(gap for gap in gaps if gap > 0) / total)
+
+
+@pytest.mark.parametrize(("sensitivity", "sigma"), [(1, 1), (1, 3), (4, 3), (5, 12)])
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.3, 3.0])
+def test_one_coordinate_equals_the_brute_force_sum(epsilon: float, sensitivity: int, sigma: int) -> None:
+    expected = brute_force_delta(epsilon, sensitivity, sigma)
+    ours = discrete_gaussian.delta_one_coordinate(epsilon, sensitivity, sigma)
+    assert ours == pytest.approx(expected, rel=1e-9, abs=1e-13)
+
+
+def test_one_coordinate_agrees_with_dp_accounting() -> None:
+    oracle = pld.from_discrete_gaussian_mechanism(20, sensitivity=9, value_discretization_interval=1e-5)
+    for epsilon in (0.3, 1.0, 2.0):
+        ours = discrete_gaussian.delta_one_coordinate(epsilon, 9, 20)
+        # It truncates the support at a tail mass of about 1e-13, and rounds losses up by its interval.
+        assert -1e-9 <= oracle.get_delta_for_epsilon(epsilon) - ours <= 1e-5
+
+
+@pytest.mark.parametrize("sigma", [2, 5, 40])
+def test_the_pointwise_ratios_of_the_proof_hold_and_are_nearly_attained(sigma: int) -> None:
+    """-1/24 sigma² <= ln(P[X=k]/P[Z=k]) <= k²/24 sigma⁴ + 3 e^{-2 pi² sigma²}."""
+    with mpmath.workdps(60):
+        total = mpmath.nsum(lambda k: mpmath.exp(-(k**2) / (2 * mpmath.mpf(sigma) ** 2)), [-mpmath.inf, mpmath.inf])
+        for k in range(0, 12 * sigma, max(1, sigma // 2)):
+            discrete = mpmath.exp(-mpmath.mpf(k**2) / (2 * sigma**2)) / total
+            # The cell's probability as a difference of upper tails, which loses no digits that matter at 60.
+            upper, lower = (mpmath.erfc((k + s) / (sigma * mpmath.sqrt(2))) / 2 for s in (-0.5, 0.5))
+            log_ratio = mpmath.log((upper - lower) / discrete)
+            assert log_ratio >= -mpmath.mpf(1) / (24 * sigma**2)
+            zeta = 3 * mpmath.exp(-2 * (mpmath.pi * sigma) ** 2)
+            assert log_ratio <= mpmath.mpf(k**2) / (24 * sigma**4) + zeta
+            if k == 0:
+                assert log_ratio < -0.9 / (24 * sigma**2)
+
+
+@pytest.mark.parametrize(("sensitivity", "sigma"), [(1, 1), (3, 30), (100, 300), (500, 1000)])
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
+def test_the_bound_covers_the_exact_delta_of_one_coordinate(epsilon: float, sensitivity: int, sigma: int) -> None:
+    exact = discrete_gaussian.delta_one_coordinate(epsilon, sensitivity, sigma)
+    bound = discrete_gaussian.delta_bound(epsilon, sensitivity / sigma, 1, sigma)
+    assert exact <= bound
+    if sigma >= 300:
+        assert bound <= exact * 1.01 + 1e-12
+
+
+@pytest.mark.parametrize(("shift", "sigma"), [((1, 0), 2), ((2, 3), 4), ((3, -3), 6)])
+@pytest.mark.parametrize("epsilon", [0.1, 0.6, 1.5])
+def test_the_bound_covers_the_exact_delta_in_the_plane(epsilon: float, shift: tuple[int, int], sigma: int) -> None:
+    k, mass = law(sigma)
+    size = len(k)
+    padded = np.zeros(size + 20)
+    padded[10 : 10 + size] = mass
+    moved = [np.roll(padded, s) for s in shift]
+    gap = np.multiply.outer(padded, padded) - math.exp(epsilon) * np.multiply.outer(*moved)
+    exact = gap[gap > 0].sum()
+    assert exact <= discrete_gaussian.delta_bound(epsilon, math.hypot(*shift) / sigma, 2, sigma)
+
+
+@pytest.mark.parametrize("dimension", [1, 60, 3000])
+def test_on_fine_grids_the_bound_is_the_analytic_delta(dimension: int) -> None:
+    for epsilon, mu in ((0.1, 0.03), (1.0, 0.23), (10.0, 1.8)):
+        bound = discrete_gaussian.delta_bound(epsilon, mu, dimension, 2**16)
+        assert bound == pytest.approx(float(gaussian.delta(epsilon, mu)), rel=1e-4)
+        assert bound > gaussian.delta(epsilon, mu)
+
+
+@given(st.floats(0.02, 20), st.floats(-30, -2), st.integers(1, 500), st.floats(1e3, 1e6))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_calibration_is_the_smallest_sigma(
+    epsilon: float, log_delta: float, dimension: int, sensitivity: float
+) -> None:
+    delta = math.exp(log_delta)
+    sigma = discrete_gaussian.calibrate(sensitivity, dimension, epsilon, delta)
+    assert discrete_gaussian.delta_bound(epsilon, sensitivity / sigma, dimension, sigma) <= delta
+    assert discrete_gaussian.delta_bound(epsilon, sensitivity / (sigma - 1), dimension, sigma - 1) > delta
+    bound = discrete_gaussian.epsilon_bound(delta, sensitivity / sigma, dimension, sigma)
+    assert bound <= epsilon * (1 + 1e-9)
+    assert discrete_gaussian.delta_bound(bound, sensitivity / sigma, dimension, sigma) <= delta
+
+
+@pytest.mark.parametrize("sigma", [0, -3, 2**40 + 1, 2.0, Fraction(-3, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
+def test_impossible_sigmas_are_refused(sigma: int | Fraction) -> None:
+    with pytest.raises(InputError, match="sigma must be an integer"):
+        discrete_gaussian.sample(NoiseBits(1, "x"), sigma, 1)
+
+
+def test_the_exact_sum_refuses_huge_sigmas() -> None:
+    with pytest.raises(InputError, match="use delta_bound"):
+        discrete_gaussian.delta_one_coordinate(1.0, 1, 2**21)

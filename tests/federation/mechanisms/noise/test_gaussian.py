@@ -1,0 +1,101 @@
+"""The analytic Gaussian trade-off against 60-digit arithmetic, its inverses and dp-accounting."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.contract.errors import InputError
+from federation.mechanisms.noise import gaussian
+
+
+def precise_delta(epsilon: float, mu: float) -> mpmath.mpf:
+    """Balle and Wang 2018, Theorem 8, in enough digits for its cancellation."""
+    with mpmath.workdps(400):
+        epsilon, mu = mpmath.mpf(epsilon), mpmath.mpf(mu)
+
+        def normal(x: mpmath.mpf) -> mpmath.mpf:
+            return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
+
+        return normal(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * normal(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize("mu", [1e-8, 1e-5, 1e-3, 0.03, 0.3, 0.4999, 0.5, 0.7, 1.0, 3.0, 10.0, 40.0])
+@pytest.mark.parametrize("standard", [-3.0, -0.5, 0.0, 0.1, 1.0, 4.0, 8.0, 20.0, 36.0])
+def test_delta_equals_high_precision_arithmetic(standard: float, mu: float) -> None:
+    epsilon = mu * max(standard + mu / 2, 0.0)  # places the threshold at `standard` deviations, or at epsilon 0
+    expected = precise_delta(epsilon, mu)
+    assert float(gaussian.log_delta(epsilon, mu)) == pytest.approx(float(mpmath.log(expected)), abs=1e-9)
+    assert float(gaussian.delta(epsilon, mu)) == pytest.approx(float(expected), rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize(("epsilon", "mu"), [(-1e-9, 0.2), (-0.5, 0.7), (-3.0, 2.0)])
+def test_negative_epsilon_follows_the_same_formula(epsilon: float, mu: float) -> None:
+    assert float(gaussian.delta(epsilon, mu)) == pytest.approx(float(precise_delta(epsilon, mu)), rel=1e-12)
+
+
+def test_arrays_equal_scalars() -> None:
+    epsilon, mu = np.linspace(0, 5, 7)[:, None], np.array([0.1, 0.5, 2.0])
+    table = gaussian.delta(epsilon, mu)
+    assert table.shape == (7, 3)
+    for i, j in np.ndindex(table.shape):
+        assert table[i, j] == gaussian.delta(epsilon[i, 0], mu[j])
+
+
+@given(st.floats(1e-3, 50), st.floats(-250, -0.7))
+@settings(derandomize=True, deadline=None, max_examples=150)
+def test_inverses_meet_delta_from_the_safe_side(epsilon: float, log_delta: float) -> None:
+    delta = math.exp(log_delta)
+    mu = gaussian.mu(epsilon, delta)
+    assert gaussian.delta(epsilon, mu) <= delta * (1 + 1e-13 * abs(log_delta))
+    assert gaussian.delta(epsilon, mu * (1 + 1e-9)) > delta * (1 - 1e-13)
+    assert gaussian.epsilon(delta, mu) == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_known_values() -> None:
+    # dp-accounting brackets this one between 4.377178100 and 4.377128098.
+    assert gaussian.epsilon(1e-5, 1.0) == pytest.approx(4.3771780957, abs=1e-9)
+    assert gaussian.epsilon(1e-5, 10.0) == pytest.approx(91.817289625, abs=1e-8)
+    assert gaussian.epsilon(0.5, 0.1) == 0.0
+    # The textbook constant sqrt(2 ln(1.25/delta))/epsilon needs more noise.
+    assert 1 / gaussian.mu(1.0, 1e-6) < math.sqrt(2 * math.log(1.25e6))
+
+
+@pytest.mark.parametrize("mus", [[1.0], [0.3] * 20, [0.2, 0.5, 1.1]])
+def test_composition_agrees_with_dp_accounting(mus: list[float]) -> None:
+    oracle = None
+    for mu in mus:
+        single = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-4)
+        oracle = single if oracle is None else oracle.compose(single)
+    total = gaussian.compose(mus)
+    ours, theirs = gaussian.epsilon(1e-6, total), oracle.get_epsilon_for_delta(1e-6)
+    # Pessimistic by its discretisation, never below the exact value.
+    assert -1e-9 <= theirs - ours <= 1e-4 * len(mus)
+
+
+@given(st.lists(st.floats(1e-3, 2), min_size=1, max_size=5), st.floats(0, 5))
+@settings(derandomize=True, deadline=None, max_examples=100)
+def test_delta_grows_with_mu_and_falls_with_epsilon(mus: list[float], epsilon: float) -> None:
+    total = gaussian.compose(mus)
+    assert gaussian.delta(epsilon, total) >= gaussian.delta(epsilon, max(mus)) * (1 - 1e-9)
+    assert gaussian.delta(epsilon + 0.1, total) <= gaussian.delta(epsilon, total)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, math.nan])
+def test_impossible_delta_is_refused(delta: float) -> None:
+    with pytest.raises(InputError, match="delta must lie strictly between 0 and 1"):
+        gaussian.mu(1.0, delta)
+    with pytest.raises(InputError, match="delta must lie strictly between 0 and 1"):
+        gaussian.epsilon(delta, 1.0)
+
+
+@pytest.mark.parametrize("mu", [0.0, -1.0, math.inf, math.nan])
+def test_impossible_mu_is_refused(mu: float) -> None:
+    with pytest.raises(InputError, match="mu must be positive"):
+        gaussian.delta(1.0, mu)

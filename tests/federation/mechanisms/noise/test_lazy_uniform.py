@@ -1,0 +1,150 @@
+"""Decisions of lazily known uniforms against the same uniforms written out to hundreds of bits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.noise.lazy_uniform import below_exp, below_exp_square, collect, floor_exponential
+
+
+class Script:
+    """A bit source that replays given words, and counts how many were taken."""
+
+    def __init__(self, words: list[int]) -> None:
+        self.pending, self.taken = list(words), 0
+
+    def words(self, count: int) -> np.ndarray:
+        self.taken += count
+        served, self.pending = self.pending[:count], self.pending[count:]
+        return np.array(served, dtype=np.uint64)
+
+
+def real_number(words: list[int], first_bits: int) -> mpmath.mpf:
+    """The binary fraction with the given leading word (of first_bits bits) and further 64-bit words."""
+    value, length = words[0], first_bits
+    for word in words[1:]:
+        value, length = value << 64 | word, length + 64
+    return mpmath.mpf(value) / mpmath.mpf(2) ** length
+
+
+SCALES = [1, 7, 2**16, 2**26, 2**40, Fraction(1, 7), Fraction(22, 7), Fraction(2**40, 3), Fraction(3, 2**40)]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_floor_exponential_equals_high_precision_arithmetic(scale: int | Fraction) -> None:
+    words = NoiseBits(3, "test").words(3000)
+    tail = [int(w) for w in NoiseBits(4, "test").words(3000)]
+    source = Script(tail)
+    values = floor_exponential(words, scale, source)
+    # Consumed words belong to the open elements in order; replaying them reproduces each real number.
+    unused = list(tail)
+    with mpmath.workprec(400):
+        mean = mpmath.mpf(scale.numerator) / scale.denominator
+        for word, value in zip(words, values, strict=True):
+            prefix = int(word) >> 1
+            low = mpmath.floor(-mean * mpmath.log(mpmath.mpf(prefix + 1) / 2**63))
+            high = mpmath.floor(-mean * mpmath.log(mpmath.mpf(prefix) / 2**63))
+            assert low <= value <= high
+            if low != high:
+                u = real_number([prefix, unused.pop(0)], 63)
+                assert value == mpmath.floor(-mean * mpmath.log(u))
+    assert source.taken < 200
+
+
+@pytest.mark.parametrize("further", [0, 2**64 - 1])
+def test_an_element_on_the_boundary_is_settled_by_further_bits(further: int) -> None:
+    with mpmath.workprec(300):
+        boundary = int(mpmath.floor(mpmath.exp(-1) * mpmath.mpf(2) ** 63))
+    source = Script([further])
+    value = floor_exponential(np.array([boundary << 1], dtype=np.uint64), 1, source)
+    assert source.taken == 1
+    # The boundary e^-1 lies inside the prefix's cell: low further bits decide on 1, high ones on 0.
+    assert value[0] == (1 if further == 0 else 0)
+
+
+@pytest.mark.parametrize("further", [0, 2**64 - 1])
+@pytest.mark.parametrize("scale", [Fraction(7, 3), Fraction(1, 7), Fraction(593155, 2**16)])
+def test_a_rational_boundary_is_settled_by_further_bits(scale: Fraction, further: int) -> None:
+    with mpmath.workprec(300):
+        edge = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
+        boundary = int(mpmath.floor(edge * mpmath.mpf(2) ** 63))
+    source = Script([further])
+    value = floor_exponential(np.array([boundary << 1], dtype=np.uint64), scale, source)
+    assert source.taken == 1
+    assert value[0] == (1 if further == 0 else 0)
+
+
+def test_a_zero_prefix_draws_until_a_bit_is_set() -> None:
+    source = Script([0, 0, 5, 2**63])
+    value = floor_exponential(np.zeros(1, dtype=np.uint64), 1000, source)
+    with mpmath.workprec(300):
+        # 5 alone leaves values between 1000 ln(2^255/6) and 1000 ln(2^255/5); the next word settles it.
+        assert value[0] == mpmath.floor(-1000 * mpmath.log(mpmath.mpf(5.5) / mpmath.mpf(2) ** 255))
+    assert source.taken == 4
+
+
+@pytest.mark.parametrize(("distance", "denominator"), [(3, 7), (1, 2 * 10**9), (-40, 3200), (900, 20000)])
+@pytest.mark.parametrize("further", [0, 2**64 - 1])
+def test_a_coin_on_the_boundary_is_settled_by_further_bits(distance: int, denominator: int, further: int) -> None:
+    with mpmath.workprec(300):
+        p = mpmath.exp(-mpmath.mpf(distance**2) / denominator)
+        first = int(mpmath.floor(p * mpmath.mpf(2) ** 64))
+        source = Script([first, further])
+        answer = below_exp_square(np.array([distance]), denominator, source)
+        assert source.taken == 2
+        assert bool(answer[0]) == bool(real_number([first, further], 64) < p)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 10**12), st.integers(0, 2**64 - 1))
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_coins_equal_high_precision_arithmetic(distance: int, denominator: int, word: int) -> None:
+    further = 2**63 + 12345
+    answer = below_exp_square(np.array([distance]), denominator, Script([word, further, further]))
+    with mpmath.workprec(400):
+        p = mpmath.exp(-mpmath.mpf(distance**2) / denominator)
+        assert bool(answer[0]) == bool(real_number([word, further, further], 64) < p)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 2**40), st.integers(1, 2**40), st.integers(0, 2**64 - 1), st.booleans())
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_coins_of_a_rational_scale_equal_high_precision_arithmetic(
+    distance: int, numerator: int, denominator: int, word: int, near: bool
+) -> None:
+    further = 2**63 + 12345
+    with mpmath.workprec(400):
+        p = mpmath.exp(-mpmath.mpf(distance) * denominator / numerator)
+        if near:  # the word whose cell holds the boundary
+            word = min(int(mpmath.floor(p * mpmath.mpf(2) ** 64)), 2**64 - 1)
+        source = Script([word, further, further])
+        answer = below_exp(np.array([distance]), Fraction(numerator, denominator), source)
+        assert bool(answer[0]) == bool(real_number([word, further, further], 64) < p)
+        assert source.taken > 1 or not near
+
+
+def test_collect_returns_the_first_values_of_the_sequence() -> None:
+    sequence = iter(range(10**6))
+
+    def every_third(count: int) -> np.ndarray:
+        fresh = np.array([next(sequence) for _ in range(count)])
+        return fresh[fresh % 3 == 0]
+
+    assert np.array_equal(collect(every_third, 1000, 0.5), 3 * np.arange(1000))
+    assert collect(every_third, 0, 0.5).shape == (0,)
+
+
+def test_collected_values_may_be_rows() -> None:
+    sequence = iter(range(10**6))
+
+    def odd_rows(count: int) -> np.ndarray:
+        fresh = np.array([next(sequence) for _ in range(count)])
+        return np.column_stack([fresh, -fresh])[fresh % 2 == 1]
+
+    odd = 2 * np.arange(300) + 1
+    assert np.array_equal(collect(odd_rows, 300, 0.5, (2,)), np.column_stack([odd, -odd]))

@@ -1,0 +1,180 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from linear_labels import RANGE, draw
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
+from federation.contract.question import ReleaseId
+from federation.contract.reference import Reference
+from federation.contract.submission import check_submission
+from federation.features.feature_map import FeatureMap
+from federation.questions.labels import (
+    BagSums,
+    BagSumsNoise,
+    BagSumsQuestion,
+    LabelledRows,
+    WeightedSumsNoise,
+    WeightedSumsQuestion,
+)
+from parties.guard.answering import answered
+from parties.holdings.cohort import Cohort
+
+LINEAR = Reference("linear_labels:Parties")
+ROWS = LabelledRows(FeatureMap(3, ()), *RANGE, 90)
+STRATIFIED = BagSums(80, 10, 8, "signs", 4, 0)
+
+
+SECRET = BagSums(80, 10, 8, "gaussian", 0, 0)
+
+
+def bags(design=STRATIFIED, noise="gaussian", draws=3, seeded=True, name="a world", **known):
+    asked = BagSumsNoise(noise, **{"epsilon": 1.0, "delta": 1e-3, **known})
+    return BagSumsQuestion(asked, ROWS, design, release=ReleaseId(name), draws=draws, seeded=seeded)
+
+
+def secret_sums(design=SECRET, noise="gaussian", draws=3, seeded=True):
+    asked = WeightedSumsNoise(noise, 1.0, 1e-3)
+    return WeightedSumsQuestion(asked, ROWS, design, release=ReleaseId("a world"), draws=draws, seeded=seeded)
+
+
+def cohort(count=2, **config):
+    return Cohort(LINEAR.to_json(), 0, count, **{"seed": 5, **config})
+
+
+@pytest.mark.parametrize("weights", ["signs", "gaussian"])
+def test_sums_without_noise_are_those_of_the_published_rows_and_weights(weights):
+    asked = bags(BagSums(80, 10, 8, weights, 4, 0), noise="off")
+    found = answered(cohort(), asked)
+    check_submission(asked, found)
+    features, labels = draw(0, 80)
+    sent = found.arrays["rows"][0].reshape(-1, 3)
+    place = [int(np.flatnonzero((features == row).all(axis=1))[0]) for row in sent]
+    assert sorted(place) == list(range(80))
+    expected = np.einsum("tmk,mk->tm", found.arrays["weights"][0], labels[place].reshape(10, 8))
+    np.testing.assert_allclose(found.arrays["sums"][0], expected, atol=1e-12)
+    assert (np.abs(found.arrays["weights"]) == 1).all() == (weights == "signs")
+
+
+@pytest.mark.parametrize(
+    ("design", "known"),
+    [
+        (STRATIFIED, {}),
+        (STRATIFIED, {"noise": "laplace"}),
+        (BagSums(80, 10, 8, "gaussian", 8, 0), {}),
+        (BagSums(80, 10, 8, "gaussian", 0, 60), {"sigma": 2.0, "delta": 0.999}),
+    ],
+)
+def test_noise_has_the_scale_of_the_mechanism(design, known):
+    asked = bags(design, draws=2000, **known)
+    found = answered(cohort(count=1), asked)
+    mechanism = asked.mechanism()
+    assert found.guarantee.unit is Unit.LABEL
+    assert found.guarantee.epsilon == 1.0
+    labels = dict(zip(map(tuple, draw(0, 80)[0]), draw(0, 80)[1], strict=True))
+    held = np.array([[labels[tuple(row)] for row in bag] for bag in found.arrays["rows"][0]])
+    noise = found.arrays["sums"][0] - np.einsum("tmk,mk->tm", found.arrays["weights"][0], held)
+    assert abs(noise.mean()) < 5 * noise.std() / noise.size**0.5
+    if known.get("noise") == "laplace":
+        assert noise.std() == pytest.approx(2**0.5 * mechanism.scale, rel=0.05)
+    elif design.per_bag and design.weights == "signs":
+        assert noise.std() == pytest.approx(mechanism.sigma * design.per_bag**0.5, rel=0.05)
+    else:
+        assert noise.std() == pytest.approx(mechanism.sigma * (design.per_bag or 6) ** 0.5, rel=0.15)
+
+
+def test_weights_and_noise_come_from_different_streams_and_depend_on_party_and_release():
+    asked = bags()
+    both = answered(cohort(), asked)
+    alone = [answered(Cohort(LINEAR.to_json(), first, 1, seed=5), asked) for first in (0, 1)]
+    for name in ("rows", "weights", "sums"):
+        np.testing.assert_array_equal(both.arrays[name], np.concatenate([one.arrays[name] for one in alone]))
+    assert not np.array_equal(both.arrays["weights"][0], both.arrays["weights"][1])
+    other = answered(cohort(), replace(asked, release=ReleaseId("another world")))
+    for name in ("rows", "weights", "sums"):
+        assert not np.array_equal(other.arrays[name], both.arrays[name])
+
+
+def test_labels_outside_the_range_are_moved_to_it_and_tell_nothing():
+    loud = Cohort(Reference("linear_labels:Parties", {"loud": [0]}).to_json(), 0, 1, seed=5)
+    found = answered(loud, bags(noise="off"))
+    assert found.failures == {}
+    assert np.abs(found.arrays["sums"]).max() <= 8 * 10.0
+
+
+def test_secret_sums_have_the_moments_of_the_rows():
+    asked = secret_sums(noise="off", draws=400)
+    found = answered(cohort(count=1), asked)
+    check_submission(asked, found)
+    assert set(found.arrays) == {"formed", "row_sums", "label_sums"}
+    features, labels = draw(0, 80)
+    table = np.column_stack([features, labels])
+    sums = np.concatenate([found.arrays["row_sums"], found.arrays["label_sums"][..., None]], axis=-1).reshape(-1, 4)
+    np.testing.assert_allclose(sums.T @ sums / len(sums), 8 * table.T @ table / 80, rtol=0.15, atol=1.0)
+
+
+def test_repaired_sums_carry_noise_on_labels_only():
+    noisy, exact = (
+        answered(cohort(count=1), secret_sums(noise=noise, draws=500)) for noise in ("gaussian", "published")
+    )
+    np.testing.assert_array_equal(noisy.arrays["row_sums"], exact.arrays["row_sums"])
+    assert exact.guarantee is None
+    added = noisy.arrays["label_sums"] - exact.arrays["label_sums"]
+    tau = secret_sums().mechanism().tau
+    assert added.std() == pytest.approx(tau, rel=0.05)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace", "off"])
+def test_parties_form_as_many_bags_as_they_can_with_equal_noise(noise):
+    asked = bags(BagSums(0, 12, 7, "signs", 7, 0), noise=noise)
+    found = answered(cohort(), asked)
+    check_submission(asked, found)
+    assert found.arrays["formed"].tolist() == [11, 12]  # of 80 and 87 rows
+    for party, formed in enumerate((11, 12)):
+        assert (np.abs(found.arrays["weights"][party, :, :formed]) == 1).all()
+        for name in ("weights", "sums"):
+            assert not found.arrays[name][party, :, formed:].any()
+    if noise != "off":
+        scales = {asked.mechanism(formed).parameters.get("sigma") for formed in (None, 11, 12)}
+        assert len(scales) == 1
+        claims = [asked.mechanism(formed).delta_at(1.0) for formed in (None, 11, 12)]
+        assert claims == pytest.approx([claims[0]] * 3)
+    secret = secret_sums(BagSums(0, 12, 7, "gaussian", 0, 0))
+    sums = answered(cohort(), secret).arrays["label_sums"]
+    assert not sums[0, :, 11:].any()
+    assert sums[1, :, 11].all()
+    assert len({secret.mechanism(formed).tau for formed in (None, 1, 11)}) == 1
+
+
+def test_a_party_with_too_few_rows_or_labels_of_another_kind_costs_no_other_party():
+    few = bags(BagSums(85, 10, 8, "signs", 4, 0))
+    found = answered(cohort(), few)
+    assert found.parties.tolist() == [1]
+    assert "85 rows" in found.failures[0]
+    broken = Cohort(Reference("linear_labels:Parties", {"broken": [1]}).to_json(), 0, 2, seed=5)
+    assert answered(broken, bags()).parties.tolist() == [0]
+
+
+class TestDeployed:
+    """Without a seed the node is a deployed one."""
+
+    def node(self, tmp_path, **config):
+        allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1.0, "delta": 1e-3})
+        return cohort(count=1, **{"seed": None, "allowance": allowance, "public_features": True, **config})
+
+    def asked(self, **known):
+        return bags(**{"draws": 1, "seeded": False, **known})
+
+    def test_it_answers_while_its_allowance_lasts(self, tmp_path):
+        assert len(answered(self.node(tmp_path), self.asked()).parties) == 1
+        assert len(answered(self.node(tmp_path), self.asked(name="another")).parties) == 0
+
+    def test_it_refuses_what_has_no_guarantee_and_keeps_features_that_are_not_public(self, tmp_path):
+        for asked in (self.asked(noise="off"), secret_sums(noise="published", draws=1, seeded=False)):
+            with pytest.raises(InputError, match="guarantee"):
+                answered(self.node(tmp_path), asked)
+        with pytest.raises(InputError, match="public-features"):
+            answered(self.node(tmp_path, public_features=False), self.asked())
+        assert not (tmp_path / "spent.json").exists()

@@ -1,0 +1,48 @@
+"""Features of protected rows: those of a row are the same bits whatever rows come with it."""
+
+import numpy as np
+import pytest
+
+from federation.contract.errors import InputError
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Affine, Append, Fourier, UnitNorm
+from parties.answers import private_features as module
+from parties.answers.private_features import private_features
+
+RANDOM = np.random.default_rng(3)
+ROWS = RANDOM.normal(size=(40, 20))
+MAPS = {
+    "unit_norm": (UnitNorm(),),
+    "affine": (Affine(np.ones(20), RANDOM.normal(size=(20, 3))), Append(1.0), UnitNorm()),
+    "fourier": (Fourier(RANDOM.normal(size=(20, 5))),),
+}
+
+
+def features(feature_map, rows):
+    return np.concatenate(list(private_features(feature_map, rows)))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("steps", MAPS.values(), ids=MAPS)
+def test_one_row_more_moves_no_other_rows_features(steps, order):
+    feature_map = FeatureMap(20, steps)
+    whole = features(feature_map, np.array(ROWS, order=order))
+    for row in range(len(ROWS)):
+        for stop in (row + 1, row + 2):
+            part = features(feature_map, np.array(ROWS[row:stop], order=order))
+            assert part[0].tobytes() == whole[row].tobytes()
+
+
+def test_a_wide_map_gets_few_rows_at_a_time(monkeypatch):
+    """Else memory, which may run out, would tell how many rows there are."""
+    monkeypatch.setattr(module, "_LARGEST", 300)
+    feature_map = FeatureMap(20, (Affine(np.zeros(20), np.ones((20, 100))), Affine(np.zeros(100), np.ones((100, 2)))))
+    tiles = list(private_features(feature_map, ROWS))
+    assert {len(tile) for tile in tiles} == {1, 3}
+    monkeypatch.undo()
+    np.testing.assert_array_equal(np.concatenate(tiles), features(feature_map, ROWS))
+
+
+def test_rows_of_other_columns_are_refused_without_rows_too():
+    with pytest.raises(InputError, match="columns"):
+        list(private_features(FeatureMap(3, ()), np.zeros((0, 2))))

@@ -1,0 +1,190 @@
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.question import ReleaseId
+from federation.mechanisms.moments.calibration import calibrate as sum_noise
+from parties.guard.allowance import Allowance
+
+A, B, C = (ReleaseId(name) for name in ("a", "b", "c"))
+
+
+def pure(epsilon, unit=Unit.LABEL):
+    return Guarantee(epsilon, 0.0, unit, Adjacency.REPLACE, "lattice_laplace")
+
+
+def test_a_party_answers_while_its_allowance_lasts(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
+    allowance.spend(0, pure(0.5), A)
+    allowance.spend(0, pure(0.5), B)
+    with pytest.raises(BudgetExceededError, match=r"1\.5"):
+        allowance.spend(0, pure(0.5), C)
+    assert len(json.loads((tmp_path / "spent.json").read_text())["0"]) == 2
+
+
+def test_what_was_spent_is_remembered_by_another_process_and_per_party(tmp_path):
+    Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(3, pure(1.0), A)
+    again = Allowance(tmp_path / "spent.json", 1.0, 0.0)
+    again.spend(4, pure(1.0), A)
+    with pytest.raises(BudgetExceededError):
+        again.spend(3, pure(0.1), B)
+
+
+def test_releases_for_different_units_have_no_total(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 9.0, 0.0)
+    allowance.spend(0, pure(1.0, Unit.ROW), A)
+    with pytest.raises(InputError, match="unit"):
+        allowance.spend(0, pure(1.0), B)
+    allowance.spend(0, pure(1.0, Unit.ROW), B)  # the refused one left no trace
+
+
+def test_every_exchange_is_paid_for_by_itself(tmp_path):
+    """A query of one that began is free, the same query of another is not."""
+    allowance = Allowance(tmp_path / "spent.json", 2.0, 0.0)
+    for name, query in (("first", 0), ("second", 1), ("first", 1), ("second", 0)):
+        allowance.spend(0, pure(1.0), ReleaseId(name, 2, query))
+    with pytest.raises(BudgetExceededError):
+        allowance.spend(0, pure(1.0), ReleaseId("third", 2, 0))
+    spent = json.loads((tmp_path / "spent.json").read_text())["0"]
+    assert [(record["release"], record["answered"]) for record in spent] == [("first", [0, 1]), ("second", [1, 0])]
+
+
+def test_the_same_query_in_an_exchange_with_another_guarantee_is_refused(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 9.0, 0.0)
+    allowance.spend(0, pure(1.0), ReleaseId("one", 3, 0))
+    with pytest.raises(InputError, match="began with another guarantee"):
+        allowance.spend(0, pure(8.0), ReleaseId("one", 3, 1))
+    with pytest.raises(InputError, match="query 0 of this release was answered before"):
+        allowance.spend(0, pure(1.0), ReleaseId("one", 3, 0))
+
+
+def test_gaussian_releases_are_composed_at_the_delta_of_the_allowance(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1.6, 1e-6)
+    noise = sum_noise("gaussian", dimension=3, epsilon=1.0, delta=1e-6, rows=10)
+    for release in (A, B):  # by adding up, epsilon would be 2 and delta 2e-6
+        allowance.spend(0, noise.guarantee(), release)
+    with pytest.raises(BudgetExceededError):
+        allowance.spend(0, noise.guarantee(), C)
+
+
+def test_delta_is_part_of_the_allowance(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 9.0, 1e-6)
+    with pytest.raises(BudgetExceededError):
+        allowance.spend(0, Guarantee(1.0, 1e-5, Unit.LABEL, Adjacency.REPLACE, "discrete_gaussian"), A)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"ledger": "a", "epsilon": "x", "delta": 0}', "[1]"])
+def test_an_allowance_that_cannot_be_read_is_refused(text):
+    with pytest.raises(InputError, match="allowance"):
+        Allowance.from_json(text)
+
+
+def test_an_allowance_is_read_from_a_nodes_configuration(tmp_path):
+    text = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 2, "delta": 1e-6})
+    assert Allowance.from_json(text) == Allowance(tmp_path / "spent.json", 2.0, 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("NaN", 0), (-1, 0), (1, "NaN"), (1, 1)])
+def test_an_allowance_is_a_number_that_can_be_exceeded(tmp_path, epsilon, delta):
+    with pytest.raises(InputError, match="epsilon from 0"):
+        Allowance.from_json(f'{{"ledger": "{tmp_path}/a", "epsilon": {epsilon}, "delta": {delta}}}')
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_write_that_is_interrupted_forgets_nothing(tmp_path, monkeypatch, step):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
+    allowance.spend(0, pure(1.0), A)
+    before = allowance.ledger.read_text()
+
+    def full(*_):
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, step, full)
+        with pytest.raises(OSError, match="space"):
+            allowance.spend(1, pure(1.0), A)
+    assert allowance.ledger.read_text() == before
+    with pytest.raises(BudgetExceededError):
+        allowance.spend(0, pure(0.1), B)
+
+
+@pytest.mark.parametrize("content", ["", '{"0": [', "null", "[]", '{"0": null}'])
+def test_a_damaged_ledger_ends_the_answers(tmp_path, content):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
+    allowance.ledger.write_text(content)
+    with pytest.raises(InputError, match="restore it"):
+        allowance.spend(0, pure(0.1), A)
+
+
+def test_a_link_to_a_ledger_stands_for_it(tmp_path):
+    """A new file in its place would leave others, who know the ledger by its own name, with the old one."""
+    (tmp_path / "link.json").symlink_to(tmp_path / "spent.json")
+    Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(0.5), A)
+    Allowance(tmp_path / "link.json", 1.0, 0.0).spend(0, pure(0.5), B)
+    with pytest.raises(BudgetExceededError):
+        Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(0.5), C)
+
+
+def test_a_link_into_a_folder_that_is_gone_ends_the_answers(tmp_path):
+    (tmp_path / "spent.json").symlink_to(tmp_path / "gone" / "spent.json")
+    with pytest.raises(OSError, match="gone"):
+        Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(0.5), A)
+
+
+def test_a_ledger_does_not_depend_on_the_folder_in_which_a_node_starts():
+    with pytest.raises(InputError, match="absolute"):
+        Allowance.from_json('{"ledger": "spent.json", "epsilon": 1, "delta": 0}')
+
+
+def test_parties_that_spend_at_once_do_not_miss_each_other(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 10.0, 0.0)
+    with ThreadPoolExecutor(8) as pool:
+        spent = [pool.submit(allowance.spend, 0, pure(1.0), ReleaseId(str(number))) for number in range(30)]
+    assert sum(one.exception() is None for one in spent) == 10
+
+
+def test_of_parties_that_answer_one_query_at_once_one_does(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 10.0, 0.0)
+    with ThreadPoolExecutor(8) as pool:
+        spent = [pool.submit(allowance.spend, 0, pure(1.0), A) for _ in range(30)]
+    assert sum(one.exception() is None for one in spent) == 1
+
+
+def test_a_release_of_one_answer_is_answered_once(tmp_path):
+    """By its name, not by what it costs: the same noise again would be averaged away, or be the same bits."""
+    allowance = Allowance(tmp_path / "spent.json", 9.0, 0.0)
+    allowance.spend(0, pure(1.0), A)
+    before = allowance.ledger.read_text()
+    with pytest.raises(InputError, match="query 0 of this release was answered before; each is answered once"):
+        allowance.spend(0, pure(1.0), A)
+    with pytest.raises(InputError, match="began with another guarantee"):
+        allowance.spend(0, pure(0.5), A)
+    assert allowance.ledger.read_text() == before
+    allowance.spend(1, pure(1.0), A)  # another party has not answered it
+
+
+OLD = [
+    {**pure(1.0).to_dict(), "exchange": "an exchange", "answered": [0]},
+    pure(0.5).to_dict(),  # what was no query of an exchange had no name
+]
+
+
+def test_a_ledger_from_before_releases_had_names_is_read(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 2.0, 0.0)
+    allowance.ledger.write_text(json.dumps({"0": OLD}))
+    with pytest.raises(InputError, match="query 0 of this release was answered before"):
+        allowance.spend(0, pure(1.0), ReleaseId("an exchange", 3, 0))
+    with pytest.raises(InputError, match="began with another guarantee"):
+        allowance.spend(0, pure(0.1), ReleaseId("an exchange", 3, 1))
+    assert json.loads(allowance.ledger.read_text()) == {"0": OLD}
+    allowance.spend(0, pure(1.0), ReleaseId("an exchange", 3, 1))  # paid for by its first query
+    [exchange, unnamed] = json.loads(allowance.ledger.read_text())["0"]
+    assert (exchange, unnamed) == ({**OLD[0], "answered": [0, 1]}, OLD[1])
+    with pytest.raises(BudgetExceededError, match=r"epsilon=2\.6"):  # what it held before counts
+        allowance.spend(0, pure(1.1), A)
+    allowance.spend(0, pure(0.5), A)
+    assert json.loads(allowance.ledger.read_text())["0"][2]["release"] == "a"

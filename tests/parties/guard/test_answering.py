@@ -1,0 +1,271 @@
+"""Whatever a party is asked, its node answers in one order: size, agreement, permission, payment, and only then rows.
+
+Otherwise how the reading of a row ends, or that it ends, would be free to see.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from two_class_questions import marginals, moment
+
+from federation.contract.declared import NOTHING, Declared
+from federation.contract.errors import InputError
+from federation.contract.limits import CODE, Limits
+from federation.contract.question import Field, Question, ReleaseId
+from federation.contract.randomness import NoiseBits
+from federation.contract.reference import Reference
+from federation.contract.submission import Submission
+from federation.features.feature_map import FeatureMap, with_fourier
+from federation.questions.bags import (
+    Bags,
+    CountsNoise,
+    CountsQuestion,
+    EmbeddingsQuestion,
+    JointNoise,
+    NoisyEmbeddingsQuestion,
+    RowsQuestion,
+)
+from federation.questions.labels import (
+    BagSums,
+    BagSumsNoise,
+    BagSumsQuestion,
+    LabelledRows,
+    LabelsNoise,
+    LabelSumsNoise,
+    LabelSumsQuestion,
+    PrivateLabelsQuestion,
+    WeightedSumsNoise,
+    WeightedSumsQuestion,
+)
+from federation.questions.votes import (
+    IndividualQuestion,
+    ParametersQuestion,
+    ProbabilitiesQuestion,
+    StatisticQuestion,
+    Training,
+    VotesQuestion,
+)
+from parties.guard import answering
+from parties.guard.answering import answered
+from parties.guard.registry import answerers
+from parties.holdings.cohort import Cohort
+
+ROWS = LabelledRows(FeatureMap(2, ()), -1.0, 1.0, 8)
+BAGS, WAVES = Bags(1, 2), with_fourier(FeatureMap(2, ()), 1.0, 8, seed=1)
+ASKED = (1.0, 1e-5)
+NAMED = {"release": ReleaseId("a release")}
+NOISED = [
+    CountsQuestion(CountsNoise("gaussian", *ASKED), BAGS, **NAMED),
+    NoisyEmbeddingsQuestion(JointNoise("gaussian", *ASKED), BAGS, WAVES, 1.0, **NAMED),
+    BagSumsQuestion(BagSumsNoise("gaussian", *ASKED), ROWS, BagSums(8, 2, 4, "signs", 2, 0), **NAMED),
+    WeightedSumsQuestion(WeightedSumsNoise("gaussian", *ASKED), ROWS, BagSums(8, 2, 4, "gaussian", 0, 8), **NAMED),
+    PrivateLabelsQuestion(LabelsNoise("one_bit", *ASKED), ROWS, **NAMED),
+    LabelSumsQuestion(LabelSumsNoise("gaussian", *ASKED), ROWS, "optimal", **NAMED),
+    moment("gaussian", protect="row", seeded=False),
+    marginals("gaussian", seeded=False),
+]
+PLAIN = [EmbeddingsQuestion(BAGS, WAVES), RowsQuestion(BAGS, WAVES, 3)]
+TRAINING = Training(FeatureMap(2, ()), 2, {"name": "logistic", "parameters": {}}, 0)
+TRUSTED = [
+    VotesQuestion(TRAINING, np.zeros((3, 2))),
+    ProbabilitiesQuestion(TRAINING, np.zeros((3, 2))),
+    StatisticQuestion(TRAINING, np.zeros((3, 2)), np.zeros((3, 2)), 1.0, "labels"),
+    ParametersQuestion(TRAINING, 1e-6, 1.0),
+    IndividualQuestion(TRAINING, 9),
+]
+
+
+class Unreadable:
+    """A provider whose party cannot be read."""
+
+    def holdings(self, party: int) -> None:
+        raise OSError("the table of this party is gone")
+
+
+class Touched(BaseException):
+    """What no handler of a party's errors catches: a row was asked for."""
+
+
+class Untouchable:
+    """A provider of rows and evaluation rows that nobody may ask for."""
+
+    def holdings(self, party: int) -> None:
+        raise Touched
+
+    def evaluation(self) -> None:
+        raise Touched
+
+
+def by_kind(questions):
+    return pytest.mark.parametrize("question", questions, ids=lambda question: question.kind)
+
+
+def node(tmp_path, provider="Untouchable", epsilon=5.0, **config):
+    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": epsilon, "delta": 1e-3})
+    given = {"allowance": allowance, "public_features": True, **config}
+    return Cohort(Reference(f"test_answering:{provider}").to_json(), 4, 1, None, **given)
+
+
+@by_kind(NOISED)
+def test_an_answer_is_paid_for_before_a_row_is_read(tmp_path, question):
+    answer = answered(node(tmp_path, "Unreadable"), question)
+    assert answer.failures == {4: "the party could not answer"}
+    [paid] = json.loads((tmp_path / "spent.json").read_text())["4"]
+    assert paid["epsilon"] == pytest.approx(1.0)
+    assert (paid["release"], paid["answered"]) == (question.release.name, [0])
+
+
+def test_every_installed_question_is_among_them():
+    private, others = {question.kind for question in NOISED}, {question.kind for question in (*PLAIN, *TRUSTED)}
+    assert private | others == set(answerers())
+    assert not private & others
+
+
+@by_kind(NOISED)
+def test_a_nodes_answer_is_bounded_agreed_on_permitted_and_paid_for_before_a_row_is_touched(tmp_path, question):
+    """Of several faults the first in this order is told, and until the last is mended nobody has paid."""
+    ledger = tmp_path / "spent.json"
+    faulty = node(tmp_path, epsilon=0.5, limits=Limits(1), declared=Declared(classes=3, most_rows=10**6))
+    with pytest.raises(InputError, match=f"'{question.kind}' is too large"):
+        answered(faulty, replace(question, seeded=True))
+    mended = replace(faulty, limits=CODE)
+    if question.kind != "error_marginals":  # it takes nothing for granted
+        with pytest.raises(InputError, match="this side declares"):
+            answered(mended, replace(question, seeded=True))
+    mended = replace(mended, declared=NOTHING)
+    with pytest.raises(InputError, match="outside a simulation noise has no seed"):
+        answered(mended, replace(question, seeded=True))
+    assert not ledger.exists()
+    assert answered(mended, question).failures == {4: "the party could not answer"}  # above its allowance
+    assert not ledger.exists()
+    with pytest.raises(Touched):
+        answered(node(tmp_path), question)
+    assert [paid["release"] for paid in json.loads(ledger.read_text())["4"]] == [question.release.name]
+
+
+@by_kind([*PLAIN, *TRUSTED])
+def test_answers_without_noise_are_bounded_before_a_row_is_touched(tmp_path, question):
+    for allowance in (None, node(tmp_path).allowance):
+        with pytest.raises(InputError, match=f"'{question.kind}' is too large"):
+            answered(node(tmp_path, limits=Limits(1), allowance=allowance), question)
+    with pytest.raises(Touched):
+        answered(node(tmp_path, allowance=None), question)
+
+
+@by_kind([*NOISED, *PLAIN, *TRUSTED])
+def test_a_simulations_party_is_bounded_too(tmp_path, question):
+    with pytest.raises(InputError, match=f"'{question.kind}' is too large"):
+        answered(replace(node(tmp_path, limits=Limits(1), allowance=None), seed=1), question)
+
+
+@by_kind(TRUSTED)
+def test_a_node_with_an_allowance_answers_nothing_without_noise(tmp_path, question):
+    """Not even where it is spent, or where features are public: what is learned goes to whoever asks."""
+    with pytest.raises(InputError, match="under a guarantee only; without an allowance it trusts the aggregator"):
+        answered(node(tmp_path, epsilon=0.0), question)
+    assert not (tmp_path / "spent.json").exists()
+
+
+@by_kind(PLAIN)
+def test_features_stay_where_they_are_not_declared_public(tmp_path, question):
+    with pytest.raises(InputError, match="this node keeps its features; set public-features"):
+        answered(node(tmp_path, public_features=False), question)
+
+
+@by_kind(NOISED)
+def test_what_only_a_simulation_may_ask_touches_no_row(tmp_path, question):
+    with pytest.raises(InputError, match="outside a simulation noise has no seed"):
+        answered(node(tmp_path), replace(question, seeded=True))
+    if question.kind != "error_marginals":  # of which two draws cannot be asked for at all
+        with pytest.raises(InputError, match="every answer is given once"):
+            answered(node(tmp_path), replace(question, draws=2))
+    with pytest.raises(InputError, match="this node has no allowance"):
+        answered(node(tmp_path, allowance=None), question)
+    assert not (tmp_path / "spent.json").exists()
+
+
+@by_kind([question for question in NOISED if question.kind != "noisy_embeddings"])  # which always have noise
+def test_an_answer_without_a_guarantee_leaves_a_simulation_only(tmp_path, question):
+    exact = replace(question, noise=replace(question.noise, kind="off"))
+    with pytest.raises(InputError, match="this node answers under a guarantee only: noise is off"):
+        answered(node(tmp_path), exact)
+    assert not (tmp_path / "spent.json").exists()
+    with pytest.raises(Touched):
+        answered(replace(node(tmp_path), seed=1), exact)
+
+
+@by_kind(NOISED)
+def test_in_a_simulation_nobody_pays(tmp_path, question):
+    """Worlds that never happen together would be charged as if they did."""
+    answer = answered(replace(node(tmp_path, "Unreadable"), seed=1), question)
+    assert "is gone" in answer.failures[4]
+    assert not (tmp_path / "spent.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("seed", "seeded", "key"), [(7, True, (7, "a|query 1", 4)), (7, False, (None, "a|query 1", 4)),
+                                (None, False, (None, "a|query 1", 4))],
+)  # fmt: skip
+def test_noise_is_keyed_by_the_query_of_a_release_and_the_party(tmp_path, monkeypatch, seed, seeded, key):
+    taken = []
+    monkeypatch.setattr(answering, "NoiseBits", lambda *given: taken.append(given) or NoiseBits(*given))
+    question = replace(marginals(seeded=seeded), release=ReleaseId("a", 2, 1))
+    answered(replace(node(tmp_path, "Unreadable"), seed=seed), question)
+    assert taken == [key]
+
+
+@pytest.mark.parametrize("question", [moment("gaussian", "row", 7), moment("gaussian", "row")])
+def test_an_answer_carries_a_guarantee_where_it_keeps_one_by_itself(tmp_path, question):
+    answer = answered(replace(node(tmp_path, "Unreadable"), seed=1), question)
+    assert answer.guarantee == (None if question.contributors else question.promise())
+
+
+@dataclass(frozen=True)
+class Undecided(Question):
+    """A question that does not say what its answers are for."""
+
+    kind: ClassVar[str] = "undecided"
+
+    def fields(self) -> dict[str, Field]:
+        return {"value": Field(())}
+
+
+@dataclass(frozen=True)
+class Unknown(Undecided):
+    """One that nothing is installed for."""
+
+    kind: ClassVar[str] = "count"
+
+
+def test_a_question_that_does_not_say_what_its_answers_are_for_is_not_answered(tmp_path, monkeypatch):
+    class Installed:
+        def load(self):
+            return lambda cohort, question: pytest.fail("it was answered")
+
+    monkeypatch.setattr(answering, "answerer", lambda kind: Installed())
+    with pytest.raises(InputError, match="'undecided' does not say whether answers are private"):
+        answered(node(tmp_path), Undecided())
+
+
+def test_a_question_that_nothing_is_installed_for_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"question 'count' is not known; allowed: .*did you mean 'counts'"):
+        answered(node(tmp_path), Unknown())
+
+
+def test_what_is_gathered_has_the_declared_form_whoever_fails(tmp_path):
+    cohort = Cohort("", 2, 3, 1)
+
+    def act(party):
+        if party == 3:
+            raise ValueError("a torn page")
+        return {"value": np.float64(party)}
+
+    found = answering.gathered(cohort, Undecided(), act)
+    assert isinstance(found, Submission)
+    assert (found.kind, found.parties.tolist(), found.failures) == ("undecided", [2, 4], {3: "ValueError: a torn page"})
+    assert found.arrays["value"].tolist() == [2.0, 4.0]
+    nobody = answering.gathered(replace(cohort, first=3, count=1), Undecided(), act)
+    assert (nobody.parties.shape, nobody.arrays["value"].shape) == ((0,), (0,))

@@ -1,0 +1,51 @@
+"""What a party's labels may be, and what a node's configuration may say."""
+
+import numpy as np
+import pytest
+
+from federation.contract.declared import NOTHING, Declared
+from federation.contract.errors import InputError
+from federation.contract.limits import CODE, SIMULATED, Limits
+from parties.holdings.cohort import Cohort, Holdings
+
+CONFIG = {"holdings": "{}", "first-party": 0, "parties": 1}
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], [0, -1, 1], [0.0, 1.0, 1.0], [[0], [1], [0]]])
+def test_class_codes_out_of_form_are_refused(labels):
+    with pytest.raises(InputError, match="class code"):
+        Holdings(4, np.zeros((3, 2)), np.asarray(labels)).class_codes(4, 2)
+
+
+def test_labels_of_another_party_are_refused():
+    with pytest.raises(InputError, match="party 4"):
+        Holdings(4, np.zeros((2, 2)), np.array([0, 1])).class_codes(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "public"), [(True, True), (False, False), ("false", False), ("true", False), (1, False)]
+)
+def test_features_are_public_only_where_that_is_said_plainly(given, public):
+    assert Cohort.from_config({**CONFIG, "public-features": given}).public_features is public
+
+
+def test_a_node_declares_and_limits_what_its_own_configuration_says():
+    config = {**CONFIG, "declared": '{"classes": 2, "most_rows": 9}', "limits": '{"numbers": 100}'}
+    cohort = Cohort.from_config(config)
+    assert cohort.declared == Declared(most_rows=9, classes=2)
+    assert cohort.limits == Limits(100)
+    silent = Cohort.from_config(CONFIG)
+    assert (silent.declared, silent.limits) == (NOTHING, CODE)
+
+
+def test_a_simulations_nodes_answer_more_at_a_time_than_a_deployment_by_itself():
+    """Its user pays for the memory of all parties, and of many behind one node."""
+    assert Cohort.from_config({**CONFIG, "seed": 1}).limits == SIMULATED
+    assert Cohort.from_config({**CONFIG, "seed": 1, "limits": '{"numbers": 100}'}).limits == Limits(100)
+
+
+@pytest.mark.parametrize(("key", "text"), [("declared", "classes=2"), ("declared", '{"class": 2}'), ("limits", "100")])
+def test_a_configuration_that_cannot_be_read_is_refused(key, text):
+    """To go on as if nothing had been said would answer what the site wants refused."""
+    with pytest.raises(InputError, match=f'the node\'s "{key}" must be JSON'):
+        Cohort.from_config({**CONFIG, key: text})

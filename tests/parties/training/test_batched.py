@@ -1,0 +1,299 @@
+"""Many certified local regressions at once: against scikit-learn, their certificate, and their bits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from federation.contract.errors import FederationError, InputError
+from federation.numerics.erm import attainable_tolerance, fit_labels, minimise
+from parties.training.batched import attainable_tolerances, fit_many
+from parties.training.training import batched
+
+
+def exact_gradient_norm(rows, labels, classes, regularisation, weights):
+    """The gradient of one party's risk from its definition, in extended precision."""
+    rows, weights = rows.astype(np.longdouble), np.atleast_2d(weights).astype(np.longdouble)
+    z = rows @ weights.T
+    members = labels[:, None] == np.arange(classes)
+    if classes == 2:
+        z, members = np.hstack([np.zeros_like(z), z]), members[:, 1:]
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    residuals = (p[:, 1:] if classes == 2 else p) - members
+    return float(np.sqrt(((residuals.T @ rows / len(rows) + regularisation * weights) ** 2).sum()))
+
+
+def certify(rows, labels, counts, classes, regularisation, tolerances, weights):
+    assert weights.shape == (len(counts), *(() if classes == 2 else (classes,)), rows.shape[1])
+    for own, end, tolerance, found in zip(
+        counts, np.cumsum(counts), np.broadcast_to(tolerances, len(counts)), weights, strict=True
+    ):
+        mine = slice(end - own, end)
+        assert exact_gradient_norm(rows[mine], labels[mine], classes, regularisation, found) <= tolerance
+
+
+def labels_with_every_class(rng, counts, classes):
+    """Random labels in which every party has every class."""
+    return np.concatenate([rng.permutation(np.append(np.arange(classes), rng.integers(0, classes, n - classes)))
+                           for n in counts])  # fmt: skip
+
+
+def irregular(kind, rng, rows, labels, classes):
+    """Rows of an unpleasant kind."""
+    if kind == "duplicates":
+        rows[1::2] = rows[::2][: len(rows[1::2])]
+    elif kind == "zero rows":
+        rows[::3] = 0.0
+    elif kind == "constant columns":
+        rows[:, 0], rows[:, 1] = 1.0, 0.0
+    elif kind == "separable":
+        rows[:, 0] = labels
+        rows[:, 1] = labels == classes - 1
+    elif kind == "mixed scales":
+        rows *= 10.0 ** np.linspace(-2, 2, rows.shape[1])
+    return rows
+
+
+@pytest.mark.parametrize("regularisation", [1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize(("classes", "counts", "d"), [
+    (2, (2, 3, 9, 40, 200), 3), (2, (2, 10, 22, 50, 79, 80, 81, 130), 80), (3, (3, 7, 30, 31, 200), 5),
+    (3, (4, 60, 61), 60), (6, (6, 7, 33, 50, 100), 20), (6, (6, 10, 35), 80), (10, (10, 11, 45, 120), 12),
+])  # fmt: skip
+def test_agrees_with_scikit_learn(classes, counts, d, regularisation):
+    rng = np.random.default_rng(d)
+    rows, labels = rng.normal(size=(sum(counts), d)), labels_with_every_class(rng, counts, classes)
+    tolerance = 1e-6 * regularisation
+    weights = fit_many(rows, labels, np.array(counts), classes, regularisation, tolerance)
+    for own, end, found in zip(counts, np.cumsum(counts), weights, strict=True):
+        mine = slice(end - own, end)
+        model = LogisticRegression(
+            C=1 / (own * regularisation), fit_intercept=False, solver="newton-cholesky", tol=tolerance, max_iter=1000
+        )
+        expected = model.fit(rows[mine], labels[mine]).coef_
+        np.testing.assert_allclose(np.atleast_2d(found), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["duplicates", "zero rows", "constant columns", "separable", "mixed scales"])
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("d", [3, 40])
+def test_irregular_rows_agree_with_scikit_learn(kind, classes, d):
+    rng = np.random.default_rng(1)
+    counts, regularisation = np.array([4, 12, 25, 60]), 1e-2
+    labels = labels_with_every_class(rng, counts, classes)
+    rows = irregular(kind, rng, rng.normal(size=(len(labels), d)), labels, classes)
+    weights = fit_many(rows, labels, counts, classes, regularisation, 1e-8)
+    certify(rows, labels, counts, classes, regularisation, 1e-8, weights)
+    for own, end, found in zip(counts, np.cumsum(counts), weights, strict=True):
+        mine = slice(end - own, end)
+        model = LogisticRegression(
+            C=1 / (own * regularisation), fit_intercept=False, solver="newton-cholesky", tol=1e-8, max_iter=1000
+        )
+        np.testing.assert_allclose(np.atleast_2d(found), model.fit(rows[mine], labels[mine]).coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_parties_without_some_or_all_other_classes(classes):
+    rng = np.random.default_rng(2)
+    counts = np.array([1, 5, 5, 30])
+    rows = rng.normal(size=(counts.sum(), 8))
+    labels = np.concatenate([[classes - 1], np.zeros(5, int), rng.integers(0, 2, 5), rng.integers(1, classes, 30)])
+    weights = fit_many(rows, labels, counts, classes, 1e-3, 1e-10)
+    certify(rows, labels, counts, classes, 1e-3, 1e-10, weights)
+    if classes > 2:
+        np.testing.assert_allclose(weights.sum(axis=1), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("norm", [1e-8, 1e4, 1e12])
+def test_rows_of_any_length(classes, norm):
+    rng = np.random.default_rng(3)
+    counts = np.array([3, 20])
+    rows, labels = norm * rng.normal(size=(23, 6)), rng.integers(0, classes, 23)
+    tolerances = attainable_tolerances(1e-8, rows, counts, 0.1)
+    certify(rows, labels, counts, classes, 0.1, tolerances, fit_many(rows, labels, counts, classes, 0.1, tolerances))
+
+
+def test_the_risk_is_that_of_the_single_solver_for_all_row_counts_around_the_width():
+    rng = np.random.default_rng(4)
+    counts = np.arange(1, 40)
+    rows, labels = rng.normal(size=(counts.sum(), 20)), rng.integers(0, 3, counts.sum())
+    weights = fit_many(rows, labels, counts, 3, 1e-2, 1e-9)
+    for own, end, found in zip(counts, np.cumsum(counts), weights, strict=True):
+        mine = slice(end - own, end)
+        mu = np.eye(3)[labels[mine]].T @ rows[mine] / own
+        np.testing.assert_allclose(found, minimise(rows[mine], mu, 1e-2, gradient_tolerance=1e-9).weights, atol=2e-7)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_every_gradient_meets_its_own_tolerance(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    classes, d = data.draw(st.sampled_from([2, 3, 7])), data.draw(st.integers(1, 12))
+    counts = np.array(data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=6)))
+    regularisation = 10.0 ** data.draw(st.floats(-6, 1))
+    rows = 10.0 ** data.draw(st.floats(-3, 3)) * rng.normal(size=(counts.sum(), d))
+    rows *= rng.random(rows.shape) < data.draw(st.sampled_from([0.3, 1.0]))
+    labels = rng.integers(0, classes, counts.sum())
+    wanted = 10.0 ** rng.uniform(-12, -3)
+    tolerances = attainable_tolerances(wanted, rows, counts, regularisation)
+    weights = fit_many(rows, labels, counts, classes, regularisation, tolerances)
+    certify(rows, labels, counts, classes, regularisation, tolerances, weights)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_bits_do_not_depend_on_the_company(data):
+    """In any order and any groups, down to one party alone, and beside parties with other numbers of rows."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    classes, d = data.draw(st.sampled_from([2, 3, 9])), data.draw(st.sampled_from([1, 2, 7, 30]))
+    counts = np.array(data.draw(st.lists(st.integers(1, 45), min_size=2, max_size=12)))
+    counts = np.repeat(counts, data.draw(st.integers(1, 3)))
+    rows = rng.normal(size=(counts.sum(), d)) * np.repeat(10.0 ** rng.uniform(-2, 1, len(counts)), counts)[:, None]
+    labels = rng.integers(0, classes, counts.sum())
+    tolerances = attainable_tolerances(1e-9, rows, counts, 1e-4)
+    together = fit_many(rows, labels, counts, classes, 1e-4, tolerances)
+    order = rng.permutation(len(counts))
+    cuts = np.flatnonzero(rng.random(len(order) - 1) < data.draw(st.sampled_from([0.1, 0.5, 1.0]))) + 1
+    spans = np.split(np.arange(counts.sum()), np.cumsum(counts)[:-1])
+    for group in np.split(order, cuts):
+        own = np.concatenate([spans[party] for party in group])
+        apart = fit_many(rows[own], labels[own], counts[group], classes, 1e-4, tolerances[group])
+        assert apart.tobytes() == together[group].tobytes()
+
+
+def test_bits_do_not_depend_on_memory_layout_or_label_type():
+    rng = np.random.default_rng(5)
+    counts = np.array([6, 30, 6, 50])
+    rows, labels = rng.normal(size=(92, 10)), rng.integers(0, 4, 92)
+    expected = fit_many(rows, labels, counts, 4, 1e-3, 1e-8)
+    padded = np.full((92, 23), np.nan)
+    padded[:, 3::2] = rows
+    for other in (np.asfortranarray(rows), padded[:, 3::2]):
+        found = fit_many(other, labels.astype(np.uint8), counts.astype(np.uint16), 4, 1e-3, 1e-8)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_party_that_the_batch_cannot_certify_is_solved_alone(classes, monkeypatch):
+    rng = np.random.default_rng(6)
+    counts = np.full(5, 8)
+    rows, labels = rng.normal(size=(40, 4)), rng.integers(0, classes, 40)
+    expected = fit_many(rows, labels, counts, classes, 1e-2, 1e-9)
+    solve, alone = batched.minimise_many, []
+
+    def spoiled(*arguments):
+        found = solve(*arguments)
+        found[1], found[3] = 7.0, np.nan
+        return found
+
+    def counted(*arguments, **options):
+        alone.append(1)
+        return fit_labels(*arguments, **options)
+
+    monkeypatch.setattr(batched, "minimise_many", spoiled)
+    monkeypatch.setattr(batched, "fit_labels", counted)
+    found = fit_many(rows, labels, counts, classes, 1e-2, 1e-9)
+    assert len(alone) == 2
+    certify(rows, labels, counts, classes, 1e-2, 1e-9, found)
+    np.testing.assert_array_equal(found[[0, 2, 4]], expected[[0, 2, 4]])
+
+
+def test_a_party_that_cannot_be_certified_at_all_is_named(monkeypatch):
+    def impossible(*arguments, **options):
+        raise FederationError("rounding")
+
+    monkeypatch.setattr(batched, "minimise_many", lambda *arguments: np.full((3, 1, 2), np.nan))
+    monkeypatch.setattr(batched, "fit_labels", impossible)
+    with pytest.raises(FederationError, match="party 0 of the batch: rounding"):
+        fit_many(np.ones((3, 2)), np.array([0, 1, 1]), np.ones(3, int), 2, 0.1, 1e-8)
+
+
+def test_regular_parties_need_no_single_solver(monkeypatch):
+    monkeypatch.setattr(batched, "fit_labels", None)
+    rng = np.random.default_rng(7)
+    for classes in (2, 6):
+        counts = rng.integers(1, 60, 80)
+        rows, labels = rng.normal(size=(counts.sum(), 15)), rng.integers(0, classes, counts.sum())
+        fit_many(rows, labels, counts, classes, 1e-4, 1e-8)
+        fit_many(rows / np.linalg.norm(rows, axis=1, keepdims=True), labels, counts, classes, 1e-6, 1e-11)
+
+
+def test_tiles_are_bounded_and_hold_every_party_once():
+    rng = np.random.default_rng(8)
+    counts = rng.integers(1, 400, 3000)
+    rows, labels = np.ones((counts.sum(), 2)), np.zeros(counts.sum(), int)
+    seen = []
+    for tile in batched._tiles(rows, labels, counts, np.arange(3)):
+        seen.append(tile.parties)
+        entries = tile.rows.size + tile.members.size
+        assert len(tile.parties) <= batched._LARGEST_TILE
+        assert len(tile.parties) == 1 or entries <= batched._TILE_ENTRIES
+        np.testing.assert_array_equal(tile.counts, counts[tile.parties])
+        np.testing.assert_array_equal(tile.rows.any(axis=2).sum(axis=1), tile.counts)
+        np.testing.assert_array_equal(tile.members.sum(axis=(1, 2)), tile.counts)
+    np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.arange(3000))
+
+
+def test_row_counts_share_tiles_within_a_quarter():
+    counts = np.arange(1, 5000)
+    shared = batched._shared_lengths(counts)
+    np.testing.assert_array_equal(shared[:8], counts[:8])
+    assert ((shared >= counts) & (shared <= 1.25 * counts)).all()
+    assert len(np.unique(shared)) <= 8 + 4 * 10
+    np.testing.assert_array_equal(batched._shared_lengths(shared), shared)
+
+
+def test_no_parties():
+    nothing = np.empty(0, dtype=int)
+    assert fit_many(np.empty((0, 3)), nothing, nothing, 2, 0.1, 1e-8).shape == (0, 3)
+    assert fit_many(np.empty((0, 3)), nothing, nothing, 4, 0.1, 1e-8).shape == (0, 4, 3)
+    assert attainable_tolerances(1e-8, np.empty((0, 3)), nothing, 0.1).shape == (0,)
+
+
+def test_attainable_tolerances_are_those_of_each_party():
+    rng = np.random.default_rng(9)
+    counts = np.array([1, 4, 2])
+    rows = rng.normal(size=(7, 3)) * np.array([1.0, 1e6, 1e6, 1, 1, 1, 1])[:, None]
+    found = attainable_tolerances(1e-10, rows, counts, 1e-4)
+    parts = np.split(rows, np.cumsum(counts)[:-1])
+    np.testing.assert_allclose(found, [attainable_tolerance(1e-10, part, 1e-4) for part in parts], rtol=1e-12)
+    assert found[0] == 1e-10 < found[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"labels": np.array([0, 2, 0])}, "0..1; those of party 1"),
+        ({"labels": np.array([0, 0, -1])}, "0..1; those of party 1"),
+        ({"labels": np.array([0.0, 1.0, 0.0])}, "integer"),
+        ({"labels": np.array([0, 1])}, "labels"),
+        ({"classes": 1}, "classes"),
+        ({"rows": np.ones((3, 0))}, "empty"),
+        ({"rows": np.array([[1.0], [1.0], [np.nan]])}, "finite.*party 1"),
+        ({"rows": np.array([[1.0], [-np.inf], [1.0]])}, "finite.*party 1"),
+        ({"counts": np.array([1, 1])}, "counts"),
+        ({"counts": np.array([3, 0])}, "counts"),
+        ({"counts": np.array([4, -1])}, "counts"),
+        ({"counts": np.array([1.0, 2.0])}, "counts"),
+        ({"counts": np.array([[1, 2]])}, "counts"),
+        ({"regularisation": 0.0}, "regularisation"),
+        ({"regularisation": math.inf}, "regularisation"),
+        ({"gradient_tolerance": 1e-15}, "gradient_tolerance.*party 0"),
+        ({"gradient_tolerance": np.array([1e-8, np.inf])}, "gradient_tolerance.*party 1"),
+        ({"gradient_tolerance": np.array([1e-8, np.nan])}, "gradient_tolerance.*party 1"),
+        ({"gradient_tolerance": np.full(3, 1e-8)}, "one per party"),
+    ],
+)
+def test_refusals(change, match):
+    arguments = {
+        "rows": np.ones((3, 1)), "labels": np.array([0, 1, 0]), "counts": np.array([1, 2]), "classes": 2,
+        "regularisation": 0.1, "gradient_tolerance": 1e-8,
+    } | change  # fmt: skip
+    with pytest.raises(InputError, match=match):
+        fit_many(**arguments)

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from synthetic import draw
+
+from federation.contract.errors import InputError
+from parties.training.classifiers import check_classifier, drawn_member, fit
+
+LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 0.05}}
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_logistic_votes_like_scikit_learn(rng, classes):
+    rows, labels = draw(1, 60)
+    rows, labels = rows[labels < classes], labels[labels < classes]
+    fresh = draw(2, 400)[0]
+    reference = LogisticRegression(C=1 / (len(rows) * 0.05), fit_intercept=False, tol=1e-10, max_iter=5000)
+    expected = reference.fit(rows, labels).predict(fresh)
+    np.testing.assert_array_equal(fit(rows, labels, LOGISTIC, rng)(fresh), expected)
+
+
+def test_votes_stay_among_the_classes_a_party_has_seen(rng):
+    rows, labels = draw(1, 60)
+    seen = labels != 1
+    votes = fit(rows[seen], labels[seen], LOGISTIC, rng)(draw(2, 400)[0])
+    assert set(votes) == {0, 2}
+
+
+@pytest.mark.parametrize("name", ["logistic", "LogisticRegression", "DecisionTreeClassifier"])
+def test_a_party_with_one_class_votes_for_it(rng, name):
+    rows, _ = draw(1, 5)
+    votes = fit(rows, np.full(5, 2), {"name": name, "parameters": {}}, rng)(draw(2, 30)[0])
+    assert (votes == 2).all()
+
+
+def test_the_members_of_a_pooled_mixture_vote_with_their_weights(rng):
+    rows, labels = draw(1, 60)
+    fresh = draw(2, 300)[0]
+    members = [LOGISTIC, {"name": "GaussianNB", "parameters": {}}, {"name": "DummyClassifier", "parameters": {}}]
+    alone = [fit(rows, labels, member, rng)(fresh) for member in members]
+
+    def mixed(*weights):
+        parameters = {"members": members, "weights": list(weights)}
+        return fit(rows, labels, {"name": "mixture", "parameters": parameters}, rng)(fresh)
+
+    for index, weights in enumerate([(5, 2, 2), (2, 5, 2), (2, 2, 5)]):
+        np.testing.assert_array_equal(mixed(*weights), alone[index])
+    agree, differ = alone[0] == alone[1], alone[0] != alone[1]
+    assert differ.any()
+    np.testing.assert_array_equal(mixed(2, 2, 3)[agree], alone[0][agree])
+    tied = mixed(1, 1, 1e-9)[differ & (alone[2] != alone[0]) & (alone[2] != alone[1])]
+    expected = np.minimum(alone[0], alone[1])[differ & (alone[2] != alone[0]) & (alone[2] != alone[1])]
+    np.testing.assert_array_equal(tied, expected)
+
+
+def test_ties_go_to_the_smallest_seen_class(rng):
+    rows = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])
+    votes = fit(rows, np.array([1, 2, 2]), LOGISTIC, rng)(np.zeros((3, 2)))
+    assert (votes == 1).all()
+
+
+def test_large_features_do_not_stop_training(rng):
+    rows, labels = draw(1, 60)
+    fit(1e6 * rows, labels, LOGISTIC, rng)
+
+
+@pytest.mark.parametrize(
+    ("classifier", "words"),
+    [
+        ({"name": "RandomForrestClassifier", "parameters": {}}, "RandomForestClassifier"),
+        ({"name": "GaussianNB", "parameters": {"prior": 1}}, "priors"),
+        ({"name": "logistic", "parameters": {"C": 1}}, "regularisation"),
+        ({"name": "RandomForestClassifier", "parameters": {"n_estimators": -3}}, r"'n_estimators' .*, got -3 instead$"),
+        ({"name": "logistic", "parameters": {"regularisation": "x"}}, "positive number, got 'x'"),
+        ({"name": "logistic", "parameters": {"regularisation": True}}, "positive number, got True"),
+        ({"name": "VotingClassifier", "parameters": {}}, "estimators"),
+        ({"name": "logistic", "parameters": {"regularisation": 0.0}}, "positive"),
+    ],
+)
+def test_wrong_classifiers_are_refused_with_the_nearest_name(classifier, words):
+    with pytest.raises(InputError, match=words):
+        check_classifier(classifier)
+
+
+def mixture(**parameters):
+    return {"name": "mixture", "parameters": parameters}
+
+
+@pytest.mark.parametrize(
+    ("classifier", "words"),
+    [
+        (mixture(), "list of members"),
+        (mixture(members=[], weights=[]), "at least one"),
+        (mixture(members=[LOGISTIC], weights=[1, 2]), "as many positive weights"),
+        (mixture(members=[LOGISTIC], weights=[0]), "as many positive weights"),
+        (mixture(members=[LOGISTIC], weights=[True]), "as many positive weights"),
+        (mixture(members=[LOGISTIC, LOGISTIC], weights=[1, float("nan")]), "as many positive weights"),
+        (mixture(members=[LOGISTIC], weights=[1], shares=[1]), "no parameter 'shares'"),
+        (mixture(members=[mixture(members=[LOGISTIC], weights=[1])], weights=[1]), "cannot be a mixture"),
+        (mixture(members=[{"name": "GausianNB", "parameters": {}}], weights=[1]), "GaussianNB"),
+        (mixture(members=[{"name": "logistic", "parameters": {"C": 1}}], weights=[1]), "regularisation"),
+        ({"name": "mixtur", "parameters": {}}, "mixture"),
+    ],
+)
+def test_wrong_mixtures_are_refused(classifier, words):
+    with pytest.raises(InputError, match=words):
+        check_classifier(classifier)
+
+
+def test_weights_of_a_mixture_need_not_add_up_to_one():
+    check_classifier(mixture(members=[LOGISTIC, {"name": "GaussianNB", "parameters": {}}], weights=[3, 0.5]))
+
+
+@pytest.mark.parametrize(("number", "member"), [(0.0, 0), (0.2, 0), (0.26, 1), (0.74, 1), (0.76, 2), (1 - 2**-53, 2)])
+def test_a_member_is_drawn_in_proportion_to_its_weight(number, member):
+    class Fixed:
+        def random(self):
+            return number
+
+    assert drawn_member(mixture(members=[LOGISTIC] * 3, weights=[1, 2, 1]), Fixed()) == member

@@ -1,0 +1,102 @@
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from federation.contract.reference import Reference
+from federation.features.feature_map import fit
+from federation.questions.votes import Training
+from parties.holdings.cohort import Cohort
+from parties.training.estimators import EstimatorGroup
+from parties.training.linear import LinearGroup
+from parties.training.training import trained
+
+LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
+FOREST = {"name": "RandomForestClassifier", "parameters": {"n_estimators": 2}}
+TREE = {"name": "DecisionTreeClassifier", "parameters": {}}
+
+
+def mixture(members, weights):
+    return {"name": "mixture", "parameters": {"members": members, "weights": weights}}
+
+
+def cohort(first, count, seed=1, **arguments):
+    return Cohort(Reference("synthetic:Parties", arguments).to_json(), first, count, seed)
+
+
+@pytest.fixture
+def training(public):
+    return Training(fit([{"whiten": 3}, "unit_norm"], public.rows), 3, mixture([LOGISTIC, FOREST, TREE], [2, 1, 1]), 0)
+
+
+def kinds(outcome):
+    """Which classifier each party has trained, where it has seen more than one class."""
+    found = {}
+    for group in outcome.groups:
+        if isinstance(group, LinearGroup | EstimatorGroup):
+            name = "logistic" if isinstance(group, LinearGroup) else type(group.estimator).__name__
+            found |= dict.fromkeys(group.parties.tolist(), name)
+    return found
+
+
+def votes(outcome, rows):
+    return {
+        p: one for group in outcome.groups for p, one in zip(group.parties.tolist(), group.votes(rows), strict=True)
+    }
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_a_partys_member_and_votes_do_not_depend_on_its_cohort(public, training, size):
+    rows = training.feature_map.transform(public.rows)
+    whole = trained(cohort(0, 28), training)
+    expected, members = votes(whole, rows), kinds(whole)
+    assert len(expected) == 28
+    assert len(set(members.values())) == 3
+    for first in range(0, 28, size):
+        part = trained(cohort(first, size), training)
+        assert kinds(part).items() <= members.items()
+        for party, one in votes(part, rows).items():
+            np.testing.assert_array_equal(one, expected[party])
+
+
+def test_members_are_drawn_by_their_weights(training):
+    heavy = replace(training, classifier=mixture([LOGISTIC, TREE], [30.0, 10.0]))
+    counts = Counter(kinds(trained(cohort(0, 400), heavy)).values())
+    share = counts["logistic"] / counts.total()
+    assert abs(share - 0.75) < 4 * np.sqrt(0.75 * 0.25 / counts.total())
+
+
+def test_other_trials_draw_other_members(training):
+    first, second = (kinds(trained(cohort(0, 40), replace(training, trial=trial))) for trial in (0, 1))
+    assert first != second
+
+
+def test_without_a_seed_a_party_keeps_its_member(training):
+    first = kinds(trained(cohort(0, 40, seed=None), training))
+    assert first == kinds(trained(cohort(0, 40, seed=None, small=[]), training))
+
+
+def test_a_mixture_with_one_member_is_that_member(public, training):
+    rows = training.feature_map.transform(public.rows)
+    for member in (LOGISTIC, FOREST):
+        alone = votes(trained(cohort(0, 10), replace(training, classifier=member)), rows)
+        mixed = votes(trained(cohort(0, 10), replace(training, classifier=mixture([member], [3]))), rows)
+        for party, one in alone.items():
+            np.testing.assert_array_equal(one, mixed[party])
+
+
+def test_a_failing_member_costs_the_parties_that_drew_it(training):
+    broken = {"name": "SVC", "parameters": {"kernel": "none"}}
+    outcome = trained(cohort(0, 30), replace(training, classifier=mixture([LOGISTIC, broken], [1, 1])))
+    served = sorted(party for group in outcome.groups for party in group.parties.tolist())
+    assert sorted([*served, *outcome.failures]) == list(range(30))
+    assert all("kernel" in reason for reason in outcome.failures.values())
+    assert 0 < len(outcome.failures) < 30
+
+
+def test_only_the_latest_cohort_is_kept(training):
+    first = trained(cohort(0, 3), training)
+    assert trained(cohort(0, 3), training) is first
+    trained(cohort(3, 3), training)
+    assert trained(cohort(0, 3), training) is not first

@@ -32,8 +32,9 @@ from federation.grids.nodes import cohort_size, most_per_node
 from federation.questions.votes import Training, VotesQuestion
 from parties.answers import votes
 from parties.holdings.cohort import Cohort, Holdings
+from parties.training import linear
 from parties.training.loading import load
-from parties.training.training import linear, trained
+from parties.training.training import trained
 from scenarios.settings.schema import resolve
 from scenarios.simulated.simulation import SplitSpec, split
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.registry import protocol
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, WorstCase
 from aggregator.protocols.mean_operator.worst_sums import WorstSums
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion
 from federation.contract.submission import Submission

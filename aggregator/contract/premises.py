@@ -1,8 +1,11 @@
-"""Premises that every guarantee of a protocol with one answer per party rests on."""
+"""Premises that every guarantee of a protocol rests on, beside those of its mechanism."""
 
 from __future__ import annotations
 
-from federation.contract.guarantee import Assumption, Check
+from dataclasses import replace
+
+from aggregator.world.plan import WorldPlan
+from federation.contract.guarantee import Assumption, Check, Guarantee, NoGuarantee
 
 COUNTED_ONCE = Assumption(
     "every party counts once, and a node answers for its own parties only; that a node's parties are different "
@@ -19,3 +22,22 @@ SUMMED = Assumption(
     Check.DECLARED,
 )
 PUBLIC_CHOICES = Assumption("the feature map and all options were chosen without private labels", Check.DECLARED)
+
+
+def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:
+    """What every guarantee of a world rests on: how classes are known, and how many draws are published."""
+    known = Assumption(plan.class_names, Check.DECLARED)
+    if plan.draws == 1:
+        return (known,)
+    text = f"one of the {plan.draws} draws is published; each further one spends epsilon and delta again"
+    return (known, Assumption(text, Check.DECLARED))
+
+
+def local_guarantee(
+    plan: WorldPlan, guarantee: Guarantee | NoGuarantee, whose_noise: Assumption = LOCAL
+) -> Guarantee | NoGuarantee:
+    """What parties promise of their answers with the premises of a world in which they make the noise themselves."""
+    if isinstance(guarantee, NoGuarantee):
+        return guarantee
+    premises = (whose_noise, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(plan))
+    return replace(guarantee, assumptions=(*guarantee.assumptions, *premises))

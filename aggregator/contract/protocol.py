@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from aggregator.contract.public_numbers import Promise, PublicNumbers
+from aggregator.contract.promise import Promise
 from aggregator.contract.session import Session
 from aggregator.contract.worst_case import WorstCase
+from aggregator.world.public_numbers import PublicNumbers
 
 if TYPE_CHECKING:
     from aggregator.world.world import World

@@ -16,6 +16,15 @@ Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, wit
 Statistic = Callable[[Seen], np.ndarray]  # one number for each run
 Exact = Callable[[bool], Seen]  # what would be seen of one side in one run if nobody made noise
 
+PARTIES, ROWS = 6, 4  # of a small world, and of each party in it
+TWO_CLASSES: Mapping[str, Any] = {
+    "classes": ("0", "1"),
+    "parties": PARTIES,
+    "quorum": 2 / 3,  # so many honest ones are enough, and the sum of theirs is the least that is ever seen
+    "largest_bag": ROWS,
+    "private_rows": PARTIES * ROWS,
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:

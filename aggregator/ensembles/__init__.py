@@ -1,1 +1,1 @@
-"""Learning from the votes of classifiers that parties have trained."""
+"""What the protocols share that learn from the classifiers which parties have trained, and whose noise is central."""

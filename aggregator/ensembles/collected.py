@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
-from aggregator.contract.public_numbers import Promise, PublicNumbers, Sent
 from aggregator.contract.session import Asked, Session
+from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from aggregator.world.world import World
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit

@@ -16,6 +16,7 @@ from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.numerics.contrasts import contrast_rounding, contrasts
 
 Protect = Literal["party", "party_and_auxiliary_row"]
+PUBLISHED_REGULARISATION = 1e-4  # of Hamm et al.'s experiments
 
 _MINIMISER_ASSUMPTIONS = (
     Assumption("auxiliary rows have norm at most 1", Check.CHECKED),

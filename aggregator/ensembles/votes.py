@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from aggregator.contract.public_numbers import PublicNumbers, Sent, product
+from aggregator.contract.promise import Sent
 from aggregator.ensembles.collected import CollectedProtocol
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import Protect
 from aggregator.ensembles.share_answers import ShareAnswers, share_question
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
+from aggregator.world.public_numbers import PublicNumbers, product
 from aggregator.world.public_rows import PublicRows, Shape, refuse_fitted
 from federation.contract.guarantee import Unit
 from federation.questions.votes import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from aggregator.contract.ledger import Ledger
 from aggregator.contract.perturbable import Perturbable
-from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, PUBLIC_CHOICES
-from aggregator.contract.release import Release
+from aggregator.contract.premises import plan_premises
 from aggregator.node.diagnostics import diagnose
 from aggregator.world.plan import WorldPlan
+from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.additive import Noise, calibrate
 
 _DELTA_EXPONENT = 1.1  # a delta of 1/K already allows one party to be exposed entirely
+
+
+@dataclass(frozen=True)
+class Release:
+    """Models that leave the aggregator, one per noise draw, all under one guarantee.
+
+    `weights` (draws, C, d): a row x behind the feature map belongs to class argmax_c <weights[c], x>. `diagnostics`
+    say how much of them is signal, from public numbers and from the first draw. Cannot be built without saying what
+    it guarantees.
+    """
+
+    variant: str
+    weights: np.ndarray
+    guarantee: Guarantee | NoGuarantee
+    diagnostics: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee | NoGuarantee):
+            raise InputError(f"release of '{self.variant}' needs a guarantee, got {self.guarantee!r}")
 
 
 def release(plan: WorldPlan, variant: str, epsilon: float, perturbable: Perturbable, ledger: Ledger) -> Release:
@@ -38,25 +60,6 @@ def release(plan: WorldPlan, variant: str, epsilon: float, perturbable: Perturba
     noisy = mechanism.release(perturbable.value, bits, plan.draws)
     diagnostics = diagnose(perturbable, mechanism, noisy[0])
     return Release(variant, perturbable.decode(noisy, mechanism), guarantee, diagnostics)
-
-
-def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:
-    """What every guarantee of a world rests on: how classes are known, and how many draws are published."""
-    known = Assumption(plan.class_names, Check.DECLARED)
-    if plan.draws == 1:
-        return (known,)
-    text = f"one of the {plan.draws} draws is published; each further one spends epsilon and delta again"
-    return (known, Assumption(text, Check.DECLARED))
-
-
-def local_guarantee(
-    plan: WorldPlan, guarantee: Guarantee | NoGuarantee, whose_noise: Assumption = LOCAL
-) -> Guarantee | NoGuarantee:
-    """What parties promise of their answers with the premises of a world in which they make the noise themselves."""
-    if isinstance(guarantee, NoGuarantee):
-        return guarantee
-    premises = (whose_noise, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(plan))
-    return replace(guarantee, assumptions=(*guarantee.assumptions, *premises))
 
 
 def _premises(plan: WorldPlan, noise: Noise, perturbable: Perturbable) -> tuple[Assumption, ...]:

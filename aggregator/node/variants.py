@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from aggregator.contract.ledger import Budget, Ledger, require_together
+from aggregator.contract.promise import Promise
 from aggregator.contract.protocol import Place, Protocol, Refused, Trust
-from aggregator.contract.public_numbers import Promise
 from aggregator.contract.registry import model, protocol
 from aggregator.contract.session import Asked, Session
 from aggregator.node.failed_variants import FailedVariants, blaming

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from aggregator.contract.public_numbers import PublicNumbers, Sent, product
+from aggregator.contract.promise import Sent
 from aggregator.regressions.label_protocol import LabelProtocol
+from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.question import ReleaseId
 from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 

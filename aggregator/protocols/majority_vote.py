@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.ensembles.ensemble import Ensemble
-from aggregator.ensembles.output import perturb_output
+from aggregator.ensembles.output import PUBLISHED_REGULARISATION, perturb_output
 from aggregator.ensembles.votes import VoteProtocol
 from aggregator.ensembles.worst_votes import WorstVotes, of_votes
-from aggregator.protocols.soft_vote.soft_vote import PUBLISHED_REGULARISATION
+from aggregator.world.public_numbers import PublicNumbers
 
 _RUNS = 400_000  # of an audit
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
-from aggregator.contract.public_numbers import PublicNumbers, Sent, product
+from aggregator.contract.promise import Sent
 from aggregator.regressions.bag_options import bags_of_size, require_size
 from aggregator.regressions.label_protocol import LabelProtocol
+from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.question import ReleaseId
 from federation.numerics.bag_weights import noisy_count

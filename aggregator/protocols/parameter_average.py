@@ -12,11 +12,12 @@ from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
-from aggregator.contract.public_numbers import PublicNumbers, Sent, product
+from aggregator.contract.promise import Sent
 from aggregator.ensembles.collected import CollectedProtocol
 from aggregator.ensembles.decoding import PUBLIC_ROWS
 from aggregator.ensembles.output import weights_decoder
 from aggregator.ensembles.worst_votes import WorstVotes, of_parameters
+from aggregator.world.public_numbers import PublicNumbers, product
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from aggregator.contract.option_rules import refuse_misplaced
-from aggregator.contract.public_numbers import PublicNumbers, Sent, product
+from aggregator.contract.promise import Sent
 from aggregator.regressions.label_protocol import LabelProtocol
+from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.question import ReleaseId
 from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 

@@ -6,9 +6,10 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
-from aggregator.contract.public_numbers import Promise, PublicNumbers, Sent
 from aggregator.contract.session import Asked, OneRound
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF, Noise, ReleaseId
@@ -89,7 +90,7 @@ class LabelSession(OneRound):
     def __init__(self, world: World, options: LabelProtocol, epsilon: float, draws: int) -> None:
         from aggregator.answers.label_answers import LabelAnswers
         from aggregator.answers.local_answers import CHECKED
-        from aggregator.node.releasing import local_guarantee
+        from aggregator.contract.premises import local_guarantee
         from federation.questions.labels import LabelledRows
 
         plan, view = world.plan, world.views.at(OFF, math.inf)

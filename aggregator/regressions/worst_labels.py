@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion, Question

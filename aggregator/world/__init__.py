@@ -1,1 +1,1 @@
-"""One world as its jobs see it: its plan, its public rows behind every feature map, and what it asks of the parties."""
+"""What is public in one world, that is one split of the data: its plan, its numbers, its rows behind feature maps."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.world.plan import VariantPlan, WorldPlan
+from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.views import Views
 from federation.contract.errors import InputError
 from federation.contract.question import Noise, ReleaseId

@@ -10,10 +10,10 @@ import numpy as np
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup, Group, vote_type
 from parties.holdings.isolation import jointly
+from parties.training import scores
 from parties.training.batched import attainable_tolerances, fit_many
 from parties.training.classifiers import GRADIENT_TOLERANCE
 from parties.training.loading import Loaded
-from parties.training.training import scores
 
 _TILE_SCORES = 1 << 16  # float64 scores that stay in cache
 

@@ -15,10 +15,10 @@ from federation.questions.votes import Training
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup, Group
 from parties.holdings.isolation import Failure, isolated
+from parties.training import linear
 from parties.training.classifiers import DEFAULT_REGULARISATION, LOGISTIC, MIXTURE, drawn_member
 from parties.training.estimators import EstimatorGroup, fit_estimator
 from parties.training.loading import Loaded, load
-from parties.training.training import linear
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
-from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from scenarios.audits.auditor import CONFIDENCE, VariantAudit, audit_variant
 from scenarios.data.catalogue import entry, load

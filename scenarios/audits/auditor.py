@@ -13,9 +13,9 @@ import numpy as np
 
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.protocol import Trust
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.session import Session
 from aggregator.contract.worst_case import PrivateWorstCase, Seen, TrustedWorstCase
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
 from federation.contract.question import OFF, Noise, PrivateQuestion, Question, ReleaseId

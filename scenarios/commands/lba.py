@@ -67,7 +67,7 @@ def _read(file: Path, label: str | None, bounds: tuple[float, float], outside: s
     """Features (n, d) with texts as indicators and a column of ones, and labels (n,) in the range."""
     import numpy as np
 
-    from federation.features.feature_map import feature_map as features
+    from federation.features import feature_map as features
     from scenarios.data.files import read_table
     from scenarios.data.tables import Outside
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place, Refused
-from aggregator.contract.public_numbers import PublicNumbers, Sent
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from scenarios.settings.protocol_options import BASELINES, promise
 from scenarios.settings.protocol_options import place as placed

@@ -18,10 +18,11 @@ from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler,
 from pydantic_core import CoreSchema, core_schema
 
 from aggregator.contract import registry
+from aggregator.contract.promise import Promise
 from aggregator.contract.protocol import Place, Refused, Requires, Trust
 from aggregator.contract.protocol import Protocol as OptionsClass
-from aggregator.contract.public_numbers import Promise, PublicNumbers
 from aggregator.contract.task import Task
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import FederationError, InputError, nearest_name
 from federation.contract.guarantee import NoGuarantee
 from scenarios.scores import tasks

@@ -18,10 +18,10 @@ import numpy as np
 
 import scenarios.testing.parties as small
 from aggregator.contract.protocol import Place, Protocol, Trust
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.registry import PROTOCOLS, lacks
 from aggregator.contract.session import Asked
 from aggregator.contract.worst_case import PrivateWorstCase
+from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import BudgetExceededError, FederationError, InputError

@@ -7,11 +7,11 @@ import pytest
 from worst_pairs import variant_of
 
 from aggregator.answers.vector_answers import VectorAnswers
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.registry import protocol
 from aggregator.ensembles.worst_votes import WorstParameters, WorstVotes
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.public_numbers import PublicNumbers
 from scenarios.audits.auditor import audit_variant, perturbable
 
 RUNS = 60_000

@@ -93,7 +93,7 @@ class Party:
 
 def deployed(folder, limits=SITE, private=True):
     allowance = json.dumps({"ledger": str(folder / "spent.json"), "epsilon": 1e6, "delta": 0.5})
-    reference = Reference("test_oversized_questions:Party").to_json()
+    reference = Reference(f"{__name__}:Party").to_json()
     return Cohort(reference, 0, 1, None, allowance if private else None, True, limits=limits)
 
 

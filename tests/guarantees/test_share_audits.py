@@ -16,8 +16,8 @@ from scipy.special import kve
 from two_class_questions import moment
 from worst_pairs import audited, pair_of, sum_of
 
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.randomness import NoiseBits
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission

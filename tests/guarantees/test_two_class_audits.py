@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from worst_pairs import audited, mistake_mechanism, pair_of, sum_of
 
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.protocols.error_marginals.worst_exchange import WorstExchange
 from aggregator.protocols.mean_operator import worst_sums
 from aggregator.protocols.mean_operator.worst_sums import WorstSums
 from aggregator.regressions.worst_labels import WorstLabels
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.question import ReleaseId
 from federation.features.feature_map import FeatureMap

@@ -9,10 +9,10 @@ import pytest
 from voting import ensemble
 from worst_pairs import variant_of
 
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.ensembles.output import perturb_output
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from federation.contract.randomness import NoiseBits
 from federation.features.feature_map import fit

@@ -11,7 +11,7 @@ from federation.features.feature_map import fit
 from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
 from parties.answers import individual, votes
 from parties.holdings.cohort import Cohort, Holdings
-from parties.training.training import training
+from parties.training import training
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from aggregator.learners.class_ratios import catalogue
 from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.protocols.class_ratio.conditioning import conditioning
+from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from federation.features.feature_map import FeatureMap
-
-if TYPE_CHECKING:
-    from aggregator.protocols.class_ratio.class_ratio import ClassRatio
 
 KERNEL_ESTIMATORS = ("whitened", "class_means", "mmd")  # of which the kernel can be chosen
 CORRECTED_ESTIMATORS = ("whitened", "class_means", "energy")  # for the known noise of proportions
 
 
-def least_rows(options: ClassRatio) -> int:
+def least_rows(options: RatioOptions) -> int:
     """The rows that a bag must have to be of use: two where kernels of different rows of a bag are averaged."""
     pairs = options.estimator == "energy" or (options.estimator, options.kernel) == ("class_means", "exact")
     return 2 if pairs else 1
@@ -73,7 +71,7 @@ class Fitting:
     `seed` is public: it draws random features and folds.
     """
 
-    def __init__(self, options: ClassRatio, feature_map: FeatureMap, public: np.ndarray, seed: int) -> None:
+    def __init__(self, options: RatioOptions, feature_map: FeatureMap, public: np.ndarray, seed: int) -> None:
         self._options, self._feature_map, self._public, self._seed = options, feature_map, public, seed
 
     def fit(self, labelled: Labelled, draw: int) -> RatioEstimator:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from aggregator.answers.bag_answers import BagAnswers, shared_bags
+from aggregator.contract.premises import local_guarantee
 from aggregator.contract.session import Asked, OneRound
-from aggregator.node.releasing import local_guarantee
 from aggregator.protocols.class_ratio.ratio_fitting import Fitting, Labelled, least_rows
+from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from aggregator.releases.released_estimators import Described
 from aggregator.world.world import World
 from federation.contract.errors import InputError
@@ -30,9 +31,6 @@ from federation.questions.bags import (
     RowsQuestion,
 )
 
-if TYPE_CHECKING:
-    from aggregator.protocols.class_ratio.class_ratio import ClassRatio
-
 _REACH = 40.0  # standard deviations, or records: Laplace noise goes further with a probability below e^-40
 _CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
 
@@ -40,7 +38,7 @@ _CHECKS = ("answers about bags were checked on arrival; those out of form were l
 class RatioSession(OneRound):
     """Counts of all bags and what the bags look like, and an estimator from each noise draw of the answers."""
 
-    def __init__(self, world: World, options: ClassRatio, epsilon: float, draws: int) -> None:
+    def __init__(self, world: World, options: RatioOptions, epsilon: float, draws: int) -> None:
         self._world, self._options, self._draws = world, options, draws
         plan = world.plan
         self._bags = Bags(plan.bags, len(plan.classes), plan.rows_per_person)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aggregator.answers.local_answers import CHECKED
+from aggregator.contract.premises import local_guarantee
 from aggregator.contract.session import Asked, Session
-from aggregator.node.releasing import local_guarantee
+from aggregator.protocols.error_marginals.exchange_options import ExchangeOptions
 from aggregator.protocols.error_marginals.exchange_settings import ExchangeSettings
 from aggregator.protocols.error_marginals.learner import ErrorMarginalsLearner, ErrorQuery
 from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
@@ -22,9 +23,6 @@ from federation.contract.question import OFF, ReleaseId
 from federation.features.feature_map import FeatureMap
 from federation.questions.hypotheses import Hypothesis
 from federation.questions.marginals import MarginalsQuestion, exchange_noise
-
-if TYPE_CHECKING:
-    from aggregator.protocols.error_marginals.error_marginals import ErrorMarginals
 
 
 @dataclass(eq=False)
@@ -41,7 +39,7 @@ class _Chain:
 class ExchangeSession(Session):
     """For each noise draw an exchange with the oracles of all parties: as hypotheses follow from answers, each asks."""
 
-    def __init__(self, world: World, options: ErrorMarginals, epsilon: float, draws: int) -> None:
+    def __init__(self, world: World, options: ExchangeOptions, epsilon: float, draws: int) -> None:
         self._world, self._options, self._epsilon = world, options, epsilon
         world.require_two_classes()
         self._view = world.views.at(OFF, math.inf)

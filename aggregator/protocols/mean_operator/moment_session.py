@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from aggregator.answers.bag_answers import BagAnswers
 from aggregator.answers.label_answers import LabelAnswers
 from aggregator.answers.local_answers import CHECKED
-from aggregator.contract.premises import LOCAL, SUMMED
+from aggregator.contract.premises import LOCAL, SUMMED, local_guarantee
 from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.node.releasing import local_guarantee
 from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from aggregator.protocols.mean_operator.moment_estimates import Moments, of_private_labels, of_sums
+from aggregator.protocols.mean_operator.moment_options import RANDOMISED_RESPONSE, MomentOptions
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF
@@ -28,9 +28,6 @@ from federation.questions.bags import Bags, RowsQuestion
 from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 from federation.questions.moments import MomentNoise, MomentQuestion
 
-if TYPE_CHECKING:
-    from aggregator.protocols.mean_operator.mean_operator import MeanOperator
-
 _FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the median distance
 _CHECKS = (CHECKED,)
 _CHECKS_OF_SHARES = ("shares were checked by the simulated summation, as one with proofs of range would do",)
@@ -39,7 +36,7 @@ _CHECKS_OF_SHARES = ("shares were checked by the simulated summation, as one wit
 class MomentSession(OneRound):
     """The sum of y x and perhaps the parties' own rows, and weights from each noise draw of the sum."""
 
-    def __init__(self, world: World, options: MeanOperator, epsilon: float, draws: int) -> None:
+    def __init__(self, world: World, options: MomentOptions, epsilon: float, draws: int) -> None:
         self._world, self._options, self._draws = world, options, draws
         world.require_two_classes()
         self._most = world.plan.bags * world.plan.largest_bag
@@ -140,7 +137,7 @@ class MomentSession(OneRound):
         plan, options = self._world.plan, self._options
         asked: dict[str, Any] = {"draws": self._draws, "seeded": plan.noise_seed is not None}
         delta = options.spent_delta(plan.delta)
-        if options.noise == "randomised_response":
+        if options.noise == RANDOMISED_RESPONSE:
             response = LabelsNoise("one_bit", epsilon, delta)
             asked["release"] = self._world.release(response, options.asked())
             return PrivateLabelsQuestion(response, LabelledRows(self._features, 0.0, 1.0, self._most), **asked)

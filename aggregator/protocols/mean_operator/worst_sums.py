@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.contract.worst_case import Exact, PrivateWorstCase, Rows, Seen, Statistic
+from aggregator.contract.worst_case import PARTIES, ROWS, TWO_CLASSES, Exact, PrivateWorstCase, Rows, Seen, Statistic
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion, Question
@@ -18,16 +18,7 @@ from federation.numerics.norms import within_norm
 from federation.questions.moments import MomentQuestion
 
 RUNS = 200_000
-PARTIES = 6  # of a summation
-ROWS = 4  # of a party
 FOURIER = 2  # random features: noise scales with their norm, which is the same for any number
-WORLD: Mapping[str, Any] = {
-    "classes": ("0", "1"),
-    "parties": PARTIES,
-    "quorum": 2 / 3,  # so many honest ones are enough, and the sum of theirs is the least that is ever seen
-    "largest_bag": ROWS,
-    "private_rows": PARTIES * ROWS,
-}
 ALONE = "one party, one row or label changes"
 SUMMED = f"{math.ceil(PARTIES * 2 / 3)} of {PARTIES} parties, whose answers are seen in one sum only, {ALONE[11:]}"
 _LINE = np.append(np.linspace(0.0, 10.0, 10_001), 1e6)  # along which the worst row is sought
@@ -97,7 +88,7 @@ def worst_sums(units: int, *, shared: bool, options: Mapping[str, Any]) -> Worst
         SUMMED if shared else ALONE,
         np.eye(2),
         RUNS,
-        world=WORLD,
+        world=TWO_CLASSES,
         options=options,
         changed=1 if shared else units,
         shared=shared,

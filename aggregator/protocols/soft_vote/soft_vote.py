@@ -7,22 +7,21 @@ from typing import Any, ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.ensembles.decoding import Decoder
 from aggregator.ensembles.ensemble import Ensemble
-from aggregator.ensembles.output import perturb_output
+from aggregator.ensembles.output import PUBLISHED_REGULARISATION, perturb_output
 from aggregator.ensembles.share_answers import ShareAnswers, perturb_shares
 from aggregator.ensembles.votes import VoteProtocol
 from aggregator.ensembles.worst_votes import WorstVotes, of_votes
 from aggregator.protocols.soft_vote import decoders
 from aggregator.protocols.soft_vote.noisy_votes import perturb_votes
 from aggregator.protocols.soft_vote.statistic import perturb_statistic
+from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import Coordinates
 from federation.contract.errors import InputError
 
 _MANY_RUNS = 400_000  # of an audit
 _RUNS = {"erm": 4_000, "discrepancy": 20_000, "votes": 100_000}  # where releases need optimisations
-PUBLISHED_REGULARISATION = 1e-4  # of Hamm et al.'s experiments
 
 
 @dataclass(frozen=True)

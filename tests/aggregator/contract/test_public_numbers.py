@@ -5,9 +5,10 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
+from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Trust
-from aggregator.contract.public_numbers import PublicNumbers, Sent, product
 from aggregator.contract.registry import protocol, protocol_names
+from aggregator.world.public_numbers import PublicNumbers, product
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee

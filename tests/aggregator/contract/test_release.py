@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from aggregator.contract.release import Release
+from aggregator.node.releasing import Release
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 

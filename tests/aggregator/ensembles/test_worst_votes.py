@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.ensembles.worst_votes import PARTIES
+from aggregator.world.public_numbers import PublicNumbers
 from parties.guard.answering import answered
 from scenarios.audits.auditor import perturbable
 from scenarios.audits.small_worlds import begun, chosen_of, cohort

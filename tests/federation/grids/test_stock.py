@@ -16,7 +16,7 @@ from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement, node_config
 from federation.grids.replies import PREPARE, handle
 from federation.grids.stock import StockGrid
-from parties.holdings.cohort import cohort as holdings
+from parties.holdings import cohort as holdings
 from parties.node.app import app
 
 pytestmark = pytest.mark.usefixtures("flower_process")

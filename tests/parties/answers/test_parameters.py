@@ -54,8 +54,8 @@ def risk(flat, rows, labels, classes):
 
 @pytest.mark.parametrize(
     ("classes", "provider", "kind"),
-    [(3, "synthetic:Parties", Parties), (2, "test_parameters:TwoClasses", TwoClasses),
-     (3, "test_parameters:OneClass", OneClass), (2, "test_parameters:OneClass", OneClass)],
+    [(3, "synthetic:Parties", Parties), (2, f"{__name__}:TwoClasses", TwoClasses),
+     (3, f"{__name__}:OneClass", OneClass), (2, f"{__name__}:OneClass", OneClass)],
 )  # fmt: skip
 def test_an_answer_is_the_minimiser_of_the_partys_own_risk_over_all_classes(public, classes, provider, kind):
     asked = question(public, classes)

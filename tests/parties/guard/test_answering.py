@@ -106,7 +106,7 @@ def by_kind(questions):
 def node(tmp_path, provider="Untouchable", epsilon=5.0, **config):
     allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": epsilon, "delta": 1e-3})
     given = {"allowance": allowance, "public_features": True, **config}
-    return Cohort(Reference(f"test_answering:{provider}").to_json(), 4, 1, None, **given)
+    return Cohort(Reference(f"{__name__}:{provider}").to_json(), 4, 1, None, **given)
 
 
 @by_kind(NOISED)

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 from federation.contract.errors import FederationError, InputError
 from federation.numerics.erm import attainable_tolerance, fit_labels, minimise
+from parties.training import batched
 from parties.training.batched import attainable_tolerances, fit_many
-from parties.training.training import batched
 
 
 def exact_gradient_norm(rows, labels, classes, regularisation, weights):

@@ -5,9 +5,9 @@ from synthetic import draw
 
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup
+from parties.training import linear
 from parties.training.classifiers import fit
 from parties.training.loading import Loaded
-from parties.training.training import linear
 
 REGULARISATION = 0.01
 COHORT = Cohort("{}", 0, 0, seed=1)

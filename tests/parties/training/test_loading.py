@@ -5,7 +5,7 @@ from synthetic import Parties, draw
 from federation.features.feature_map import fit
 from federation.questions.votes import Training
 from parties.holdings.cohort import Cohort, Holdings
-from parties.holdings.cohort import cohort as holdings_module
+from parties.holdings import cohort as holdings_module
 from parties.training.loading import load
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parties.training.links import Logistic, Softmax
-from parties.training.training import truncated_newton
+from parties.training import truncated_newton
 from parties.training.truncated_newton import minimise_many
 
 

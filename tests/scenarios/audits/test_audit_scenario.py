@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.contract.public_numbers import PublicNumbers
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.mechanisms.audit.estimate import AuditResult
 from scenarios.audits.audit_scenario import audit_scenario

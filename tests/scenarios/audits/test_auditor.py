@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from worst_pairs import mistake_mechanism, pair_of, variant_of, worst_of
 
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.worst_case import Rows, WorstCase
 from aggregator.protocols.class_ratio.class_ratio import ClassRatio
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.question import PrivateQuestion

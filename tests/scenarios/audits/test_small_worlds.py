@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from worst_pairs import variant_of, worst_of
 
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.worst_case import Rows
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from scenarios.audits.auditor import private_question
 from scenarios.audits.small_worlds import begun, chosen_of, cohort, plan, public_table

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from aggregator.contract.protocol import Requires
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.contract.registry import protocol, protocol_names
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from scenarios.settings.protocol_options import BASELINES, promise, requires, spending, task, without_noise
 

@@ -13,10 +13,10 @@ from bagged import draw
 from worlds import run
 
 from aggregator.contract.protocol import Trust
-from aggregator.contract.public_numbers import PublicNumbers
 from aggregator.protocols.class_ratio.class_ratio import ClassRatio
 from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
 from aggregator.world.plan import VariantPlan
+from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.question import ReleaseId

@@ -9,12 +9,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from aggregator.answers.local_answers import CHECKED, SummedAnswers
+from aggregator.contract.premises import local_guarantee
+from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
-from aggregator.contract.public_numbers import Promise, PublicNumbers, Sent
 from aggregator.contract.session import Asked, OneRound, Session
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic, WorstCase
-from aggregator.node.releasing import local_guarantee
 from aggregator.releases.released_estimators import Described
+from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.world import World
 from class_sums.model import described
 from class_sums.question import ClassSumsQuestion, SumsNoise

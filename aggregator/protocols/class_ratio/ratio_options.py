@@ -1,0 +1,100 @@
+"""Options of `class_ratio`, and which of them go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from aggregator.contract.limits import require_waves
+from aggregator.contract.option_rules import refuse_misplaced, require_positive
+from federation.contract.errors import InputError
+
+_OF_MEANS = ("whitened", "class_means")
+
+
+@dataclass(frozen=True)
+class RatioOptions:
+    """What parties send of their bags, under which noise, and what is estimated from it.
+
+    estimator: `bag_classifier` (forward-corrected, with moment matching), `bag_classifier_em` (its EM form, which
+        takes the classifier's probabilities for true and can be far off where they are not),
+        `whitened` (class means in whitened coordinates of random features), `class_means` (without whitening), `mmd`
+        (as published), `energy` (distances for a kernel) or `proportion_svm`.
+    noise: of the label counts: `auto` (by public numbers, the less distorting of the next two), `gaussian` (discrete
+        Gaussian), `laplace` (lattice Laplace at epsilon and delta), `pure` (lattice Laplace at delta 0),
+        `independent_laplace`, `dirichlet_floor`, `dirichlet_shifted`, the baselines `published_laplace`,
+        `published_gaussian` and `laplace_prior`, `published_dirichlet` (NON-PRIVATE: it does not hold what it
+        claims) or `off` (NON-PRIVATE).
+    submit: of each bag all `rows` without their labels, or for `whitened` and `class_means` only its `embedding`,
+        the mean of random Fourier features.
+    protect: one `label`, features being public; or with `submit: embedding` and Gaussian noise one whole `row`.
+    kernel: of `submit: rows`: `fourier`, `nystrom` or `exact`.
+    dimensions: of the random features.
+    bandwidth: gamma of the kernel exp(-gamma |x-y|^2) times the median squared distance; null for the choice of the
+        estimator: 1, or for `mmd` the published selection by held-out bags.
+    ridge: of `whitened`, what is added to the covariance, in mean variances.
+    corrected: of `whitened`, `class_means` and `energy`: account for the known noise of the counts.
+    label_share: of `protect: row`, the part of the noise's budget that labels get.
+    floor: of `dirichlet_floor`: every class has so many rows in every bag, which is declared, not checked.
+    pseudo_count: of `dirichlet_shifted`: added to every count.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    estimator: Literal[
+        "bag_classifier", "bag_classifier_em", "whitened", "class_means", "mmd", "energy", "proportion_svm"
+    ] = "bag_classifier"
+    noise: Literal[
+        "auto", "gaussian", "laplace", "pure", "independent_laplace", "dirichlet_floor", "dirichlet_shifted",
+        "published_laplace", "published_gaussian", "laplace_prior", "published_dirichlet", "off",
+    ] = "auto"  # fmt: skip
+    submit: Literal["rows", "embedding"] = "rows"
+    protect: Literal["label", "row"] = "label"
+    kernel: Literal["fourier", "nystrom", "exact"] = "fourier"
+    dimensions: int = 512
+    bandwidth: float | None = None
+    ridge: float = 1.0
+    corrected: bool = True
+    label_share: float = 0.5
+    floor: int | None = None
+    pseudo_count: int | None = None
+
+    def __post_init__(self) -> None:
+        require_waves(self.dimensions)
+        if self.bandwidth is not None:
+            require_positive("bandwidth", self.bandwidth)
+        require_positive("ridge", self.ridge)
+        if not 0 < self.label_share < 1:
+            raise InputError(f"label_share must lie between 0 and 1, got {self.label_share}")
+        self._check_noise()
+        means = self.estimator in _OF_MEANS
+        if self.submit == "embedding" and not means:
+            raise InputError(
+                f"estimator: {self.estimator} needs the rows of bags; use submit: rows, or estimator: "
+                f"{' or '.join(_OF_MEANS)}"
+            )
+        refuse_misplaced(self, ("kernel",), "submit: rows", self.submit == "rows")
+        refuse_misplaced(self, ("ridge",), "estimator: whitened", self.estimator == "whitened")
+        if self.estimator == "whitened" and self.kernel == "exact":
+            raise InputError("estimator: whitened needs explicit features; use kernel: fourier or nystrom")
+        corrected = means or self.estimator == "energy"
+        refuse_misplaced(self, ("corrected",), "estimator: whitened, class_means or energy", corrected)
+        refuse_misplaced(
+            self, ("kernel", "bandwidth"), "estimator: whitened, class_means or mmd", means or self.estimator == "mmd"
+        )
+        refuse_misplaced(self, ("label_share",), "protect: row", self.protect == "row")
+        featured = (means or self.estimator == "mmd") and self.kernel != "exact"
+        refuse_misplaced(self, ("dimensions",), "estimator: whitened, class_means or mmd with features", featured)
+
+    def _check_noise(self) -> None:
+        for name, noise in (("floor", "dirichlet_floor"), ("pseudo_count", "dirichlet_shifted")):
+            value = getattr(self, name)
+            if (value is not None) != (self.noise == noise):
+                text = f"noise: {noise} needs {name}" if value is None else f"{name} is for noise: {noise}"
+                raise InputError(f"{text}; give both or neither")
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be a whole number from 1, got {value}")
+        if self.protect == "row" and (self.submit == "rows" or self.noise != "gaussian"):
+            raise InputError(
+                "protect: row needs submit: embedding and noise: gaussian, which covers labels and features together"
+            )

@@ -1,0 +1,110 @@
+"""Options of `mean_operator`, which of them go together, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from aggregator.contract.limits import require_waves
+from aggregator.contract.option_rules import refuse_misplaced, require_positive
+from federation.contract.errors import InputError
+from federation.contract.question import OFF
+
+if TYPE_CHECKING:
+    from aggregator.learners.linear_odd.losses import LinearOddLoss
+
+RANDOMISED_RESPONSE: Final = "randomised_response"
+_LEAST_REGULARISATION = 1e-8
+_BY_L1 = ("auto", "laplace", "published_laplace")
+
+
+@dataclass(frozen=True)
+class MomentOptions:
+    """What parties send of their rows, under which noise, and what is minimised with it.
+
+    loss: a linear-odd loss: `logistic`, `square`, `matsushita`, `unhinged`, `double_hinge`, `perceptron` or `rho` (the
+        last two are least at weights of zero, which tell nothing, unless noise moves the mean operator far).
+    rho: of the loss rho |z| - rho z + 1.
+    noise: `auto` (by public numbers, the least of the next three), `laplace` (per feature), `pure` (L2-Gamma),
+        `gaussian` (uses delta), `randomised_response` (of every label, which then goes with its row),
+        `published_laplace` (as published; what it really promises is epsilon times the root of the number of features)
+        or `off` (NON-PRIVATE).
+    l1_bound: of `auto`, `laplace` and `published_laplace`: rows are cut to this norm in L1, too; null takes the root of
+        the number of features, which no row of norm 1 exceeds.
+    protect: one `label`, features being public, or one whole `row`.
+    summation: each party hides its sum by itself (`parties`), or adds a share of the noise to a `secure` summation,
+        which reveals only the sum over all; shares are such that a quorum of honest parties suffices.
+    unlabelled: rows of the loss's label-free part: the parties' `own`, which are public when labels are protected, or
+        the public `auxiliary` ones; `auto` takes the former where they may be used.
+    expansion: of the features: `none`, `fourier` (random features of the Gaussian kernel) or `polynomial`.
+    dimensions: of the Fourier features.
+    bandwidth: gamma of the kernel exp(-gamma |x-y|^2) times the median squared distance; null is 16 over the number of
+        features, at least 1.
+    degree: of the polynomial, 2 or 3.
+    regularisation: lambda of lambda |w|^2; null is max(1e-4, half the expected squared norm of the noise).
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    loss: Literal["logistic", "square", "matsushita", "rho", "unhinged", "perceptron", "double_hinge"] = "logistic"
+    rho: float = 1.0
+    noise: Literal["auto", "laplace", "pure", "gaussian", "randomised_response", "published_laplace", "off"] = "auto"
+    l1_bound: float | None = None
+    protect: Literal["label", "row"] = "label"
+    summation: Literal["parties", "secure"] = "parties"
+    unlabelled: Literal["auto", "own", "auxiliary"] = "auto"
+    expansion: Literal["none", "fourier", "polynomial"] = "none"
+    dimensions: int = 100
+    bandwidth: float | None = None
+    degree: int = 2
+    regularisation: float | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("rho", self.rho)
+        if self.regularisation is not None and self.regularisation < _LEAST_REGULARISATION:
+            raise InputError(
+                f"regularisation must be at least {_LEAST_REGULARISATION:g}, got {self.regularisation:g}: without it a "
+                "noisy mean operator has no minimiser, and double precision finds none"
+            )
+        for name in ("l1_bound", "bandwidth"):
+            if getattr(self, name) is not None:
+                require_positive(name, getattr(self, name))
+        refuse_misplaced(self, ("l1_bound",), "noise: auto, laplace or published_laplace", self.noise in _BY_L1)
+        require_waves(self.dimensions)
+        if self.degree not in (2, 3):
+            raise InputError(f"degree must be 2 or 3, got {self.degree}")
+        refuse_misplaced(self, ("rho",), "loss: rho", self.loss == "rho")
+        refuse_misplaced(self, ("dimensions", "bandwidth"), "expansion: fourier", self.expansion == "fourier")
+        refuse_misplaced(self, ("degree",), "expansion: polynomial", self.expansion == "polynomial")
+        if self.protect == "row" and self.unlabelled == "own":
+            raise InputError("protect: row keeps the rows at the parties; use unlabelled: auxiliary")
+        if self.noise == RANDOMISED_RESPONSE and (self.protect == "row" or self.summation == "secure"):
+            raise InputError(
+                "noise: randomised_response sends every row with a private label; use protect: label and summation: "
+                "parties"
+            )
+
+    @property
+    def unlabelled_rows(self) -> str:
+        """Whose rows without labels are used: "own" or "auxiliary"."""
+        if self.loss == "unhinged":  # which is linear and looks at none, so that nobody need send any
+            return "auxiliary"
+        if self.unlabelled != "auto":
+            return self.unlabelled
+        return "own" if self.protect == "label" else "auxiliary"
+
+    def chosen_loss(self) -> LinearOddLoss:
+        """The loss."""
+        from aggregator.learners.linear_odd.catalogue import loss
+
+        return loss(self.loss, rho=self.rho) if self.loss == "rho" else loss(self.loss)
+
+    def spent_delta(self, delta: float) -> float:
+        """The delta that the noise makes use of."""
+        return delta if self.noise in ("auto", "gaussian") else 0.0
+
+    def asked(self) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its noise aside: with equal ones, noise is keyed alike."""
+        given = () if self.l1_bound is None or self.noise == OFF else (self.l1_bound,)
+        rows = (self.expansion, self.dimensions, self.bandwidth, self.degree)
+        return (*given, self.protect, self.summation, self.l1_bound, *rows)

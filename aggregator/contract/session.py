@@ -87,10 +87,10 @@ class Session(ABC):
 
 
 class OneRound(Session):
-    """A session that asks all its questions at once, of parties who make the noise themselves.
+    """A session that asks all its questions at once.
 
-    `asked` are its questions, `promised` what the answers promise together, `release` that of the noisy ones. After
-    `take`, `answers` are the collectors in the order of the questions.
+    `asked` are its questions, `promised` what the answers promise together, and `release` that of the noisy ones, None
+    where parties make no noise. After `take`, `answers` are the collectors in the order of the questions.
     """
 
     def __init__(
@@ -98,8 +98,8 @@ class OneRound(Session):
         feature_map: FeatureMap,
         asked: Sequence[Asked],
         promised: Guarantee | NoGuarantee,
-        release: ReleaseId,
-        checks: tuple[str, ...],
+        release: ReleaseId | None = None,
+        checks: tuple[str, ...] = (),
     ) -> None:
         self._feature_map, self._due, self._promised = feature_map, list(asked), promised
         self._release, self._checks = release, checks
@@ -130,6 +130,6 @@ class OneRound(Session):
         return self._checks
 
     @property
-    def source(self) -> str:
+    def source(self) -> str | None:
         """The release that parties made: what else is learned from it is paid for with it."""
-        return self._release.name
+        return None if self._release is None else self._release.name

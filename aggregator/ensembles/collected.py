@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -12,13 +11,12 @@ import numpy as np
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
-from aggregator.contract.session import Asked, Session
+from aggregator.contract.session import Asked, OneRound
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from aggregator.world.world import World
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF, Question
-from federation.features.feature_map import FeatureMap
 from federation.questions.votes import Training
 
 
@@ -79,38 +77,20 @@ class CollectedProtocol(Protocol):
         return CollectedSession(world, self, epsilon)
 
 
-class CollectedSession(Session):
+class CollectedSession(OneRound):
     """Asks one question behind the feature map that a release at this epsilon can afford."""
 
     def __init__(self, world: World, options: CollectedProtocol, epsilon: float) -> None:
         self._world, self._options = world, options
         self._view = world.views.at(options.noise, epsilon, minimiser=options.on_minimiser)
-        self._asked = world.once((options, id(self._view)), self._ask)
-        self._due, self._answers = True, self._asked.collector
+        asked = world.once((options, id(self._view)), self._ask)
+        # Answers promise nothing: noise is for the aggregator to add, or there is none.
+        super().__init__(self._view.public.feature_map, [asked], NoGuarantee("noise is off"))
 
     def _ask(self) -> Asked:
         public, training = self._view.public, self._view.training
         question = self._options.question(public, training)
         return Asked(question, training, self._options.collector(public, question, self._world.plan.parties))
-
-    @property
-    def feature_map(self) -> FeatureMap:
-        """The public one."""
-        return self._view.public.feature_map
-
-    def questions(self) -> Sequence[Asked]:
-        """The question, once."""
-        due, self._due = self._due, False
-        return [self._asked] if due else []
-
-    def take(self, answers: Sequence[Any]) -> None:
-        """What was collected."""
-        [self._answers] = answers
-
-    @property
-    def guarantee(self) -> NoGuarantee:
-        """None of the answers: noise is for the aggregator to add, or there is none."""
-        return NoGuarantee("noise is off")
 
     @property
     def checks(self) -> tuple[str, ...]:
@@ -119,7 +99,7 @@ class CollectedSession(Session):
 
     def perturbable(self) -> Perturbable:
         """The vector, the same for all epsilons with these answers."""
-        options, answers = self._options, self._answers
+        options, [answers] = self._options, self.answers
         found = self._world.once(("prepared", options, id(answers)), lambda: options.prepare(answers))
         return found if options.noise == "off" else replace(found, noise=options.noise)
 

@@ -4,8 +4,8 @@ from synthetic import Parties, draw
 
 from federation.features.feature_map import fit
 from federation.questions.votes import Training
-from parties.holdings.cohort import Cohort, Holdings
 from parties.holdings import cohort as holdings_module
+from parties.holdings.cohort import Cohort, Holdings
 from parties.training.loading import load
 
 

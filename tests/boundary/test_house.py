@@ -1,0 +1,137 @@
+"""The house: imports lead one way at every level, a protocol's own things lie under its name, tests mirror modules."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from benchmarks import house
+from benchmarks.structure import PACKAGES, Graph, arrows, circles, circles_of_folders, modules_in, returns
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = modules_in(ROOT, PACKAGES)
+GRAPH = arrows(MODULES, for_types=True)
+PROTOCOLS = PurePosixPath("aggregator/protocols")
+
+# Rooms of the common ground that stand for themselves: what they offer is used from outside, or by the rim.
+OPEN_ROOMS = ("federation/contract/", "federation/mechanisms/", "federation/grids/", "federation/questions/")
+
+
+def upward(graph: Graph) -> list[str]:
+    """Arrows to an earlier layer, or out to a module of a folder around the own one."""
+    return [
+        f"{source} -> {target}" for source, targets in graph.items() for target in targets if returns(source, target)
+    ]
+
+
+def protocol_of(path: str) -> str | None:
+    """Whose room a module lies in."""
+    inside = PurePosixPath(path)
+    if PROTOCOLS not in inside.parents:
+        return None
+    return inside.relative_to(PROTOCOLS).parts[0].removesuffix(".py")
+
+
+def visits(graph: Graph) -> list[str]:
+    """Arrows into a protocol's room from outside of it."""
+    return [
+        f"{source} -> {target}"
+        for source, targets in graph.items()
+        for target in targets
+        if protocol_of(target) not in (None, "__init__", protocol_of(source))
+    ]
+
+
+def one_sided(graph: Graph) -> list[str]:
+    """Modules of the common ground that only one side reaches, or none."""
+    reached: dict[str, set[str]] = {"parties": set(), "aggregator": set()}
+    for side, found in reached.items():
+        waiting = [source for source in graph if source.startswith(f"{side}/")]
+        while waiting:
+            source = waiting.pop()
+            if source not in found:
+                found.add(source)
+                waiting += graph[source]
+    common = reached["parties"] & reached["aggregator"]
+    return [
+        path
+        for path in graph
+        if path.startswith("federation/") and not path.startswith(OPEN_ROOMS) and not path.endswith("__init__.py")
+        if path not in common
+    ]
+
+
+def test_no_circle_of_modules() -> None:
+    assert circles(GRAPH) == []
+
+
+def test_no_circle_of_folders_at_any_level() -> None:
+    assert circles_of_folders(GRAPH) == []
+
+
+def test_no_arrow_leads_up() -> None:
+    assert upward(GRAPH) == []
+
+
+def test_what_only_one_protocol_uses_lies_under_its_name_and_nobody_else_looks_in() -> None:
+    assert visits(GRAPH) == []
+
+
+def test_what_only_one_side_uses_lies_with_that_side() -> None:
+    assert one_sided(GRAPH) == []
+
+
+A, B = "aggregator/protocols/one.py", "aggregator/protocols/two/two.py"
+
+
+@pytest.mark.parametrize(
+    ("graph", "found"),
+    [
+        ({"a/x.py": ("a/y.py",), "a/y.py": ("a/x.py",)}, circles),
+        ({"a/b/x.py": ("a/c/y.py",), "a/c/y.py": (), "a/c/z.py": ("a/b/x.py",)}, circles_of_folders),
+        ({"federation/a/x.py": ("federation/y.py",), "federation/y.py": ()}, upward),
+        ({"federation/a/x.py": ("aggregator/b/y.py",), "aggregator/b/y.py": ()}, upward),
+        ({A: (B,), B: ()}, visits),
+        ({B: (A,), A: ()}, visits),
+        ({"scenarios/runs/run.py": (B,), B: ()}, visits),
+        ({"federation/numerics/x.py": (), "parties/a/y.py": ("federation/numerics/x.py",)}, one_sided),
+    ],
+)
+def test_each_of_them_would_be_found(graph: Mapping[str, tuple[str, ...]], found) -> None:
+    assert found(dict(graph)) != []
+
+
+def test_the_drawn_house_is_the_one_that_stands() -> None:
+    drawn = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+    assert house.described(house.rooms(GRAPH)) in drawn, "run: python -m benchmarks.house docs/architecture.svg"
+
+
+# Modules without a test at the mirrored path, and why.
+UNMIRRORED: dict[str, str] = {}
+
+
+def mirrored(path: str) -> Path:
+    """Where the test of a module lies."""
+    module = PurePosixPath(path)
+    return ROOT / "tests" / module.parent / f"test_{module.name}"
+
+
+def untested() -> Iterator[str]:
+    """Modules that have code but no test of their own."""
+    for module in MODULES:
+        if not module.path.endswith("__init__.py") and not mirrored(module.path).exists():
+            yield module.path
+
+
+def test_every_module_has_its_test_at_the_mirrored_path_or_says_why_not() -> None:
+    assert sorted(untested()) == sorted(UNMIRRORED)
+
+
+def test_every_test_lies_where_its_module_does() -> None:
+    modules = {mirrored(module.path) for module in MODULES} | {mirrored(f"{path}.py") for path in OTHERS}
+    found = {path for package in PACKAGES for path in (ROOT / "tests" / package).rglob("test_*.py")}
+    assert sorted(str(path.relative_to(ROOT)) for path in found - modules) == []
+
+
+# Tests of what several modules of a folder do together, by the path that a module would have.
+OTHERS: dict[str, str] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import settings
-from packages import install_broken
-from synthetic import Parties, public_table
+from support.packages import install_broken
+from support.synthetic import Parties, public_table
 
 from aggregator.world.plan import VariantPlan, WorldPlan
 from federation.contract.reference import Reference
@@ -33,7 +33,7 @@ def make_plan(tmp_path):
             "timeout": None,
             "classes": ("a", "b", "c"),
             "class_names": "class names are public",
-            "public": Reference("synthetic:public_table"),
+            "public": Reference("support.synthetic:public_table"),
             "features": ({"whiten": 3}, "unit_norm"),
             "classifier": {"name": "logistic", "parameters": {"regularisation": 1e-3}},
             "variants": (VariantPlan("soft_vote", "soft_vote", {}),),
@@ -86,8 +86,8 @@ def public():
 @pytest.fixture
 def flower_process(monkeypatch, tmp_path):
     """What Flower sets up in a process where an aggregator runs; returns Flower's home."""
-    from flower_nodes import RUN
     from flwr.supercore.task_identity import TaskIdentity
+    from support.flower_nodes import RUN
 
     for name in ("_run_id", "_task_id", "_node_id"):
         monkeypatch.setattr(TaskIdentity, name, RUN)

@@ -51,7 +51,7 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
         return
     typer.echo(f"OK: {found['scenario']}")
     typer.echo(f"sweep: {', '.join(found['sweep']) or 'none'}")
-    typer.echo(f"worlds: {found['worlds']} ({points} settings x {found['splits']} splits)")
+    typer.echo(f"support.worlds: {found['worlds']} ({points} settings x {found['splits']} splits)")
     typer.echo(f"variants: {len(listed)} ({', '.join(found['variants'])})")
     typer.echo(
         f"releases: {found['releases']} ({found['worlds']} worlds x {found['releases_per_world']}: "

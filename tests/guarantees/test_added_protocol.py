@@ -1,4 +1,4 @@
-"""A newcomer adds a protocol as CONTRIBUTING.md says: nothing but `pyproject.toml` changes, and it keeps the contract."""
+"""A newcomer adds a protocol as CONTRIBUTING.md says: nothing but pyproject.toml changes, and the contract is kept."""
 
 import hashlib
 import os

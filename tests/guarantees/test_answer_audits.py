@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from worst_pairs import variant_of
+from support.worst_pairs import variant_of
 
 from aggregator.answers.vector_answers import VectorAnswers
 from aggregator.contract.registry import protocol

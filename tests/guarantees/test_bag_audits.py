@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worst_pairs import audited, mistake_mechanism, pair_of
+from support.worst_pairs import audited, mistake_mechanism, pair_of
 
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Unit

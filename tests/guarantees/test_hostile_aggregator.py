@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crafted_labels import ROWS
 from flwr.app import ConfigRecord
+from support.crafted_labels import ROWS
 
 from federation.contract.errors import InputError
 from federation.contract.question import Question, ReleaseId
@@ -94,7 +94,7 @@ class Crafted:
 
 def node(path, first="0", epsilon=1.0, delta=1e-3):
     allowance = json.dumps({"ledger": str(path / "spent.json"), "epsilon": epsilon, "delta": delta})
-    provider = Reference("crafted_labels:Party", {"first": first})
+    provider = Reference("support.crafted_labels:Party", {"first": first})
     return Cohort(provider.to_json(), 0, 1, None, allowance, True)
 
 
@@ -303,7 +303,7 @@ class TestFewOfManyRows:
         assert asked(node(tmp_path, delta=0.999), question).parties.tolist() == []
 
     def test_a_simulation_may_release_both(self):
-        provider = Reference("crafted_labels:Party", {"first": "0"}).to_json()
+        provider = Reference("support.crafted_labels:Party", {"first": "0"}).to_json()
         for question in (
             bags(BagSums(ROWS, 1, 1, "gaussian", 1, 0)),
             bags(BagSums(ROWS, 2, 4, "gaussian", 0, 1), sigma=1.0, delta=0.99),

@@ -8,8 +8,8 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from bagged import draw
-from worlds import run
+from support.bagged import draw
+from support.worlds import run
 
 from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
 from aggregator.world.plan import VariantPlan
@@ -122,9 +122,15 @@ def test_dropouts_end_no_run_above_the_quorum(ratios):
     ],
 )
 def test_extreme_values_end_no_run(ratios, hostile, name, largest, refused):
-    holdings = Reference("hostile_bags:Extreme", {"hostile": hostile, "name": name, "largest": largest})
+    holdings = Reference("support.hostile_bags:Extreme", {"hostile": hostile, "name": name, "largest": largest})
     rows = draw(np.repeat(np.arange(3), 20), 5)
-    world = {"public": Reference("bagged:public_table"), "parties": 6, "bags": 2, "largest_bag": 60, "quorum": 0.3}
+    world = {
+        "public": Reference("support.bagged:public_table"),
+        "parties": 6,
+        "bags": 2,
+        "largest_bag": 60,
+        "quorum": 0.3,
+    }
     found, failures = ratios(holdings, rows, features=("standardise",), **world)
     require_ratios(found)
     assert bool(failures) == refused

@@ -8,8 +8,8 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from linear_labels import RANGE, draw
-from worlds import run
+from support.linear_labels import RANGE, draw
+from support.worlds import run
 
 from aggregator.releases.regression_models import ReleasedRegressions
 from aggregator.world.plan import VariantPlan
@@ -45,7 +45,7 @@ VARIANTS = {  # every question, mechanism and way to learn
 }
 PLANS = tuple(VariantPlan(name, *entry) for name, entry in VARIANTS.items())
 LINEAR = {
-    "public": Reference("linear_labels:public_table"),
+    "public": Reference("support.linear_labels:public_table"),
     "features": ("constant",),
     "label_range": RANGE,
     "parties": 6,
@@ -162,7 +162,9 @@ def test_extreme_values_end_no_run(predicted, hostile, name, factor, more, refus
         "moment": ("sums", "isotropic", "whitened", "optimal", "exact sums"),
     }
     variants = tuple(plan for plan in PLANS if plan.name in kinds[name])
-    found, failures = predicted(Reference("hostile_labels:Extreme", arguments), draw(5, 50)[0], variants, **LINEAR)
+    found, failures = predicted(
+        Reference("support.hostile_labels:Extreme", arguments), draw(5, 50)[0], variants, **LINEAR
+    )
     require_numbers(found)
     assert bool(failures) == refused
 
@@ -171,13 +173,13 @@ def test_a_gram_that_is_none_is_refused(predicted):
     """Entries beyond what the diagonal allows make a negative square."""
     arguments = {"hostile": [0], "name": "gram", "factor": 1.0, "more": 200.0, "signed": True}
     variants = tuple(plan for plan in PLANS if plan.name == "exact sums")
-    _, failures = predicted(Reference("hostile_labels:Extreme", arguments), draw(5, 50)[0], variants, **LINEAR)
+    _, failures = predicted(Reference("support.hostile_labels:Extreme", arguments), draw(5, 50)[0], variants, **LINEAR)
     assert sum(failures.values()) == 1
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 60.0])
 def test_honest_answers_are_never_refused(predicted, epsilon):
-    loud = Reference("linear_labels:Parties", {"loud": [0, 3]})  # labels at the ends of the range
+    loud = Reference("support.linear_labels:Parties", {"loud": [0, 3]})  # labels at the ends of the range
     spared = ("estimated", "free", "network", "bag network")
     variants = tuple(plan for plan in PLANS if plan.name not in spared)
     _, failures = predicted(loud, draw(5, 50)[0], variants, **{**LINEAR, "epsilons": (epsilon,), "draws": 40})

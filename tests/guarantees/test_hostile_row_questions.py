@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from two_class_questions import marginals, moment
+from support.two_class_questions import marginals, moment
 
 from federation.contract.errors import InputError
 from federation.contract.reference import Reference
@@ -51,7 +51,7 @@ def outcome(folder, question, **provided):
     """Of a deployed party's answer all but its numbers, and what it paid."""
     folder.mkdir()
     allowance = json.dumps({"ledger": str(folder / "spent.json"), "epsilon": 5.0, "delta": 1e-3})
-    cohort = Cohort(Reference("two_class_parties:Parties", provided).to_json(), 0, 1, None, allowance)
+    cohort = Cohort(Reference("support.two_class_parties:Parties", provided).to_json(), 0, 1, None, allowance)
     answer = answered(cohort, replace(question, seeded=False))
     paid = (folder / "spent.json").read_text()
     return len(answer.parties), tuple(answer.failures.items()), paid

@@ -1,8 +1,8 @@
 """Whatever a party of an exchange or of a mean operator sends, it costs that party its own answer only."""
 
-from hostile_two_classes import HONEST, KINDS
-from two_class_parties import plan_fixture
-from worlds import run
+from support.hostile_two_classes import HONEST, KINDS
+from support.two_class_parties import plan_fixture
+from support.worlds import run
 
 from aggregator.world.plan import VariantPlan
 from federation.contract.reference import Reference
@@ -21,9 +21,9 @@ plan = plan_fixture("mean_operator", {})
 
 def test_answers_out_of_form_are_as_good_as_none(plan):
     chosen = plan(variants=VARIANTS, epsilons=(1.0,), parties=HONEST + len(KINDS), quorum=0.1)
-    dropped = Reference("hostile_two_classes:Hostile", {"dropped": True})
+    dropped = Reference("support.hostile_two_classes:Hostile", {"dropped": True})
     expected, absent = run(open_grid("inline"), chosen, 1, dropped)
-    files, summary = run(open_grid("inline"), chosen, 1, Reference("hostile_two_classes:Hostile"))
+    files, summary = run(open_grid("inline"), chosen, 1, Reference("support.hostile_two_classes:Hostile"))
     assert absent["failures"] == {"dropped out": len(KINDS)}
     assert summary["answered"] == absent["answered"] == HONEST
     assert sum(summary["failures"].values()) == len(KINDS)

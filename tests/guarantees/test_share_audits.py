@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import kve
-from two_class_questions import moment
-from worst_pairs import audited, pair_of, sum_of
+from support.two_class_questions import moment
+from support.worst_pairs import audited, pair_of, sum_of
 
 from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from aggregator.world.public_numbers import PublicNumbers
@@ -123,7 +123,7 @@ class TestLaws:
 @pytest.mark.parametrize("noise", KINDS)
 def test_the_variance_that_is_reported_is_that_of_the_shares_that_came(noise, present):
     draws = 6000
-    reference = Reference("two_class_parties:Parties", {"broken": list(range(present, PARTIES))})
+    reference = Reference("support.two_class_parties:Parties", {"broken": list(range(present, PARTIES))})
     cohort = Cohort(reference.to_json(), 0, PARTIES, 3)
 
     def asked(kind, draws):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from worst_pairs import audited, mistake_mechanism, pair_of, sum_of
+from support.worst_pairs import audited, mistake_mechanism, pair_of, sum_of
 
 from aggregator.protocols.error_marginals.worst_exchange import WorstExchange
 from aggregator.protocols.mean_operator import worst_sums

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from voting import ensemble
-from worst_pairs import variant_of
+from support.voting import ensemble
+from support.worst_pairs import variant_of
 
 from aggregator.ensembles.output import perturb_output
 from aggregator.protocols.majority_vote import MajorityVote

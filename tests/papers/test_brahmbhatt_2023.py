@@ -1,7 +1,7 @@
 """Brahmbhatt et al. 2023: what aggregation costs beside other label privacy, its figures where the data is at hand."""
 
 import pytest
-from measured import means, needed_data
+from support.measured import means, needed_data
 
 from aggregator.learners.bag_regression.least_squares import expected_error
 

@@ -1,7 +1,7 @@
 """Iyer, Nath and Sarawagi 2016: the ordering of its figures on bundled data, its numbers where the data is at hand."""
 
 import pytest
-from measured import means, needed_data
+from support.measured import means, needed_data
 
 INFINITE = float("inf")
 

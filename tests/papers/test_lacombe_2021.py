@@ -3,7 +3,7 @@
 import statistics
 
 import pytest
-from measured import needed_data
+from support.measured import needed_data
 
 import scenarios
 

@@ -1,7 +1,7 @@
 """Patrini, Nielsen and Nock 2015: the mean operator under label privacy, beside what the paper leaves open."""
 
 import pytest
-from measured import means, needed_data
+from support.measured import means, needed_data
 
 INFINITE = float("inf")
 CLASSES = {"breast_cancer": {}, "ctg": {"positive": ["normal"]}, "digits": {"positive": ["1", "3", "5", "7", "9"]}}

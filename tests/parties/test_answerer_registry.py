@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from packages import CAUSE, install
+from support.packages import CAUSE, install
 
 from federation.contract.errors import InputError
 from federation.contract.question import Question

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic import Parties, draw
+from support.synthetic import Parties, draw
 
 from federation.contract.errors import InputError
 from federation.contract.reference import Reference
@@ -17,7 +17,7 @@ LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
 
 
 def cohort(first=0, count=5, **arguments):
-    return Cohort(Reference("synthetic:Parties", arguments).to_json(), first, count, seed=1)
+    return Cohort(Reference("support.synthetic:Parties", arguments).to_json(), first, count, seed=1)
 
 
 def by_party(submission):

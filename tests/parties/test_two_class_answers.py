@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from two_class_parties import draw
-from two_class_questions import marginals, moment
+from support.two_class_parties import draw
+from support.two_class_questions import marginals, moment
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
@@ -19,7 +19,9 @@ from parties.answers.two_classes import two_classes
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 
-PARTIES = Reference("two_class_parties:Parties", {"broken": [1], "strange": [2], "huge": [3], "doubled": [4]}).to_json()
+PARTIES = Reference(
+    "support.two_class_parties:Parties", {"broken": [1], "strange": [2], "huge": [3], "doubled": [4]}
+).to_json()
 
 
 def cohort(first=0, count=6):
@@ -126,7 +128,7 @@ def test_empty_bins_get_noise_like_any_other():
 
 def test_a_party_without_rows_or_with_one_that_is_no_number_answers_like_any_other():
     """Whether there is a row, and what is in it, is what noise must hide."""
-    nobody = Cohort(Reference("two_class_parties:Parties", {"empty": [0], "missing": [1]}).to_json(), 0, 2, 1)
+    nobody = Cohort(Reference("support.two_class_parties:Parties", {"empty": [0], "missing": [1]}).to_json(), 0, 2, 1)
     for asks in ("rows", "errors"):
         answer = answered(nobody, marginals(asks=asks))
         assert answer.failures == {}

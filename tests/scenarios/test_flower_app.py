@@ -14,8 +14,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from flower_nodes import RUN, ScatteredGrid, partitions
 from flwr.app import Context, RecordDict
+from support.flower_nodes import RUN, ScatteredGrid, partitions
 
 import scenarios
 from aggregator.node.app import app

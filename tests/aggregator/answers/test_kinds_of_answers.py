@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from worlds import run, run_in_cohorts
+from support.worlds import run, run_in_cohorts
 
 from aggregator.releases.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
@@ -34,7 +34,7 @@ def plan(make_plan):
 
 
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
-    _, summary = run_in_cohorts(plan, Reference("synthetic:Parties", {"broken": [3]}), (1, 7))
+    _, summary = run_in_cohorts(plan, Reference("support.synthetic:Parties", {"broken": [3]}), (1, 7))
     assert summary["answered"] == 39
 
 
@@ -66,4 +66,4 @@ def test_without_noise_parties_who_send_shares_release_what_their_votes_would(ma
 def test_an_average_of_other_classifiers_ends_before_any_party_is_asked(make_plan):
     plan = make_plan(variants=PLANS[:1], classifier={"name": "GaussianNB", "parameters": {}})
     with pytest.raises(InputError, match="logistic regression"):
-        run(open_grid("inline"), plan, 40, Reference("synthetic:NoSuchProvider"))
+        run(open_grid("inline"), plan, 40, Reference("support.synthetic:NoSuchProvider"))

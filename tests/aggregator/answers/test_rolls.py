@@ -5,11 +5,10 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 
-import linear_labels
 import numpy as np
 import pytest
-import two_class_parties
-from two_class_questions import marginals, moment
+from support import linear_labels, two_class_parties
+from support.two_class_questions import marginals, moment
 
 from aggregator.answers.bag_answers import BagAnswers
 from aggregator.answers.label_answers import LabelAnswers

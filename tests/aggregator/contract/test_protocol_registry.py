@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from packages import CAUSE
+from support.packages import CAUSE
 
 from aggregator.contract.registry import protocol, protocol_names
 from federation.contract.errors import InputError

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from voting import ensemble, instance, replaced
+from support.voting import ensemble, instance, replaced
 
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import perturb_output

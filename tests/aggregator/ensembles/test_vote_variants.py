@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from worlds import run
+from support.worlds import run
 
 from aggregator.releases.models import ReleasedModels
 from aggregator.world.plan import VariantPlan

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from linear_labels import RANGE, draw
-from worlds import guarantees, plan_fixture, run, run_in_cohorts
+from support.linear_labels import RANGE, draw
+from support.worlds import guarantees, plan_fixture, run, run_in_cohorts
 
 from aggregator.contract.protocol import Trust
 from aggregator.protocols.label_sums import NoisyLabelSums
@@ -23,7 +23,7 @@ from federation.contract.guarantee import Guarantee
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 
-LINEAR = Reference("linear_labels:Parties")
+LINEAR = Reference("support.linear_labels:Parties")
 VARIANTS = {
     "sums": ("label_sums", {}),
     "shaped": ("label_sums", {"noise": "gaussian"}),
@@ -51,7 +51,7 @@ UNSAFE = {"network", "bag_network", "bag_published", "lba_published", "lba_off",
 
 plan = plan_fixture(
     {name: VariantPlan(name, *variant) for name, variant in VARIANTS.items()},
-    public=Reference("linear_labels:public_table"),
+    public=Reference("support.linear_labels:public_table"),
     features=("constant",),
     classes=(),
     class_names="the range is declared",
@@ -73,7 +73,7 @@ def error(plan, name, release=0, noise=0):
 
 
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
-    _, summary = run_in_cohorts(plan(), Reference("linear_labels:Parties", {"broken": [3]}))
+    _, summary = run_in_cohorts(plan(), Reference("support.linear_labels:Parties", {"broken": [3]}))
     assert summary["answered"] == 5
 
 
@@ -145,7 +145,7 @@ def test_a_sigma_is_a_guarantee_where_its_exact_delta_is_within_the_declared_one
         assert ("non_private" not in entry["guarantee"]) == kept
         if kept:
             assert 1e-3 < entry["guarantee"]["delta"] < 0.2
-    absent = Reference("linear_labels:NoSuchProvider")
+    absent = Reference("support.linear_labels:NoSuchProvider")
     said = r"standard deviation 12 .* has delta 0\.0173, above the declared 0\.001; choose .* or remove the budget"
     with pytest.raises(BudgetExceededError, match=said):
         run(open_grid("inline"), replace(tight, budget={"epsilon": 1.0, "delta": 1e-3}), 6, absent)
@@ -178,7 +178,7 @@ def test_options_that_make_no_sense_are_refused(build, text):
 def test_bags_that_do_not_fit_a_party_are_refused_before_any_is_asked(plan):
     chosen = plan(variants=(VariantPlan("big", "noisy_weighted_llp", {"size": 81}),))
     with pytest.raises(InputError, match="81 rows"):
-        run(open_grid("inline"), chosen, 6, Reference("linear_labels:NoSuchProvider"))
+        run(open_grid("inline"), chosen, 6, Reference("support.linear_labels:NoSuchProvider"))
 
 
 def test_defaults_are_private():

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import norm
-from voting import ensemble, instance
+from support.voting import ensemble, instance
 
 from aggregator.contract.perturbable import LinearScores, Perturbable
 from aggregator.node.diagnostics import (

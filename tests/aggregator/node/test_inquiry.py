@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from two_class_questions import marginals
+from support.two_class_questions import marginals
 
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.tally import VoteTally

@@ -83,7 +83,7 @@ def test_the_budget_stops_a_release(make_plan):
 def test_no_vote_is_written(make_plan):
     plan = make_plan(variants=(VariantPlan("soft_vote", "soft_vote", {}),))
     grid = open_grid("inline")
-    grid.assign(Placement(plan.parties, 40, Reference("synthetic:Parties"), 1))
+    grid.assign(Placement(plan.parties, 40, Reference("support.synthetic:Parties"), 1))
     run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
     assert {path.name for path in Path(plan.directory).iterdir()} == {"plan.json", "world.json", "soft_vote.npz"}
     with np.load(Path(plan.directory) / "soft_vote.npz") as stored:

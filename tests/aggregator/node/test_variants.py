@@ -7,10 +7,10 @@ import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import linear_labels
 import numpy as np
 import pytest
-from worlds import run
+from support import linear_labels
+from support.worlds import run
 
 from aggregator.node.inquiry import Inquiry
 from aggregator.node.variants import VariantRun, Variants
@@ -27,9 +27,9 @@ from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 
 DEPLOYED = {"simulation": False, "noise_seed": None, "draws": 1}
-NOBODY = Reference("synthetic:NoSuchProvider")
+NOBODY = Reference("support.synthetic:NoSuchProvider")
 REAL = {
-    "public": Reference("linear_labels:public_table"),
+    "public": Reference("support.linear_labels:public_table"),
     "features": ("constant",),
     "classes": (),
     "label_range": linear_labels.RANGE,
@@ -39,7 +39,7 @@ REAL = {
     "delta": 1e-3,
 }
 TWO_CLASSES = {
-    "public": Reference("two_class_parties:public_table"),
+    "public": Reference("support.two_class_parties:public_table"),
     "features": ("standardise",),
     "classes": ("no", "yes"),
     "parties": 6,
@@ -49,7 +49,7 @@ TWO_CLASSES = {
     "delta": 1e-5,
 }
 BAGGED = {
-    "public": Reference("bagged:public_table"),
+    "public": Reference("support.bagged:public_table"),
     "features": ("standardise",),
     "parties": 6,
     "bags": 2,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixtures import Mixtures, skewed
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.catalogue import load
 from aggregator.learners.class_ratios.class_means import ClassMeans

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mixtures import Mixtures, skewed
+from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.bag_classifier import BagClassifier
 from aggregator.learners.class_ratios.bag_classifier_em import BagClassifierEM

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from mixtures import Mixtures, skewed
 from sklearn.exceptions import NotFittedError
+from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.class_means import ClassMeans
 from aggregator.learners.class_ratios.energy_means import EnergyMeans

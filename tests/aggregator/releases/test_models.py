@@ -15,7 +15,7 @@ from federation.grids.nodes import Placement
 def test_models_of_a_world_round_trip_and_predict(make_plan, public):
     plan = make_plan()
     grid = open_grid("inline")
-    grid.assign(Placement(plan.parties, 40, Reference("synthetic:Parties"), 1))
+    grid.assign(Placement(plan.parties, 40, Reference("support.synthetic:Parties"), 1))
     run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
     models = ReleasedModels.load(Path(plan.directory) / "soft_vote.npz")
     scores = models.scores(public.rows, 1, 0)

@@ -1,7 +1,7 @@
 """What packages install is looked for once, loaded where it is used, and told by its package where it fails."""
 
 import pytest
-from packages import install
+from support.packages import install
 
 from federation.contract import installed as module
 from federation.contract.errors import InputError

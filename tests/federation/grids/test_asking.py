@@ -23,7 +23,7 @@ class ScriptedGrid(QueueGrid):
     def __init__(self, question, replies):
         self._question, self._script = question, replies
         super().__init__()
-        self.assign(Placement(2 * len(replies), 2, Reference("synthetic:Parties"), 1))
+        self.assign(Placement(2 * len(replies), 2, Reference("support.synthetic:Parties"), 1))
 
     def _advance(self):
         if self._queue:

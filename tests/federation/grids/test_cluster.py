@@ -5,7 +5,7 @@ import socket
 import pytest
 import ray
 from ray.cluster_utils import Cluster
-from worlds import run
+from support.worlds import run
 
 import federation.grids.ray as ray_grid
 from federation.contract.errors import InputError
@@ -47,7 +47,7 @@ class Holder:
 def test_both_nodes_work_and_release_the_bytes_of_inline(make_plan, cluster, on_cluster, tmp_path):
     seen = tmp_path / "seen"
     seen.mkdir()
-    witnessed = Reference("sabotage:Witnessed", {"folder": str(seen)})
+    witnessed = Reference("support.sabotage:Witnessed", {"folder": str(seen)})
     plan = make_plan(individual=10)
     expected = run(open_grid("inline"), plan, 7)
     while on_cluster._starting:
@@ -103,7 +103,7 @@ def test_a_dead_node_costs_its_parties_a_retry_elsewhere(make_plan, cluster, on_
     expected = run(open_grid("inline"), plan, 4)
     while on_cluster._starting:
         on_cluster._advance()
-    node = Reference("sabotage:Unplugged", {"node": cluster.other.node_id, "flag": str(flag)})
+    node = Reference("support.sabotage:Unplugged", {"node": cluster.other.node_id, "flag": str(flag)})
     assert run(on_cluster, plan, 4, node) == expected
     assert flag.exists()
     assert run(on_cluster, plan, 9) == run(open_grid("inline"), plan, 9)  # with the node that is left

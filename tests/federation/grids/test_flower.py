@@ -4,7 +4,7 @@ import logging
 
 import pytest
 import ray
-from worlds import run
+from support.worlds import run
 
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.reference import Reference
@@ -42,7 +42,7 @@ def test_flower_and_inline_release_equal_bytes(make_plan, flower_grid, per_node)
 
 
 def test_failing_parties_are_one_cause_with_their_number(make_plan, flower_grid):
-    broken = Reference("synthetic:Parties", {"broken": [3, 17]})
+    broken = Reference("support.synthetic:Parties", {"broken": [3, 17]})
     _, summary = run(flower_grid, make_plan(), 8, broken)
     [(cause, count)] = summary["failures"].items()
     assert count == 2
@@ -50,20 +50,20 @@ def test_failing_parties_are_one_cause_with_their_number(make_plan, flower_grid)
 
 
 def test_too_few_answers_reach_the_caller_as_they_are(make_plan, flower_grid):
-    with pytest.raises(QuorumError, match=r"0 of 40 parties answered.*\(40 x cannot load 'synthetic:Absent'"):
-        run(flower_grid, make_plan(), 8, Reference("synthetic:Absent"))
+    with pytest.raises(QuorumError, match=r"0 of 40 parties answered.*\(40 x cannot load 'support.synthetic:Absent'"):
+        run(flower_grid, make_plan(), 8, Reference("support.synthetic:Absent"))
 
 
 def test_a_worker_that_dies_is_named_and_later_worlds_are_whole(make_plan, flower_grid):
     plan = make_plan()
     with pytest.raises(QuorumError, match="--engine ray"):  # Flower goes on giving nodes to the dead process
-        run(flower_grid, make_plan(quorum=1.0), 8, Reference("synthetic:Parties", {"deadly": [9]}))
+        run(flower_grid, make_plan(quorum=1.0), 8, Reference("support.synthetic:Parties", {"deadly": [9]}))
     assert run(flower_grid, plan, 8) == run(open_grid("inline"), plan, 8)
 
 
 def test_a_hanging_party_does_not_keep_the_simulation_from_ending(make_plan, flower_grid):
     with pytest.raises(QuorumError, match=r"engine\.timeout of 0\.5 seconds has passed"):
-        run(flower_grid, make_plan(timeout=0.5), 8, Reference("sabotage:Hanging"))
+        run(flower_grid, make_plan(timeout=0.5), 8, Reference("support.sabotage:Hanging"))
     flower_grid.close()
     assert not ray.is_initialized()
     assert logging.getLogger("flwr").isEnabledFor(logging.ERROR)
@@ -79,5 +79,5 @@ def test_ray_of_somebody_else_is_not_shut_down(monkeypatch):
 @pytest.mark.parametrize("most", [16, 4096])
 def test_nodes_are_few(flower_grid, parties, most):
     size = flower_grid.cohort(parties, None, most)
-    assert Placement(parties, size, Reference("synthetic:Parties"), 1).nodes <= 250
+    assert Placement(parties, size, Reference("support.synthetic:Parties"), 1).nodes <= 250
     assert flower_grid.cohort(parties, 7, most) == min(7, parties)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from worlds import SYNTHETIC, run
+from support.worlds import SYNTHETIC, run
 
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import QuorumError
@@ -60,7 +60,7 @@ def test_another_seed_gives_other_bytes(make_plan):
 @pytest.mark.parametrize("engine", ["inline", "ray"])
 def test_a_broken_party_costs_only_itself(make_plan, ray_grid, engine):
     grid = ray_grid if engine == "ray" else open_grid("inline")
-    broken = Reference("synthetic:Parties", {"broken": [3, 17]})
+    broken = Reference("support.synthetic:Parties", {"broken": [3, 17]})
     _, summary = run(grid, make_plan(), 8, broken)
     assert sum(summary["failures"].values()) == 2
     assert all("NaN" in cause for cause in summary["failures"])
@@ -70,7 +70,7 @@ def test_a_broken_party_costs_only_itself(make_plan, ray_grid, engine):
 def test_a_dying_worker_costs_its_parties_one_retry(make_plan, ray_grid, tmp_path, per_node):
     plan = make_plan()
     expected = run(open_grid("inline"), plan, 4)
-    dying = Reference("synthetic:Parties", {"deadly": [9], "flag": str(tmp_path / "died")})
+    dying = Reference("support.synthetic:Parties", {"deadly": [9], "flag": str(tmp_path / "died")})
     assert run(ray_grid, plan, per_node, dying) == expected
 
 
@@ -86,7 +86,7 @@ def test_a_worker_killed_at_work_costs_its_parties_one_retry(make_plan, ray_grid
     expected = run(open_grid("inline"), plan, 4)
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    assert run(ray_grid, plan, 4, Reference("sabotage:Killed", {"party": 9, "flag": str(flag)})) == expected
+    assert run(ray_grid, plan, 4, Reference("support.sabotage:Killed", {"party": 9, "flag": str(flag)})) == expected
     killer.join()
     assert run(ray_grid, plan, 5) == expected  # later worlds are whole
 
@@ -94,14 +94,14 @@ def test_a_worker_killed_at_work_costs_its_parties_one_retry(make_plan, ray_grid
 @pytest.mark.parametrize("per_node", [1, 10])
 def test_a_party_that_always_kills_its_worker_is_lost_alone(make_plan, ray_grid, per_node):
     plan = make_plan()
-    _, summary = run(ray_grid, plan, per_node, Reference("synthetic:Parties", {"deadly": [9]}))
+    _, summary = run(ray_grid, plan, per_node, Reference("support.synthetic:Parties", {"deadly": [9]}))
     assert summary["failures"] == {"the worker process died while serving this party": 1}
     assert summary["answered"] == 39
     assert run(ray_grid, plan, 4) == run(open_grid("inline"), plan, 4)  # later worlds are whole
 
 
 def test_workers_load_their_rows_before_they_are_asked(ray_grid, tmp_path):
-    ray_grid.assign(Placement(40, 20, Reference("sabotage:Announced", {"flag": str(tmp_path / "loaded")}), 1))
+    ray_grid.assign(Placement(40, 20, Reference("support.sabotage:Announced", {"flag": str(tmp_path / "loaded")}), 1))
     deadline = time.monotonic() + 30
     while not (tmp_path / "loaded").exists():
         assert time.monotonic() < deadline
@@ -111,7 +111,7 @@ def test_workers_load_their_rows_before_they_are_asked(ray_grid, tmp_path):
 def test_workers_that_keep_dying_end_the_run(make_plan, ray_grid, monkeypatch):
     monkeypatch.setattr("federation.grids.ray._MOST_DEATHS", 1)
     with pytest.raises(QuorumError, match=r"Ray workers keep dying \(2 in this world\)"):
-        run(ray_grid, make_plan(), 20, Reference("synthetic:Parties", {"deadly": [9]}))
+        run(ray_grid, make_plan(), 20, Reference("support.synthetic:Parties", {"deadly": [9]}))
 
 
 @pytest.mark.parametrize("per_node", [1, 10, 40])
@@ -122,7 +122,7 @@ def test_a_failing_party_moves_the_statistic_by_no_more_than_its_sensitivity(mak
     off = (VariantPlan("off", "soft_vote", {"noise": "off"}), VariantPlan("private", "soft_vote", {}))
     plan = make_plan(classifier=neighbours, variants=off)
     released = []
-    for holdings in (SYNTHETIC, Reference("synthetic:Parties", damage)):
+    for holdings in (SYNTHETIC, Reference("support.synthetic:Parties", damage)):
         summary = run(open_grid("inline"), plan, per_node, holdings)[1]
         with np.load(Path(plan.directory) / "off.npz") as stored:
             released.append(stored["weights_0"][0])
@@ -134,14 +134,14 @@ def test_a_failing_party_moves_the_statistic_by_no_more_than_its_sensitivity(mak
 
 
 def test_below_the_quorum_the_run_ends_with_the_causes(make_plan):
-    broken = Reference("synthetic:Parties", {"broken": list(range(30))})
+    broken = Reference("support.synthetic:Parties", {"broken": list(range(30))})
     with pytest.raises(QuorumError, match="10 of 40 parties answered"):
         run(open_grid("inline"), make_plan(), 8, broken)
 
 
 def test_the_wrong_provider_is_one_clear_cause(make_plan):
-    with pytest.raises(QuorumError, match="cannot load 'synthetic:Absent'"):
-        run(open_grid("inline"), make_plan(), 8, Reference("synthetic:Absent"))
+    with pytest.raises(QuorumError, match="cannot load 'support.synthetic:Absent'"):
+        run(open_grid("inline"), make_plan(), 8, Reference("support.synthetic:Absent"))
 
 
 def test_models_on_disk_need_numpy_only(make_plan, public):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import ray
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
-from worlds import run
+from support.worlds import run
 
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
@@ -52,7 +52,7 @@ def test_what_no_handler_catches_costs_one_party_only(make_plan, monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")  # another run's cluster must not be taken for ours
     grid = open_grid("ray", workers=1)
     try:
-        _, summary = run(grid, make_plan(parties=12), 4, Reference("sabotage:Unstoppable"))
+        _, summary = run(grid, make_plan(parties=12), 4, Reference("support.sabotage:Unstoppable"))
     finally:
         grid.close()
     assert summary["answered"] == 11

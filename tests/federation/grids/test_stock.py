@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from flower_nodes import RUN, ScatteredGrid, partitions
 from flwr.app import Context, Error, Message, RecordDict
-from worlds import SYNTHETIC, run
+from support.flower_nodes import RUN, ScatteredGrid, partitions
+from support.worlds import SYNTHETIC, run
 
 import federation.grids.stock as stock
 from federation.contract.errors import FederationError, InputError, QuorumError
@@ -150,7 +150,7 @@ def test_what_fails_when_rows_are_loaded_stays_at_a_deployed_node(monkeypatch, s
 
 
 def test_a_published_placement_reads_back():
-    placement = Placement(10, 4, Reference("synthetic:Parties", {"broken": [1]}), 3)
+    placement = Placement(10, 4, Reference("support.synthetic:Parties", {"broken": [1]}), 3)
     path = placement.publish(RUN)
     assert path.parent.stat().st_mode & 0o77 == 0  # nobody else may write there
     for partition in range(placement.nodes):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from two_class_questions import marginals, moment
+from support.two_class_questions import marginals, moment
 
 from federation.contract.declared import Declared
 from federation.contract.errors import InputError

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linear_labels import RANGE, draw
+from support.linear_labels import RANGE, draw
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
@@ -22,7 +22,7 @@ from federation.questions.labels import (
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 
-LINEAR = Reference("linear_labels:Parties")
+LINEAR = Reference("support.linear_labels:Parties")
 ROWS = LabelledRows(FeatureMap(3, ()), *RANGE, 90)
 STRATIFIED = BagSums(80, 10, 8, "signs", 4, 0)
 
@@ -98,7 +98,7 @@ def test_weights_and_noise_come_from_different_streams_and_depend_on_party_and_r
 
 
 def test_labels_outside_the_range_are_moved_to_it_and_tell_nothing():
-    loud = Cohort(Reference("linear_labels:Parties", {"loud": [0]}).to_json(), 0, 1, seed=5)
+    loud = Cohort(Reference("support.linear_labels:Parties", {"loud": [0]}).to_json(), 0, 1, seed=5)
     found = answered(loud, bags(noise="off"))
     assert found.failures == {}
     assert np.abs(found.arrays["sums"]).max() <= 8 * 10.0
@@ -153,7 +153,7 @@ def test_a_party_with_too_few_rows_or_labels_of_another_kind_costs_no_other_part
     found = answered(cohort(), few)
     assert found.parties.tolist() == [1]
     assert "85 rows" in found.failures[0]
-    broken = Cohort(Reference("linear_labels:Parties", {"broken": [1]}).to_json(), 0, 2, seed=5)
+    broken = Cohort(Reference("support.linear_labels:Parties", {"broken": [1]}).to_json(), 0, 2, seed=5)
     assert answered(broken, bags()).parties.tolist() == [0]
 
 

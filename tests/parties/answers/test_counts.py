@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from bagged import counts_of
+from support.bagged import counts_of
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
@@ -13,7 +13,7 @@ from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 
-BAGGED = Reference("bagged:Parties").to_json()
+BAGGED = Reference("support.bagged:Parties").to_json()
 
 
 def question(noise="gaussian", epsilon=1.0, delta=1e-3, draws=4, seeded=True, name="a world", persons=0, **known):
@@ -70,7 +70,7 @@ def test_the_operating_system_makes_noise_that_does_not_repeat():
 
 
 def test_a_party_with_broken_labels_costs_no_other_party():
-    broken = Reference("bagged:Parties", {"broken": [1]}).to_json()
+    broken = Reference("support.bagged:Parties", {"broken": [1]}).to_json()
     found = answered(Cohort(broken, 0, 3, seed=5), question())
     assert found.parties.tolist() == [0, 2]
     assert "class code" in found.failures[1]

@@ -15,7 +15,7 @@ from parties.answers import embeddings, private_features
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 
-BAGGED = Reference("bagged:Parties")
+BAGGED = Reference("support.bagged:Parties")
 UNIT = FeatureMap(3, (UnitNorm(),))
 WAVES = with_fourier(UNIT, 1.0, 16, seed=3)
 BAGS = Bags(3, 3)

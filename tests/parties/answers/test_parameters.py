@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from synthetic import Parties
+from support.synthetic import Parties
 
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.world.public_rows import PublicRows
@@ -32,7 +32,7 @@ class OneClass(Parties):
         return Holdings(party, held.rows, np.ones_like(held.labels))
 
 
-def cohort(first=0, count=5, provider="synthetic:Parties", **arguments):
+def cohort(first=0, count=5, provider="support.synthetic:Parties", **arguments):
     return Cohort(Reference(provider, arguments).to_json(), first, count, seed=1)
 
 
@@ -54,7 +54,7 @@ def risk(flat, rows, labels, classes):
 
 @pytest.mark.parametrize(
     ("classes", "provider", "kind"),
-    [(3, "synthetic:Parties", Parties), (2, f"{__name__}:TwoClasses", TwoClasses),
+    [(3, "support.synthetic:Parties", Parties), (2, f"{__name__}:TwoClasses", TwoClasses),
      (3, f"{__name__}:OneClass", OneClass), (2, f"{__name__}:OneClass", OneClass)],
 )  # fmt: skip
 def test_an_answer_is_the_minimiser_of_the_partys_own_risk_over_all_classes(public, classes, provider, kind):

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from linear_labels import RANGE, draw
+from support.linear_labels import RANGE, draw
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
@@ -20,7 +20,7 @@ from federation.questions.labels import (
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 
-LINEAR = Reference("linear_labels:Parties")
+LINEAR = Reference("support.linear_labels:Parties")
 ROWS = LabelledRows(FeatureMap(3, ()), *RANGE, 90)
 
 

@@ -17,7 +17,7 @@ LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
 
 
 def cohort(first=0, count=5, **arguments):
-    return Cohort(Reference("synthetic:Parties", arguments).to_json(), first, count, seed=1)
+    return Cohort(Reference("support.synthetic:Parties", arguments).to_json(), first, count, seed=1)
 
 
 def question(public, classifier=LOGISTIC, trial=0):

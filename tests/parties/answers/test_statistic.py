@@ -16,7 +16,7 @@ LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 1e-3}}
 
 
 def cohort(first=0, count=5, **arguments):
-    return Cohort(Reference("synthetic:Parties", arguments).to_json(), first, count, seed=1)
+    return Cohort(Reference("support.synthetic:Parties", arguments).to_json(), first, count, seed=1)
 
 
 def question(public, ballot="labels", trial=0):

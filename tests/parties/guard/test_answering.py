@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from two_class_questions import marginals, moment
+from support.two_class_questions import marginals, moment
 
 from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from synthetic import draw
+from support.synthetic import draw
 
 from federation.contract.errors import InputError
 from parties.training.classifiers import check_classifier, drawn_member, fit

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from synthetic import draw
+from support.synthetic import draw
 
 from federation.contract.errors import InputError
 from parties.training.estimators import EstimatorGroup, fit_estimator, scikit_learn_classifiers

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.special import softmax
-from synthetic import draw
+from support.synthetic import draw
 
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup

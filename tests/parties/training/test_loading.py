@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from synthetic import Parties, draw
+from support.synthetic import Parties, draw
 
 from federation.features.feature_map import fit
 from federation.questions.votes import Training

@@ -22,7 +22,7 @@ def mixture(members, weights):
 
 
 def cohort(first, count, seed=1, **arguments):
-    return Cohort(Reference("synthetic:Parties", arguments).to_json(), first, count, seed)
+    return Cohort(Reference("support.synthetic:Parties", arguments).to_json(), first, count, seed)
 
 
 @pytest.fixture

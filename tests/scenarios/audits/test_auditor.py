@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worst_pairs import mistake_mechanism, pair_of, variant_of, worst_of
+from support.worst_pairs import mistake_mechanism, pair_of, variant_of, worst_of
 
 from aggregator.contract.worst_case import Rows, WorstCase
 from aggregator.protocols.class_ratio.class_ratio import ClassRatio

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from worst_pairs import variant_of, worst_of
+from support.worst_pairs import variant_of, worst_of
 
 from aggregator.contract.worst_case import Rows
 from aggregator.world.public_numbers import PublicNumbers

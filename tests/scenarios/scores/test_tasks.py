@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from packages import install
+from support.packages import install
 
 from aggregator.contract.task import Metric, Task
 from federation.contract.errors import InputError

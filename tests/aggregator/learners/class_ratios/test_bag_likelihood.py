@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixtures import Mixtures, skewed
 from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
+from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.bag_likelihood import (
     Transition,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixtures import Mixtures, skewed
 from sklearn.base import clone
+from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.bandwidth_selection import CANDIDATES, selected_bandwidth, two_groups
 from aggregator.learners.class_ratios.class_means import ClassMeans

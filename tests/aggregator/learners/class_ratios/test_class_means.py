@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mixtures import Mixtures, skewed
 from scipy.optimize import minimize
+from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.class_means import ClassMeans
 from aggregator.learners.class_ratios.energy_means import EnergyMeans

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixtures import Mixtures, skewed
+from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.bag_likelihood import Transition, fitted_weights, posteriors, surprise
 from aggregator.learners.class_ratios.cross_fitting import cross_fit, dealt

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mixtures import skewed
+from support.mixtures import skewed
 
 from aggregator.learners.class_ratios.mean_errors import MeanErrors
 from aggregator.learners.class_ratios.unmixing import Unmixing

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixtures import Mixtures
 from scipy.optimize import minimize, minimize_scalar
+from support.mixtures import Mixtures
 
 from aggregator.learners.class_ratios import prior_shift
 from aggregator.learners.class_ratios.prior_shift import most_likely_ratios

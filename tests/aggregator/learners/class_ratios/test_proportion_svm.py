@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixtures import Mixtures, skewed
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.bag_classifier import BagClassifier
 from aggregator.learners.class_ratios.proportion_svm import ProportionSVM, guessed, objective

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixtures import Mixtures, skewed
+from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.unmixing import Unmixing, centred, given_labels, positive, undistorted, unmixing
 

@@ -9,8 +9,8 @@ from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
-from bagged import draw
-from worlds import run
+from support.bagged import draw
+from support.worlds import run
 
 from aggregator.contract.protocol import Trust
 from aggregator.protocols.class_ratio.class_ratio import ClassRatio
@@ -145,7 +145,7 @@ FITTED = [
 @pytest.mark.filterwarnings("ignore:bag_classifier_em takes")
 def test_whatever_goes_together_leads_to_estimates(make_plan):
     plan = make_plan(
-        public=Reference("bagged:public_table"),
+        public=Reference("support.bagged:public_table"),
         features=("standardise",),
         variants=tuple(VariantPlan(f"v{n}", "class_ratio", options) for n, options in enumerate(FITTED)),
         parties=6,
@@ -155,7 +155,7 @@ def test_whatever_goes_together_leads_to_estimates(make_plan):
         delta=1e-3,
         draws=1,
     )
-    run(open_grid("inline"), plan, 6, Reference("bagged:Parties"))
+    run(open_grid("inline"), plan, 6, Reference("support.bagged:Parties"))
     shares = np.array([0.7, 0.2, 0.1])
     labels = np.repeat(np.arange(3), (1000 * shares).astype(int))
     for n, options in enumerate(FITTED):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bagged import draw
-from worlds import guarantees, plan_fixture, run, run_in_cohorts
+from support.bagged import draw
+from support.worlds import guarantees, plan_fixture, run, run_in_cohorts
 
 from aggregator.contract.registry import protocol
 from aggregator.node.inquiry import Inquiry
@@ -24,7 +24,7 @@ from federation.contract.reference import Reference
 from federation.contract.submission import Submission
 from federation.grids.launch import open_grid
 
-BAGGED = Reference("bagged:Parties")
+BAGGED = Reference("support.bagged:Parties")
 EMBEDDED = {"estimator": "whitened", "submit": "embedding", "dimensions": 64}
 VARIANTS = {
     "default": {},
@@ -44,7 +44,7 @@ SHARES = np.array([0.7, 0.2, 0.1])
 
 plan = plan_fixture(
     {name: VariantPlan(name, "class_ratio", options) for name, options in VARIANTS.items()},
-    public=Reference("bagged:public_table"),
+    public=Reference("support.bagged:public_table"),
     features=("standardise",),
     parties=6,
     bags=2,
@@ -63,7 +63,7 @@ def ratios(plan, name, release=0, noise=0):
 
 
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
-    _, summary = run_in_cohorts(plan(), Reference("bagged:Parties", {"broken": [3]}))
+    _, summary = run_in_cohorts(plan(), Reference("support.bagged:Parties", {"broken": [3]}))
     assert summary["answered"] == 5
     assert "class code" in " ".join(summary["failures"])
 
@@ -132,7 +132,7 @@ def test_a_floor_is_declared_and_not_checked(plan):
 
 
 def test_persons_pay_for_every_bag_that_they_are_in(plan):
-    persons = Reference("bagged:Parties", {"persons": True})
+    persons = Reference("support.bagged:Parties", {"persons": True})
     scales = []
     for most in (1, 2):
         chosen = plan("gaussian", rows_per_person=most, draws=1)
@@ -147,17 +147,22 @@ def test_persons_pay_for_every_bag_that_they_are_in(plan):
 
 def test_too_few_answers_end_the_run(plan):
     with pytest.raises(QuorumError):
-        run(open_grid("inline"), plan("default"), 6, Reference("bagged:Parties", {"broken": [0, 1, 2, 3]}))
+        run(open_grid("inline"), plan("default"), 6, Reference("support.bagged:Parties", {"broken": [0, 1, 2, 3]}))
 
 
 def test_fewer_bags_than_classes_are_refused_before_any_party_is_asked(plan):
     with pytest.raises(InputError, match="at least as many bags as classes"):
-        run(open_grid("inline"), plan("off", parties=1), 1, Reference("bagged:NoSuchProvider"))
+        run(open_grid("inline"), plan("off", parties=1), 1, Reference("support.bagged:NoSuchProvider"))
 
 
 def test_bags_that_cannot_tell_the_classes_apart_are_refused_without_noise(plan):
     with pytest.raises(InputError, match="cannot be told apart"):
-        run(open_grid("inline"), plan("off", parties=2, quorum=0.4), 2, Reference("bagged:Parties", {"broken": [1]}))
+        run(
+            open_grid("inline"),
+            plan("off", parties=2, quorum=0.4),
+            2,
+            Reference("support.bagged:Parties", {"broken": [1]}),
+        )
 
 
 def test_noise_from_the_operating_system_does_not_repeat(plan):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from worst_pairs import pair_of, without_noise
+from support.worst_pairs import pair_of, without_noise
 
 from aggregator.protocols.class_ratio.worst_bags import WorstBags
 from aggregator.world.public_numbers import PublicNumbers

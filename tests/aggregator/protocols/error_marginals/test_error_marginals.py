@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from two_class_parties import draw, plan_fixture
-from worlds import guarantees, run, run_in_cohorts
+from support.two_class_parties import draw, plan_fixture
+from support.worlds import guarantees, run, run_in_cohorts
 
 from aggregator.protocols.error_marginals.error_marginals import ErrorMarginals
 from aggregator.releases.classifier_models import ReleasedClassifiers
@@ -19,7 +19,7 @@ from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 from federation.questions.marginals import MarginalsNoise, exchange_noise
 
-HONEST = Reference("two_class_parties:Parties")
+HONEST = Reference("support.two_class_parties:Parties")
 SMALL = {"learner": "linear"}
 VARIANTS = {
     "default": SMALL,
@@ -48,7 +48,7 @@ def accuracy(plan, name, release=0, noise=0):
 
 
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
-    _, summary = run_in_cohorts(plan(), Reference("two_class_parties:Parties", {"broken": [3]}))
+    _, summary = run_in_cohorts(plan(), Reference("support.two_class_parties:Parties", {"broken": [3]}))
     assert summary["answered"] == 5
     assert summary["failures"] == {summary_text(summary): 1}
 
@@ -151,7 +151,7 @@ def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those
     alone = exchange_noise(MarginalsNoise("gaussian", 1.0, 1e-5), 3, 2, "row", "replace").deviation
     assert begun[0]["deviation"] == pytest.approx(alone * 6**0.5)
     assert (begun[0]["rows"], counted) == (381, [])
-    run(open_grid("inline"), chosen, 6, Reference("two_class_parties:Parties", {"broken": [3]}))
+    run(open_grid("inline"), chosen, 6, Reference("support.two_class_parties:Parties", {"broken": [3]}))
     assert len(counted) == 2
 
 
@@ -184,7 +184,7 @@ def test_a_deployment_answers_each_query_once(plan, tmp_path):
 
 
 def test_a_budget_holds_before_anybody_is_asked(plan):
-    absent = Reference("two_class_parties:NoSuchProvider")
+    absent = Reference("support.two_class_parties:NoSuchProvider")
     with pytest.raises(BudgetExceededError):
         run(open_grid("inline"), plan("default", budget={"epsilon": 1.0, "delta": 1e-5}), 6, absent)
 

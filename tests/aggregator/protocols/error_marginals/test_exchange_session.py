@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from two_class_parties import plan_fixture
+from support.two_class_parties import plan_fixture
 
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid, run_server_app
@@ -26,6 +26,6 @@ def test_a_second_run_begins_exchanges_of_its_own(plan, tmp_path):
     replace(chosen, simulation=False).save(tmp_path / "plan.json")
     for runs in (1, 2):
         grid = open_grid("inline")
-        grid.assign(Deployed(1, 1, Reference("two_class_parties:Parties"), seed=1))
+        grid.assign(Deployed(1, 1, Reference("support.two_class_parties:Parties"), seed=1))
         run_server_app(grid, {"plan": str(tmp_path / "plan.json")})
         assert [record["answered"] for record in json.loads(ledger.read_text())["0"]] == [[0]] * runs

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from two_class_questions import marginals
+from support.two_class_questions import marginals
 
 from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
 from federation.contract.guarantee import Guarantee
@@ -35,7 +35,7 @@ def collected(question, arrays):
 
 def answered(question, name="a purpose"):
     asked = replace(question, release=ReleaseId(name, question.release.queries, question.release.query))
-    cohort = Cohort(Reference("two_class_parties:Parties").to_json(), 0, 1, 1)
+    cohort = Cohort(Reference("support.two_class_parties:Parties").to_json(), 0, 1, 1)
     return dict(answering.answered(cohort, asked).arrays)
 
 

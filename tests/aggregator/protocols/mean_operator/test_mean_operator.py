@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from two_class_parties import draw, plan_fixture
-from worlds import guarantees, run, run_in_cohorts
+from support.two_class_parties import draw, plan_fixture
+from support.worlds import guarantees, run, run_in_cohorts
 
 from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
@@ -19,7 +19,7 @@ from federation.features.feature_map import completed, fit
 from federation.grids.launch import open_grid
 from federation.mechanisms.moments.calibration import calibrate
 
-HONEST = Reference("two_class_parties:Parties")
+HONEST = Reference("support.two_class_parties:Parties")
 VARIANTS = {
     "auto": {},
     "laplace": {"noise": "laplace", "l1_bound": 1.5},
@@ -50,7 +50,7 @@ def accuracy(plan, name, release=0, noise=0):
 
 
 def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
-    _, summary = run_in_cohorts(plan(), Reference("two_class_parties:Parties", {"broken": [3]}))
+    _, summary = run_in_cohorts(plan(), Reference("support.two_class_parties:Parties", {"broken": [3]}))
     assert summary["answered"] == 5
 
 
@@ -67,7 +67,7 @@ def test_without_noise_it_is_the_classifier_on_all_rows_with_their_labels(plan):
     run(open_grid("inline"), chosen, 4, HONEST)
     held = [draw(party, 60 + 7 * (party % 2)) for party in range(4)]
     rows, labels = (np.concatenate(parts) for parts in zip(*held, strict=True))
-    feature_map = completed(fit(("standardise",), Reference("two_class_parties:public_table").call().rows))
+    feature_map = completed(fit(("standardise",), Reference("support.two_class_parties:public_table").call().rows))
     expected = MeanOperatorClassifier(regularisation=1e-4).fit(feature_map.transform(rows), labels)
     weights = models(chosen, "off").weights[0][0]
     np.testing.assert_allclose(weights[1] - weights[0], expected.weights_, atol=1e-5)
@@ -89,7 +89,9 @@ def test_guarantees_say_what_is_protected_and_who_is_trusted(plan):
 def test_the_regularisation_and_the_noise_are_public_numbers(plan):
     chosen = plan("pure", "off")
     _, first = run(open_grid("inline"), chosen, 6, HONEST)
-    _, second = run(open_grid("inline"), chosen, 6, Reference("two_class_parties:Parties", {"strange": [0, 1, 2]}))
+    _, second = run(
+        open_grid("inline"), chosen, 6, Reference("support.two_class_parties:Parties", {"strange": [0, 1, 2]})
+    )
     assert first["diagnostics"] == second["diagnostics"]
     low, high = first["diagnostics"]["pure"]
     assert low["regularisation"] == pytest.approx(max(1e-4, low["noise_norm"] ** 2 / 2))
@@ -140,7 +142,7 @@ def test_what_is_called_idle_makes_no_difference(plan):
 
 
 def test_a_budget_holds_before_anybody_is_asked(plan):
-    absent = Reference("two_class_parties:NoSuchProvider")
+    absent = Reference("support.two_class_parties:NoSuchProvider")
     with pytest.raises(BudgetExceededError, match="published"):
         run(open_grid("inline"), plan("published", budget={"epsilon": 8.0, "delta": 1e-5}), 6, absent)
 

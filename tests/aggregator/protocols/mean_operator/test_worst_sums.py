@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from worst_pairs import pair_of, without_noise
+from support.worst_pairs import pair_of, without_noise
 
 from aggregator.protocols.mean_operator.worst_sums import WorstSums, _exact, worst_row
 from aggregator.world.public_numbers import PublicNumbers

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from voting import ensemble, instance
+from support.voting import ensemble, instance
 
 from aggregator.ensembles.decoding import two_rows
 from aggregator.protocols.soft_vote import decoders

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
-from voting import ensemble, instance, replaced
+from support.voting import ensemble, instance, replaced
 
 from aggregator.ensembles.decoding import two_rows
 from aggregator.protocols.soft_vote import noisy_votes

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from voting import ensemble, instance, replaced
+from support.voting import ensemble, instance, replaced
 
 from aggregator.protocols.soft_vote import decoders
 from aggregator.protocols.soft_vote.statistic import perturb_statistic

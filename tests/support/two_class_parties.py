@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import worlds
-from synthetic import Table
+from support import worlds
+from support.synthetic import Table
 
 from aggregator.world.plan import VariantPlan
 from federation.contract.reference import Reference
@@ -30,7 +30,7 @@ def plan_fixture(kind, variants):
     """A fixture that makes plans for six such parties, with variants of one protocol: their options by name."""
     return worlds.plan_fixture(
         {name: VariantPlan(name, kind, options) for name, options in variants.items()},
-        public=Reference("two_class_parties:public_table"),
+        public=Reference("support.two_class_parties:public_table"),
         features=("standardise",),
         classes=("no", "yes"),
         parties=6,

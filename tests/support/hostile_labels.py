@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from linear_labels import Parties
+from support.linear_labels import Parties
 
 from federation.contract.question import Question
 from federation.contract.submission import Submission

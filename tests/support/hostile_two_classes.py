@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from two_class_parties import Parties
+from support.two_class_parties import Parties
 
 from federation.contract.question import Question
 from federation.contract.submission import Submission

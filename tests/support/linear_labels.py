@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from synthetic import Table
+from support.synthetic import Table
 
 from parties.holdings.cohort import Holdings
 

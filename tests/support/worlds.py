@@ -12,7 +12,7 @@ from federation.contract.reference import Reference
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement
 
-SYNTHETIC = Reference("synthetic:Parties")
+SYNTHETIC = Reference("support.synthetic:Parties")
 
 
 def plan_fixture(variants, **fields):

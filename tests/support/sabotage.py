@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from synthetic import Parties
+from support.synthetic import Parties
 
 from parties.holdings.cohort import Holdings
 

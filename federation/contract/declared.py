@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from operator import eq, ge, le
 from typing import Any
@@ -21,6 +20,14 @@ class Declared:
     classes, bags, rows_per_person: as in `federation.questions.bags.Bags`; a question may count on more bags.
     honest: so many parties add their shares of a noise that none hides by itself, colluders not counted; a question
         whose shares are sized for more of them would leave too little noise.
+
+    Examples:
+        >>> site = Declared.from_json('{"label_range": [0, 5], "most_rows": 40}')
+        >>> site.require(Declared(most_rows=100))
+        >>> site.require(Declared(label_range=(0.0, 1.0)))
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: the question takes label_range to be (0.0, 1.0), this side declares
+        (0.0, 5.0); whoever asks and this site must agree on it before anything is paid
     """
 
     most_rows: int | None = None
@@ -52,23 +59,16 @@ class Declared:
 
     def require(self, assumed: Declared) -> None:
         """Refuse what contradicts this. Raises `InputError` that names both sides' numbers."""
-        for name, agrees in _RULES.items():
-            own, theirs = getattr(self, name), getattr(assumed, name)
-            if own is not None and theirs is not None and not agrees(theirs, own):
+        for field in fields(self):
+            own, theirs = getattr(self, field.name), getattr(assumed, field.name)
+            if own is not None and theirs is not None and not _AGREES.get(field.name, eq)(theirs, own):
                 raise InputError(
-                    f"the question takes {name} to be {theirs}, this side declares {own}; whoever asks and this site "
-                    "must agree on it before anything is paid"
+                    f"the question takes {field.name} to be {theirs}, this side declares {own}; whoever asks and this "
+                    "site must agree on it before anything is paid"
                 )
 
 
-# How what a question assumes must stand to what a side declares.
-_RULES: dict[str, Callable[[Any, Any], bool]] = {
-    "most_rows": ge,
-    "label_range": eq,
-    "classes": eq,
-    "bags": ge,
-    "rows_per_person": eq,
-    "honest": le,
-}
+# How what a question assumes must stand to what a side declares; where nothing is said, it must be equal.
+_AGREES = {"most_rows": ge, "bags": ge, "honest": le}
 
 NOTHING = Declared()

@@ -41,6 +41,11 @@ def told(error: Exception) -> str:
 
 
 def nearest_name(name: str, allowed: Iterable[str]) -> str:
-    """`"; did you mean 'x'?"` for the closest allowed name, or an empty string when none is close."""
+    """`"; did you mean 'x'?"` for the closest allowed name, or an empty string when none is close.
+
+    Examples:
+        >>> nearest_name("vots", ["votes", "counts"])
+        "; did you mean 'votes'?"
+    """
     match = difflib.get_close_matches(str(name), [str(a) for a in allowed], n=1, cutoff=0.6)
     return f"; did you mean '{match[0]}'?" if match else ""

@@ -20,7 +20,12 @@ class Unit(StrEnum):
     LABEL = "label"
 
     def covers(self, other: Unit) -> bool:
-        """Whether a guarantee for this unit is one for `other` too: who may change along with more may change alone."""
+        """Whether a guarantee for this unit is one for `other` too: who may change along with more may change alone.
+
+        Examples:
+            >>> Unit.PARTY.covers(Unit.LABEL), Unit.LABEL.covers(Unit.PARTY)
+            (True, False)
+        """
         return self is other or other in _PARTS.get(self, ())
 
 
@@ -82,6 +87,16 @@ class Guarantee:
     standard deviation when the loss is dominated by that of a Gaussian, so that such releases compose exactly.
 
     Raises `InputError` when epsilon <= 0, is not finite, or delta is outside [0, 1).
+
+    Examples:
+        >>> promised = Guarantee(1.0, 1e-6, Unit.ROW, Adjacency.REPLACE, "gaussian", {"scale": 4.2}, (SEEDED,))
+        >>> promised.to_dict()["assumptions"][0]["check"]
+        'declared'
+        >>> Guarantee.from_dict(promised.to_dict()) == promised
+        True
+        >>> Guarantee(0.0, 1e-6, Unit.ROW, Adjacency.REPLACE, "gaussian")
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: epsilon must be a positive finite number, got 0.0
     """
 
     epsilon: float
@@ -123,6 +138,10 @@ class NoGuarantee:
     """An explicit absence of protection: whatever carries it is watermarked NON-PRIVATE.
 
     `claimed` is the (epsilon, delta) that a published mechanism aims at without reaching it, None without any aim.
+
+    Examples:
+        >>> NoGuarantee("its noise is too small", claimed=(1.0, 0.0)).to_dict()
+        {'non_private': True, 'reason': 'its noise is too small', 'claimed': [1.0, 0.0]}
     """
 
     reason: str

@@ -12,9 +12,7 @@ from typing import Any
 
 from federation.contract.errors import InputError
 
-MOST_NUMBERS = 2**25  # that a party answers with, or holds at a time while it does, unless its site allows more
-MOST_SIMULATED = 2**28  # the same in a simulation, whose user pays for its memory
-MOST_CONFIGURED = 2**31  # that a site may allow
+MOST_CONFIGURED = 2**31  # numbers that a site may allow
 MOST_FEATURES = 100_000  # that a map makes of a row, and between its steps
 MOST_COLUMNS = 2**24  # of raw rows
 MOST_CLASSES = 2**16
@@ -30,9 +28,15 @@ class Limits:
     """How many `numbers` a party may answer with, or hold at a time for an answer; a number has 8 bytes.
 
     Raises `InputError` for anything but 1 to 2^31 of them.
+
+    Examples:
+        >>> Limits.from_json('{"numbers": 1000}')
+        Limits(numbers=1000)
+        >>> Limits().numbers
+        33554432
     """
 
-    numbers: int = MOST_NUMBERS
+    numbers: int = 2**25
 
     def __post_init__(self) -> None:
         whole("numbers of a node's limits", self.numbers, 1, MOST_CONFIGURED)
@@ -47,7 +51,14 @@ class Limits:
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    """Raises `InputError` unless `value` is a whole number (no boolean) from `least` to `most`."""
+    """Raises `InputError` unless `value` is a whole number (no boolean) from `least` to `most`.
+
+    Examples:
+        >>> whole("rows", 10, 1, 10)
+        >>> whole("rows", True, 1, 10)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: rows must be a whole number from 1 to 10, got True
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
         upto = "" if most is None else f" to {most}"
         shown = f"{value!r:.40}" if not isinstance(value, int) or abs(value) < 10**18 else "one of more than 18 digits"
@@ -55,4 +66,4 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> None:
 
 
 CODE = Limits()  # what holds where a site says nothing
-SIMULATED = Limits(MOST_SIMULATED)
+SIMULATED = Limits(2**28)  # in a simulation, whose user pays for its memory

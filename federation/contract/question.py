@@ -29,6 +29,12 @@ class Field:
 
     `levels` (integers 0..levels-1) marks a categorical field, which travels bit-packed; otherwise values are
     float64 in [minimum, maximum]. Raises `InputError` for axes that are no whole numbers from 0.
+
+    Examples:
+        >>> Field((3,), levels=4).invalid(np.array([[0, 3, 1], [0, 4, 1]], dtype=np.uint8))
+        array([False,  True])
+        >>> Field((2**40, 2**40)).numbers == 2**80  # nothing of this size is made
+        True
     """
 
     shape: tuple[int, ...]
@@ -57,6 +63,16 @@ class Field:
             return np.asarray(flat.max(axis=1, initial=0) >= self.levels)
         inside = (flat >= self.minimum) & (flat <= self.maximum)  # NaN compares false
         return np.asarray(~inside.all(axis=1))
+
+
+def within(largest: float, *shape: int) -> Field:
+    """The field of numbers from -largest to largest.
+
+    Examples:
+        >>> within(1.0, 2, 3)
+        Field(shape=(2, 3), levels=None, minimum=-1.0, maximum=1.0)
+    """
+    return Field(shape, minimum=-largest, maximum=largest)
 
 
 @dataclass(frozen=True)
@@ -106,6 +122,14 @@ class ReleaseId:
     A release is one answer, or `queries` of them that are agreed on beforehand and paid for together; this is the one
     numbered `query` of 0..`queries`-1. A party answers each once. Raises `InputError` for a name that is empty or
     longer than 1000 letters, and for a query beyond the last: noise is for so many, and no further one is answered.
+
+    Examples:
+        >>> ReleaseId("an exchange", queries=3, query=1).key
+        'an exchange|query 1'
+        >>> ReleaseId("an exchange", queries=3, query=3)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: query 4 is refused: 3 were agreed on for this release; begin a new one,
+        whose noise is paid for again
     """
 
     name: str
@@ -115,10 +139,9 @@ class ReleaseId:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 0 < len(self.name) <= _LONGEST_NAME:
             raise InputError(f"a release needs a name of 1 to {_LONGEST_NAME} characters; give it one")
-        for name, value in (("queries", self.queries), ("query", self.query)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise InputError(f"{name} of a release must be a whole number, got {value!r}")
-        if not 0 <= self.query < self.queries:
+        whole("queries of a release", self.queries, 1)
+        whole("query of a release", self.query, 0)
+        if self.query >= self.queries:
             raise InputError(
                 f"query {self.query + 1} is refused: {self.queries} were agreed on for this release; begin a new one, "
                 "whose noise is paid for again"
@@ -136,6 +159,12 @@ class Noise:
 
     A question has one such class of its own, whose `kind` names the choices. With the kind "off" there is none, and the
     numbers are 0. Raises `InputError` for an epsilon that is not positive, or a delta outside [0, 1).
+
+    Examples:
+        >>> Noise("gaussian", 1.0, 1e-6).target
+        {'epsilon': 1.0, 'delta': 1e-06}
+        >>> Noise(OFF, 1.0, 1e-6).target
+        {'epsilon': 0.0, 'delta': 0.0}
     """
 
     kind: str
@@ -156,6 +185,11 @@ class Noise:
     def aims(self) -> bool:
         """Whether there is noise that is calibrated to something."""
         return self.kind != OFF
+
+    @property
+    def target(self) -> dict[str, float]:
+        """Its epsilon and delta, as calibrations take them."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
 
     @property
     def named(self) -> tuple[str | float, ...]:
@@ -191,7 +225,10 @@ class PrivateQuestion(Question):
 
     @abstractmethod
     def _promised(self) -> Guarantee | NoGuarantee:
-        """What one answer promises, whoever gives it. Raises `InputError` for numbers that no mechanism works with."""
+        """What one answer with noise promises, whoever gives it.
+
+        Raises `InputError` for numbers that no mechanism works with.
+        """
 
     def _paid(self) -> Guarantee | NoGuarantee:
         """What all queries of the release promise together; the answer's own promise where there is one query."""
@@ -212,16 +249,19 @@ class PrivateQuestion(Question):
         `declared` is what the own configuration of whoever computes it says. Raises `InputError` where the question
         contradicts that, and for numbers that no mechanism can work with.
         """
-        declared.require(self.assumes())
-        return self._guaranteed(self._promised)
+        return self._guaranteed(declared, self._promised)
 
     def payment(self, declared: Declared = NOTHING) -> Guarantee | NoGuarantee:
         """What all queries of the release promise together, and what is paid for once. Raises as `promise`."""
-        declared.require(self.assumes())
-        return self._guaranteed(self._paid)
+        return self._guaranteed(declared, self._paid)
 
-    def _guaranteed(self, calibrated: Callable[[], Guarantee | NoGuarantee]) -> Guarantee | NoGuarantee:
-        """With where the bits of the noise come from."""
+    def _guaranteed(
+        self, declared: Declared, calibrated: Callable[[], Guarantee | NoGuarantee]
+    ) -> Guarantee | NoGuarantee:
+        """With where the bits of the noise come from; nothing where there is no noise."""
+        declared.require(self.assumes())
+        if self.noise.kind == OFF:
+            return NoGuarantee("noise is off")
         try:
             promised = calibrated()
         except ArithmeticError as error:
@@ -231,8 +271,6 @@ class PrivateQuestion(Question):
             ) from error
         if isinstance(promised, NoGuarantee):
             return promised
-        return replace(
-            promised,
-            parameters={**promised.parameters, "entropy": "seed" if self.seeded else "system"},
-            assumptions=(*promised.assumptions, *((SEEDED,) if self.seeded else ())),
-        )
+        parameters = {**promised.parameters, "entropy": "seed" if self.seeded else "system"}
+        assumptions = (*promised.assumptions, SEEDED) if self.seeded else promised.assumptions
+        return replace(promised, parameters=parameters, assumptions=assumptions)

@@ -66,7 +66,11 @@ class Asking:
     def _take(
         self, reply: Message, node: int, question: Question, collectors: Sequence[Collector], failures: Failures
     ) -> None:
-        """Hand a reply to the question's collectors; notes what failed."""
+        """Hand a reply to the question's collectors, and note what failed.
+
+        Here answers cross to the aggregator, which believes nothing of them: a node may answer for its own parties
+        only, in the declared form, and what its parties sent is for each collector to accept or refuse.
+        """
         served = self._served(node)
         if reply.has_error():
             failures.add(served, str(reply.error.reason))
@@ -87,7 +91,15 @@ class Asking:
 
 
 def require_quorum(answered: int, parties: int, quorum: float, causes: Mapping[str, int]) -> None:
-    """Raise `QuorumError` when fewer than the fraction `quorum` of the declared parties answered."""
+    """Raise `QuorumError` when fewer than the fraction `quorum` of the declared parties answered.
+
+    Examples:
+        >>> require_quorum(9, 10, 0.8, {})
+        >>> require_quorum(7, 10, 0.8, {"dropped out": 3})
+        Traceback (most recent call last):
+        federation.contract.errors.QuorumError: 7 of 10 parties answered, parties.quorum needs 0.8 of them
+        (3 x dropped out)
+    """
     if answered >= quorum * parties and answered > 0:
         return
     worst = describe(causes)

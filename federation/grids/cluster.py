@@ -13,12 +13,7 @@ from federation.contract.errors import FederationError, InputError
 
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
-_QUIET = {
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-    "RAY_DEDUP_LOGS": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
-}
+_OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS", "USAGE_STATS_ENABLED")  # of Ray's
 
 
 def processors() -> int:
@@ -35,7 +30,8 @@ def connect(address: str | None, workers: int | None, environment: dict[str, str
     """
     if ray.is_initialized():
         return False
-    os.environ.update({name: value for name, value in _QUIET.items() if name not in os.environ})
+    for name in _OFF:
+        os.environ.setdefault(f"RAY_{name}", "0")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
     if address is not None:
         _join(address, quiet)

@@ -28,7 +28,7 @@ from federation.contract.submission import Submission
 from federation.features.feature_map import FeatureMap
 from federation.grids.packing import pack, packed_length, unpack
 
-Q = TypeVar("Q")
+Q = TypeVar("Q", bound=Question)
 
 # The latest question of each type: an own grid hands the same records to all nodes of a process, which then need to be
 # read once.
@@ -51,7 +51,10 @@ def _parts(records: RecordDict) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return settings, arrays
 
 
-def _flatten(message: Any, prefix: str, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def _contents(message: Any, prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The plain values and the arrays of a question, or of a part of one, by dotted name."""
+    settings: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
     for declared in dataclass_fields(message):
         name, value = prefix + declared.name, getattr(message, declared.name)
         if isinstance(value, np.ndarray):
@@ -60,25 +63,12 @@ def _flatten(message: Any, prefix: str, settings: dict[str, Any], arrays: dict[s
             settings[name], parts = value.to_arrays()
             arrays.update({f"{name}.{part}": array for part, array in parts.items()})
         elif is_dataclass(value):
-            _flatten(value, name + ".", settings, arrays)
+            further = _contents(value, name + ".")
+            settings.update(further[0])
+            arrays.update(further[1])
         else:
             settings[name] = value
-
-
-class _Taken(dict[str, Any]):
-    """A mapping that knows which of its entries nobody has looked up."""
-
-    def __init__(self, entries: Mapping[str, Any]) -> None:
-        super().__init__(entries)
-        self._unread = set(entries)
-
-    def __getitem__(self, name: str) -> Any:
-        self._unread.discard(name)
-        return super().__getitem__(name)
-
-    def left(self) -> set[str]:
-        """The names of the others."""
-        return self._unread
+    return settings, arrays
 
 
 @cache
@@ -96,23 +86,14 @@ def _rebuild(cls: Any, prefix: str, settings: Mapping[str, Any], arrays: Mapping
             values[name] = arrays[full]
         elif hint is FeatureMap:
             parts = {key[len(full) + 1 :]: arrays[key] for key in arrays if key.startswith(full + ".")}
-            values[name] = _feature_map(full, settings[full], parts)
+            values[name] = found = FeatureMap.from_arrays(settings[full], parts)
+            if json.loads(found.to_arrays()[0]) != json.loads(settings[full]):
+                raise ValueError(f"the steps of {full} have undeclared parts")
         elif is_dataclass(hint):
             values[name] = _rebuild(hint, full + ".", settings, arrays)
         else:
             values[name] = _typed(hint, settings[full], full)
     return cls(**values)
-
-
-def _feature_map(name: str, description: Any, parts: Mapping[str, np.ndarray]) -> FeatureMap:
-    """A map of which nothing is left over. Raises `ValueError` for parts that it does not have."""
-    found = FeatureMap.from_arrays(description, parts)
-    known, arrays = found.to_arrays()
-    if strays := sorted(set(parts) - set(arrays)):
-        raise ValueError(f"it has undeclared parts {', '.join(f'{name}.{stray}' for stray in strays):.200}")
-    if json.loads(known) != json.loads(description):
-        raise ValueError(f"the steps of {name} have undeclared parts")
-    return found
 
 
 def _typed(hint: Any, value: Any, name: str) -> Any:
@@ -130,7 +111,10 @@ def _typed(hint: Any, value: Any, name: str) -> Any:
         if len(kinds) == len(value):
             return tuple(_typed(kind, item, name) for kind, item in zip(kinds, value, strict=True))
     elif hint is float and type(value) in (int, float):
-        return _finite(value, name)
+        with suppress(OverflowError):
+            if math.isfinite(number := float(value)):
+                return number
+        raise TypeError(f"{name} must be a finite number, got {value!r:.100}")
     elif (hint in (bool, int, str, NoneType) and type(value) is hint) or (
         origin in (dict, Mapping) and isinstance(value, dict)
     ):
@@ -138,27 +122,9 @@ def _typed(hint: Any, value: Any, name: str) -> Any:
     raise TypeError(f"{name} must be {getattr(hint, '__name__', None) or hint}, got {value!r:.100}")
 
 
-def _finite(value: float, name: str) -> float:
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise TypeError(f"{name} must be a finite number, got {value!r:.100}")
-    return number
-
-
-def _contents(question: Question) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    settings: dict[str, Any] = {}
-    arrays: dict[str, np.ndarray] = {}
-    _flatten(question, "", settings, arrays)
-    return settings, arrays
-
-
 def encode_question(question: Question) -> RecordDict:
     """One question as Flower records; the same object may go to every node."""
-    settings, arrays = _contents(question)
-    return _records(settings, arrays)
+    return _records(*_contents(question))
 
 
 def question_digest(question: Question) -> str:
@@ -174,12 +140,27 @@ def settings_of(question: Question) -> dict[str, Any]:
 
 def read_again(question: Q, changes: Mapping[str, Any]) -> Q:
     """The question as it would be read with other plain values. Raises `InputError` as `decode_question`."""
-    settings, arrays = _contents(question)  # type: ignore[arg-type]  # what is asked is a Question
+    settings, arrays = _contents(question)
     return decode_question(_records({**settings, **changes}, arrays), type(question))
 
 
 def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
-    """Inverse of `encode_question`. Raises `InputError` when a part is missing or malformed."""
+    """Inverse of `encode_question`. Raises `InputError` when a part is missing or malformed.
+
+    This is where a question crosses into a party: whatever it claims to be, each value is checked against the type that
+    the question's class declares, and a part that the class does not declare is refused.
+
+    Examples:
+        >>> from federation.contract.question import ReleaseId
+        >>> from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+        >>> question = CountsQuestion(CountsNoise("pure", 1.0), Bags(2, 3), release=ReleaseId("a release"))
+        >>> decode_question(encode_question(question), CountsQuestion) == question
+        True
+        >>> read_again(question, {"draws": "many"})
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: a CountsQuestion cannot be read:
+        TypeError("draws must be int, got 'many'")
+    """
     known, question = _latest.get(question_type, (None, None))
     if known is not records:
         settings, arrays = _parts(records)
@@ -189,19 +170,15 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
                     f"a {question_type.__name__} cannot be read: {name} must be numbers, got {array.dtype}"
                 )
         try:
-            read, taken = _Taken(settings), _Taken(arrays)
-            question = _rebuild(question_type, "", read, taken)
-            if strays := sorted({*read.left(), *taken.left()}):
+            question = _rebuild(question_type, "", settings, arrays)
+            declared = _contents(question)  # what the question would be sent as, and so has been read
+            if strays := sorted((set(settings) - set(declared[0])) | (set(arrays) - set(declared[1]))):
                 raise ValueError(f"it has undeclared parts {', '.join(strays):.200}")
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"a {question_type.__name__} cannot be read: {error!r}") from error
         _latest[question_type] = (records, question)
     decoded: Q = question
     return decoded
-
-
-def _to_wire(values: np.ndarray, declared: Field) -> np.ndarray:
-    return values if declared.levels is None else pack(values, declared.levels)
 
 
 def _from_wire(values: np.ndarray, declared: Field) -> np.ndarray:
@@ -215,7 +192,8 @@ def _from_wire(values: np.ndarray, declared: Field) -> np.ndarray:
 
 def encode_submission(submission: Submission, fields: dict[str, Field]) -> RecordDict:
     """A submission as Flower records: the declared fields, party ids, failures, its guarantee, nothing else."""
-    arrays = {name: _to_wire(submission.arrays[name], declared) for name, declared in fields.items()}
+    sent = [(name, declared.levels, submission.arrays[name]) for name, declared in fields.items()]
+    arrays = {name: values if levels is None else pack(values, levels) for name, levels, values in sent}
     settings = {
         "kind": submission.kind,
         "failures": {str(party): reason for party, reason in submission.failures.items()},
@@ -225,7 +203,18 @@ def encode_submission(submission: Submission, fields: dict[str, Field]) -> Recor
 
 
 def decode_submission(records: RecordDict, fields: dict[str, Field]) -> Submission:
-    """Inverse of `encode_submission`. Raises `InputError` on missing, undeclared or malformed parts."""
+    """Inverse of `encode_submission`. Raises `InputError` on missing, undeclared or malformed parts.
+
+    This is where an answer crosses to the aggregator; shapes and values are for `check_submission` and the collectors.
+
+    Examples:
+        >>> fields = {"votes": Field((4,), levels=3)}
+        >>> sent = Submission("votes", np.array([7]), {"votes": np.array([[2, 0, 1, 2]], dtype=np.uint8)})
+        >>> encode_submission(sent, fields)["arrays"]["votes"].numpy()  # of two bits each
+        array([[146]], dtype=uint8)
+        >>> decode_submission(encode_submission(sent, fields), fields).arrays["votes"]
+        array([[2, 0, 1, 2]], dtype=uint8)
+    """
     settings, arrays = _parts(records)
     if set(arrays) != {*fields, "parties"} or set(settings) != {"kind", "failures", "guarantee"}:
         raise InputError(f"an answer carries {sorted(arrays)}, expected {sorted([*fields, 'parties'])}")
@@ -248,11 +237,15 @@ def merge_submissions(parts: Sequence[RecordDict], failures: Mapping[int, str]) 
 
 
 def bytes_per_party(fields: dict[str, Field]) -> int:
-    """Bytes that one party's answer occupies on the wire, its 8-byte id included, message overhead not."""
-    total = 8
-    for declared in fields.values():
-        entries = int(np.prod(declared.shape, dtype=np.int64))
-        if declared.levels is not None:
-            entries = packed_length(declared.levels, entries)
-        total += entries * declared.dtype.itemsize
-    return total
+    """Bytes that one party's answer occupies on the wire, its 8-byte id included, message overhead not.
+
+    Examples:
+        >>> bytes_per_party({"votes": Field((1000,), levels=2)}), bytes_per_party({"means": Field((1000,))})
+        (133, 8008)
+    """
+
+    def sent(declared: Field) -> int:
+        packed = declared.numbers if declared.levels is None else packed_length(declared.levels, declared.numbers)
+        return packed * declared.dtype.itemsize
+
+    return 8 + sum(map(sent, fields.values()))

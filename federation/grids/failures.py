@@ -14,6 +14,13 @@ class Failures:
     """The first cause of each failed party.
 
     `verbose` keeps the texts of causes, which in a simulation help and in a deployment could quote what a party holds.
+
+    Examples:
+        >>> failures = Failures(verbose=True)
+        >>> failures.add([1, 2], "dropped out")
+        >>> failures.add([2], "too late")
+        >>> failures.causes()
+        {'dropped out': 2}
     """
 
     def __init__(self, verbose: bool) -> None:
@@ -36,7 +43,12 @@ class Failures:
 
 
 def describe(causes: Mapping[str, int], most: int = 3) -> str:
-    """The most frequent causes on one line: `30 x dropped out; 7 x no rows; 5 for other reasons`."""
+    """The most frequent causes on one line: `30 x dropped out; 7 x no rows; 5 for other reasons`.
+
+    Examples:
+        >>> describe({"dropped out": 30, "no rows": 7, "disk full": 3, "no memory": 2}, most=2)
+        '30 x dropped out; 7 x no rows; 5 for other reasons'
+    """
     listed = Counter(causes).most_common(most)
     texts = [f"{count} x {cause}" for cause, count in listed]
     if rest := sum(causes.values()) - sum(count for _, count in listed):

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from concurrent.futures import Future
 from typing import Any
 
 import ray
@@ -23,7 +24,7 @@ from federation.contract.errors import FederationError, InputError
 from federation.contract.reference import Reference
 from federation.grids.cluster import connect, processors
 from federation.grids.nodes import Placement, cohort_size
-from federation.grids.simulation import Progress
+from federation.grids.simulation import Progress, SimulationGrid
 from federation.grids.stock import StockGrid
 
 _FEW = 100  # nodes: Flower's simulation looks through all messages for every one of them,
@@ -37,9 +38,7 @@ class _Simulation:
 
     def __init__(self, client_app: str, workers: int, nodes: int) -> None:
         self._close = threading.Event()
-        self._lent = threading.Event()
-        self._grid: Grid | None = None
-        self._failure: BaseException | None = None
+        self._grid: Future[Grid] = Future()
         connect(None, workers, {"PYTHONPATH": os.pathsep.join(sys.path)})  # workers import what this process can
         self._thread = threading.Thread(target=self._run, args=(Reference(client_app).load(), nodes), daemon=True)
         self._thread.start()
@@ -47,30 +46,30 @@ class _Simulation:
     def _run(self, client_app: Any, nodes: int) -> None:
         from flwr.simulation import run_simulation
 
-        server = ServerApp()
-
-        @server.main()
         def lend(grid: Grid, _: Context) -> None:
-            self._grid = grid
-            self._lent.set()
+            self._grid.set_result(grid)
             self._close.wait()
 
+        server = ServerApp()
+        server.main()(lend)
         resources = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}}
         try:
             run_simulation(server, client_app, nodes, backend_config=resources)
+            raise RuntimeError("it ends before it begins")
         except BaseException as error:
-            self._failure = error
-        finally:
-            self._lent.set()
+            if not self._grid.done():
+                self._grid.set_exception(error)
 
     @property
     def grid(self) -> Grid:
         """The simulation's grid, once it has started. Raises `FederationError` when it cannot."""
-        self._lent.wait(_PATIENCE)
-        if self._grid is None or self._failure is not None:
-            cause = "it does not begin" if self._failure is None else f"{type(self._failure).__name__}: {self._failure}"
-            raise FederationError(f"Flower's simulation cannot run: {cause}") from self._failure
-        return self._grid
+        try:
+            error = self._grid.exception(_PATIENCE)
+        except TimeoutError:
+            error = TimeoutError("it does not begin")
+        if error is not None:
+            raise FederationError(f"Flower's simulation cannot run: {type(error).__name__}: {error}") from error
+        return self._grid.result()
 
     def close(self) -> None:
         """End the simulation and Ray; workers that do not end by themselves are killed."""
@@ -105,7 +104,7 @@ class FlowerGrid(StockGrid):
         self._logger = logging.getLogger("flwr")
         self._level = self._logger.level
         self._logger.setLevel(logging.CRITICAL + 1)
-        self._on_reply = on_reply
+        SimulationGrid.__init__(self, on_reply)  # there is no grid to number yet
 
     def cohort(self, parties: int, wanted: int | None, most: int) -> int:
         """`wanted`, or when None what keeps nodes few."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,10 @@ def cohort_size(parties: int, workers: int, wanted: int | None, most: int) -> in
     """Parties behind each node: `wanted`, or at most `most` in equally many nodes for each worker when None.
 
     Results do not depend on it.
+
+    Examples:
+        >>> cohort_size(1000, workers=4, wanted=None, most=4096), cohort_size(1000, workers=4, wanted=None, most=16)
+        (125, 16)
     """
     if wanted is not None:
         return min(wanted, parties)
@@ -47,6 +51,11 @@ class Placement:
     """Who serves whom in a simulated world: partition i the parties i*per_node to (i+1)*per_node - 1.
 
     `holdings` is the provider of the parties' rows (`parties.holdings.cohort.Provider`), `seed` keys their randomness.
+
+    Examples:
+        >>> placement = Placement(parties=10, per_node=4, holdings=Reference("builtins:dict"), seed=1)
+        >>> [(node["first-party"], node["parties"]) for node in map(placement.config, range(placement.nodes))]
+        [(0, 4), (4, 4), (8, 2)]
     """
 
     parties: int
@@ -92,7 +101,7 @@ def _published(run_id: int) -> Path:
 
 def node_config(context: Context) -> Mapping[str, Any]:
     """A node's own configuration; what it lacks comes from the placement published for its run, if there is one."""
-    config = context.node_config
+    config: Mapping[str, Any] = context.node_config
     if "holdings" in config or "partition-id" not in config:
         return config
     try:
@@ -109,12 +118,6 @@ def halves(context: Context) -> list[Context]:
         return []
     middle = count // 2
     return [
-        Context(
-            context.run_id,
-            context.node_id,
-            {**context.node_config, "first-party": start, "parties": size},
-            context.state,
-            context.run_config,
-        )
+        replace(context, node_config={**context.node_config, "first-party": start, "parties": size})
         for start, size in ((first, middle), (first + middle, count - middle))
     ]

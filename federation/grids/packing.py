@@ -10,7 +10,12 @@ _BLOCK = 1 << 17  # entries at a time, so that what lies between two steps stays
 
 
 def bits_per_entry(levels: int) -> int:
-    """Bits that hold one of `levels` categories: 1, 2, 4, 8 or a whole number of bytes above."""
+    """Bits that hold one of `levels` categories: 1, 2, 4, 8 or a whole number of bytes above.
+
+    Examples:
+        >>> [bits_per_entry(levels) for levels in (2, 3, 10, 256, 257)]
+        [1, 2, 4, 8, 16]
+    """
     needed = max(1, (levels - 1).bit_length())
     return next((bits for bits in (1, 2, 4, 8) if bits >= needed), 8 * -(-needed // 8))
 
@@ -19,6 +24,12 @@ def pack(values: np.ndarray, levels: int) -> np.ndarray:
     """(P, N) integers below `levels` -> (P, ceil(N * bits / 8)) bytes; more than 256 levels stay as they are.
 
     One bit: the first entry is the highest bit of the first byte. Two and four: it is in the lowest bits.
+
+    Examples:
+        >>> pack(np.array([[1, 0, 1, 1]], dtype=np.uint8), levels=2)
+        array([[176]], dtype=uint8)
+        >>> unpack(pack(np.array([[2, 0, 1]], dtype=np.uint8), levels=3), levels=3, length=3)
+        array([[2, 0, 1]], dtype=uint8)
     """
     bits = bits_per_entry(levels)
     if bits >= 8:

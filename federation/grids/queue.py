@@ -12,14 +12,12 @@ from flwr.supercore.run import Run
 from federation.grids.nodes import Placement
 from federation.grids.simulation import Progress, SimulationGrid
 
-_SERVER_NODE = 0
-
 
 class QueueGrid(SimulationGrid):
-    """A Flower grid in this process. `on_reply(answered, sent)` is called after every reply."""
+    """A Flower grid in this process."""
 
     def __init__(self, on_reply: Progress | None = None) -> None:
-        self._on_reply = on_reply
+        super().__init__(on_reply)
         self._run: Run | None = None
         self._reset({})
 
@@ -52,7 +50,7 @@ class QueueGrid(SimulationGrid):
         metadata = Metadata(
             run_id=1,
             message_id=str(self._made),
-            src_node_id=_SERVER_NODE,
+            src_node_id=0,  # the aggregator
             dst_node_id=dst_node_id,
             reply_to_message_id="",
             group_id=group_id,
@@ -70,8 +68,7 @@ class QueueGrid(SimulationGrid):
         """Queue messages; nothing runs before replies are pulled."""
         ids = []
         for message in messages:
-            node = message.metadata.dst_node_id
-            self._queue.setdefault(node, []).append(message)
+            self._queue.setdefault(message.metadata.dst_node_id, []).append(message)
             ids.append(message.metadata.message_id)
         self._sent += len(ids)
         return ids
@@ -83,23 +80,10 @@ class QueueGrid(SimulationGrid):
             self._advance()
         return [self._replies.pop(identifier) for identifier in list(self._replies) if identifier in wanted]
 
-    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        """Push, then pull until all have replied or `timeout` seconds have passed."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        waiting = set(self.push_messages(messages))
-        replies: list[Message] = []
-        while waiting and (deadline is None or time.monotonic() < deadline):
-            ready = list(self.pull_messages(waiting))
-            replies += ready
-            waiting -= {reply.metadata.reply_to_message_id for reply in ready}
-        return replies
-
     def _accept(self, replies: Iterable[Message]) -> None:
         for reply in replies:
             self._replies[reply.metadata.reply_to_message_id] = reply
-            self._answered += 1
-            if self._on_reply is not None:
-                self._on_reply(self._answered, self._sent)
+            self._heard()
 
     def _next(self) -> tuple[int, list[Message]]:
         """The node that has waited longest, and all its messages, taken off the queue."""

@@ -7,7 +7,6 @@ node that kills that one too is served in halves until only the culprit is lost 
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
 from collections import deque
@@ -18,6 +17,7 @@ import ray
 from flwr.app import Array, Context, Message, Metadata, RecordDict
 from ray.exceptions import RayActorError, RayError
 
+from federation.contract.digest import digest
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.reference import Reference
 from federation.grids.cluster import connect
@@ -74,44 +74,38 @@ class _Shared:
     """Object references of questions' records by digest: equal records are put once, those of the last world kept."""
 
     def __init__(self) -> None:
-        self._references: dict[str, Any] = {}
-        self._digests: dict[int, tuple[RecordDict, str]] = {}  # by id; holding the records keeps ids from being reused
+        self._last: dict[str, Any] = {}
+        self.forget_unused()
 
     def forget_unused(self) -> None:
         """Keep what was asked for since the last call."""
-        used = {digest for _, digest in self._digests.values()}
-        self._references = {digest: kept for digest, kept in self._references.items() if digest in used}
-        self._digests = {}
+        self._kept, self._last = self._last, {}
+        self._known: dict[int, tuple[RecordDict, Any]] = {}  # by id; holding the records keeps ids from being reused
 
     def reference(self, content: RecordDict) -> Any:
         """Where these records are in the object store; put there on first use."""
-        if id(content) not in self._digests:
-            self._digests[id(content)] = (content, _digest(content))
-        digest = self._digests[id(content)][1]
-        if digest not in self._references:
-            self._references[digest] = ray.put(content)
-        return self._references[digest]
+        if id(content) not in self._known:
+            key = _digest(content)
+            if key not in self._last:
+                self._last[key] = self._kept[key] if key in self._kept else ray.put(content)
+            self._known[id(content)] = (content, self._last[key])
+        return self._known[id(content)][1]
 
 
 def _digest(content: RecordDict) -> str:
-    found = hashlib.sha256()
-    for name, record in sorted(content.items()):
-        for key, value in sorted(record.items()):
-            is_array = isinstance(value, Array)
-            found.update(f"|{name}|{key}|{(value.dtype, value.shape) if is_array else value}|".encode())
-            if is_array:
-                found.update(value.data)
-    return found.hexdigest()
+    """Equal for equal records; Flower's own object ids are no help, as records that have one cannot be pickled."""
+    named = [(f"{name}|{key}", value) for name, record in content.items() for key, value in record.items()]
+    arrays = {name: value.numpy() for name, value in named if isinstance(value, Array)}
+    return digest(repr([(name, value) for name, value in named if name not in arrays]), arrays)
 
 
 @dataclass
 class _Work:
-    """The unanswered messages of one node, or of a part of one under `recovery`; a suspect has killed a worker."""
+    """The unanswered messages of one node, or of a part of it; a suspect has killed a worker."""
 
     context: Context
-    messages: list[Message]
+    node: Recovery
     suspect: bool = False
-    recovery: Recovery | None = None
 
 
 class RayGrid(QueueGrid):
@@ -171,21 +165,17 @@ class RayGrid(QueueGrid):
         numbers: dict[Any, int] = {}  # of references
         letters: list[_Letters] = []
         for work in bundle:
-            parts = [(message.metadata, self._shared.reference(message.content)) for message in work.messages]
+            parts = [(message.metadata, self._shared.reference(message.content)) for message in work.node.messages]
             letters.append((work.context, [(data, numbers.setdefault(one, len(numbers))) for data, one in parts]))
         self._flying[worker.serve.remote(list(numbers), letters)] = (worker, bundle)
         self._load[worker] += 1
 
     def _bundle(self) -> list[_Work]:
         """The next nodes for one worker: one, or several small ones while there are many."""
-        node, messages = self._next()
-        bundle = [_Work(self.nodes[node], messages)]
-        each = int(bundle[0].context.node_config["parties"])
-        more = min(_BUNDLE // each, len(self._queue) // (4 * _AHEAD * len(self._load))) - 1
-        for _ in range(more):
-            node, messages = self._next()
-            bundle.append(_Work(self.nodes[node], messages))
-        return bundle
+        each = int(self.nodes[next(iter(self._queue))].node_config["parties"])
+        together = min(_BUNDLE // each, (len(self._queue) - 1) // (4 * _AHEAD * len(self._load)))
+        taken = [self._next() for _ in range(max(1, together))]
+        return [_Work(self.nodes[node], Recovery(messages)) for node, messages in taken]
 
     def _fill(self) -> None:
         for worker, load in list(self._load.items()):
@@ -242,20 +232,13 @@ class RayGrid(QueueGrid):
             self._bury(worker, bundle, error)
         else:
             for work, (replies, state) in zip(bundle, answers, strict=True):
-                if work.recovery is None:
-                    work.context.state = state
-                self._collect(work, replies)
+                work.context.state = state
+                work.node.add(work.context, replies)
+                self._conclude(work.node)
 
-    def _collect(self, work: _Work, replies: list[Message]) -> None:
-        if work.recovery is None:
-            self._accept(replies)
-            return
-        work.recovery.add(work.context, replies)
-        self._conclude(work.recovery)
-
-    def _conclude(self, recovery: Recovery) -> None:
-        if recovery.outstanding == 0:
-            self._accept(recovery.replies())
+    def _conclude(self, node: Recovery) -> None:
+        if node.outstanding == 0:
+            self._accept(node.replies())
 
     def _replace(self, worker: Any) -> None:
         if self._load.pop(worker, None) is not None:  # its other work may have told us already
@@ -272,17 +255,9 @@ class RayGrid(QueueGrid):
             )
         self._replace(worker)
         for work in bundle:
-            if work.suspect:
-                self._divide(work)
-            else:
-                work.suspect = True
-                self._suspects.append(work)
-
-    def _divide(self, work: _Work) -> None:
-        recovery = work.recovery or Recovery(work.messages)
-        for part in recovery.divide(work.context):
-            self._suspects.append(_Work(part, work.messages, suspect=True, recovery=recovery))
-        self._conclude(recovery)
+            parts = work.node.divide(work.context) if work.suspect else [work.context]
+            self._suspects += [_Work(part, work.node, suspect=True) for part in parts]
+            self._conclude(work.node)
 
     def close(self) -> None:
         """End this grid's workers, and Ray if this grid started it."""

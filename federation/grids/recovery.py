@@ -1,14 +1,14 @@
-"""After a node has twice killed its worker: its parties are served in ever smaller parts, to lose the culprit only.
+"""The messages to one node until every part of it has replied: one part, unless the node keeps killing its worker.
 
-One party's data must never decide whether another party is counted; a cohort lost as a whole would do just that.
+Its parties are then served in ever smaller parts, to lose the culprit only: one party's data must never decide whether
+another party is counted, and a cohort lost as a whole would do just that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from flwr.app import Context, Error, Message, RecordDict
+from flwr.app import Context, Error, Message
 from flwr.common.constant import ErrorCode
 
 from federation.grids.codec import merge_submissions
@@ -19,38 +19,40 @@ DIED = "the worker process died while serving this party"
 
 @dataclass
 class Recovery:
-    """Collects the partial replies to one node's messages until no part is outstanding."""
+    """Collects the replies to one node's messages until no part is outstanding."""
 
     messages: list[Message]
     outstanding: int = 1
-    _parts: list[list[RecordDict]] = field(default_factory=list)
+    divided: bool = False
+    _parts: list[list[Message]] = field(default_factory=list)
     _failures: dict[int, str] = field(default_factory=dict)
 
     def divide(self, context: Context) -> list[Context]:
         """The halves to serve instead of `context`, none when its only party is lost for good."""
-        parts = halves(context)
+        parts, self.divided = halves(context), True
         self.outstanding += len(parts) - 1
         if not parts:
             self._lose(context, DIED)
         return parts
 
-    def add(self, context: Context, replies: Iterable[Message]) -> None:
-        """Keep one part's replies; an error loses the parties of the part."""
+    def add(self, context: Context, replies: list[Message]) -> None:
+        """Keep one part's replies; of a divided node an error loses the parties of the part."""
         self.outstanding -= 1
-        known = list(replies)
-        reasons = [str(reply.error.reason) for reply in known if reply.has_error()]
-        if reasons:
-            self._lose(context, reasons[0])
+        error = next((reply.error for reply in replies if reply.has_error()), None)
+        if self.divided and error is not None:
+            self._lose(context, str(error.reason))
         else:
-            self._parts.append([reply.content for reply in known])
+            self._parts.append(replies)
 
     def replies(self) -> list[Message]:
-        """One reply per message, once nothing is outstanding."""
+        """One reply per message, once nothing is outstanding; those of an undivided node as they are."""
+        if not self.divided:
+            return self._parts[0]
         if not self._parts:
             error = Error(ErrorCode.CLIENT_APP_CRASHED, next(iter(self._failures.values())))
             return [Message(error, reply_to=message) for message in self.messages]
         return [
-            Message(merge_submissions([part[number] for part in self._parts], self._failures), reply_to=message)
+            Message(merge_submissions([part[number].content for part in self._parts], self._failures), reply_to=message)
             for number, message in enumerate(self.messages)
         ]
 

@@ -33,29 +33,25 @@ def present(message: Message, context: Context) -> Message:
     """
     if "partition-id" not in context.node_config:
         raise InputError("the node's configuration lacks 'partition-id'; number the nodes from 0")
-    known = {
-        name: int(context.node_config[name])
-        for name in ("partition-id", "num-partitions")
-        if name in context.node_config
-    }
+    own = context.node_config
+    known = {name: int(own[name]) for name in ("partition-id", "num-partitions") if name in own}
     return Message(RecordDict({"node": ConfigRecord(known)}), reply_to=message)
 
 
 class StockGrid(SimulationGrid):
-    """Numbers the nodes of a Flower grid: node n is partition n - 1. `on_reply(answered, sent)` is told of replies."""
+    """Numbers the nodes of a Flower grid: node n is partition n - 1."""
 
     def __init__(self, grid: Grid, on_reply: Progress | None = None) -> None:
-        self._on_reply = on_reply
+        super().__init__(on_reply)
         self._attach(grid)
 
     def _attach(self, grid: Grid) -> None:
         """Begin with a grid none of whose nodes is known."""
         self._grid = grid
         self._published: Path | None = None
-        self._partitions: dict[int, int] = {}  # of Flower's node ids
+        self._ids: dict[int, int] = {}  # Flower's, of the nodes whose partitions are known
         self._total = 0  # partitions, 0 where nodes do not know
-        self._nodes: dict[int, int] = {}  # our numbers -> Flower's ids
-        self._sent = self._answered = 0
+        self._serving = 0  # nodes
         self.died = False  # a worker process, which Flower's simulation does not get over
 
     @property
@@ -82,22 +78,20 @@ class StockGrid(SimulationGrid):
     def expect(self, nodes: int) -> None:
         """Wait for the nodes of partitions 0 to nodes - 1. Raises `QuorumError` when they do not join."""
         self._call_up(nodes)
-        self._nodes = {partition + 1: node for node, partition in self._partitions.items() if partition < nodes}
-        self._sent = self._answered = 0
+        self._serving, self._sent, self._answered = nodes, 0, 0
 
     def _call_up(self, needed: int) -> None:
         """Learn the partitions of nodes until 0 to needed - 1 have answered."""
         deadline = time.monotonic() + _PATIENCE
-        while not set(range(needed)) <= set(self._partitions.values()):
-            if needed == 1 and self._partitions:
-                return
-            absent = [node for node in self._grid.get_node_ids() if node not in self._partitions]
+        while not set(range(needed)) <= set(self._ids) and not (needed == 1 and self._ids):
+            known = set(self._ids.values())
+            absent = [node for node in self._grid.get_node_ids() if node not in known]
             asked = [Message(RecordDict(), node, f"query.{ROLL_CALL}", group_id="") for node in absent]
             for reply in self._grid.send_and_receive(asked, timeout=max(0.0, deadline - time.monotonic())):
                 self._register(reply)
             if time.monotonic() > deadline:
                 raise QuorumError(
-                    f"{len(self._partitions)} of {needed} nodes joined within {_PATIENCE:g} seconds; start the "
+                    f"{len(self._ids)} of {needed} nodes joined within {_PATIENCE:g} seconds; start the "
                     "others, or ask for fewer nodes"
                 )
             if not absent:
@@ -111,11 +105,11 @@ class StockGrid(SimulationGrid):
             partition = int(known["partition-id"])
         except (KeyError, TypeError, ValueError) as error:
             raise InputError("a node answered the roll call with something else; start it with this version") from error
-        if partition in self._partitions.values():
+        if partition in self._ids:
             raise InputError(
                 f"two nodes are both partition {partition}; nothing is released, as one is not who it says"
             )
-        self._partitions[reply.metadata.src_node_id] = partition
+        self._ids[partition] = reply.metadata.src_node_id
         self._total = int(known.get("num-partitions", 0))
 
     def _reason(self, reply: Message) -> str:
@@ -139,11 +133,11 @@ class StockGrid(SimulationGrid):
         self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
     ) -> Message:
         """A message from the aggregator to one node, by its number."""
-        return Message(content, self._nodes[dst_node_id], message_type, ttl=ttl, group_id=group_id)
+        return Message(content, self._ids[dst_node_id - 1], message_type, ttl=ttl, group_id=group_id)
 
     def get_node_ids(self) -> Iterable[int]:
         """Numbers of all nodes that serve a party."""
-        return sorted(self._nodes)
+        return range(1, self._serving + 1)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Send messages; returns their ids."""
@@ -157,16 +151,10 @@ class StockGrid(SimulationGrid):
         for reply in replies:
             if reply.has_error():
                 reply.error = Error(reply.error.code, self._reason(reply))
-            self._answered += 1
-            if self._on_reply is not None:
-                self._on_reply(self._answered, self._sent)
+            self._heard()
         if not replies:
             time.sleep(_PAUSE)
         return replies
-
-    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        """As the underlying grid."""
-        return self._grid.send_and_receive(messages, timeout=timeout)
 
     def close(self) -> None:
         """Withdraw what was published for the nodes."""

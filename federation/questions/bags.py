@@ -15,7 +15,7 @@ from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.contract.limits import MOST_BAGS, MOST_CLASSES, MOST_ROWS, whole
-from federation.contract.question import OFF, Field, Noise, PrivateQuestion, PublicQuestion
+from federation.contract.question import Field, Noise, PrivateQuestion, PublicQuestion, Question, within
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.counts.calibration import CountNoise
 from federation.mechanisms.counts.calibration import calibrate as calibrate_counts
@@ -31,11 +31,10 @@ LARGEST_FEATURE = 2.0**100  # of a row; the squares of much larger ones overflow
 _DISJOINT = Assumption("a row lies in one bag of one party", Check.ENFORCED)
 _ONE_HOLDER = Assumption("no two parties hold the same row or person", Check.DECLARED)
 _SIZES_PUBLIC = Assumption("bag sizes, and which replaced row lies in which bag, are public knowledge", Check.DECLARED)
-_DIFFERENT_PEOPLE = Assumption(
-    "every row is about another person: what is protected is one row's label", Check.DECLARED
-)
+DIFFERENT_PEOPLE = Assumption("every row is about another person: what is protected is one row's label", Check.DECLARED)
 _SHORT_ROWS = Assumption("rows behind the public feature map have norm at most 1", Check.ENFORCED)
 
+_counts = lru_cache(calibrate_counts)  # all parties of a release have the same
 _ROUNDING = 1e-6  # charged for, relative: norms and sums of rows, and products with the label weight, are rounded
 
 
@@ -48,6 +47,13 @@ class Bags:
 
     Raises `InputError` for anything but whole numbers: a person's noise is divided by `rows_per_person`, and of 1.5
     bags a person would be in two. There are 2^20 bags at most, and as many cells of classes in bags.
+
+    Examples:
+        >>> Bags(count=2, classes=3).fields()["sizes"].shape
+        (2,)
+        >>> Bags(count=2, classes=3, rows_per_person=1.5)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: rows_per_person of bags must be a whole number from 0 to 1048576, got 1.5
     """
 
     count: int
@@ -67,9 +73,24 @@ class Bags:
         """The number of rows of each bag, 0 for bags that the party does not have."""
         return {"sizes": Field((self.count,), minimum=0.0, maximum=LARGEST_COUNT)}
 
+    @property
+    def shares(self) -> int:
+        """How many bags one person may be in, between which its epsilon and delta are divided."""
+        return max(1, self.rows_per_person)
+
     def assumes(self) -> Declared:
         """What a question about these bags takes for granted."""
         return Declared(classes=self.classes, bags=self.count, rows_per_person=self.rows_per_person)
+
+
+class BagQuestion(Question):
+    """Base of the questions about bags."""
+
+    bags: Bags
+
+    def assumes(self) -> Declared:
+        """Classes, bags and persons."""
+        return self.bags.assumes()
 
 
 @dataclass(frozen=True)
@@ -82,10 +103,23 @@ class CountsNoise(Noise):
 
 
 @dataclass(frozen=True)
-class CountsQuestion(PrivateQuestion):
+class CountsQuestion(BagQuestion, PrivateQuestion):
     """Release the label counts of your bags under label privacy.
 
     `counts` of an answer are `draws` estimates of the counts of every bag, each summing to the bag's size.
+
+    Examples:
+        >>> from federation.contract.question import ReleaseId
+        >>> from federation.contract.randomness import NoiseBits
+        >>> import numpy as np
+        >>> question = CountsQuestion(CountsNoise("pure", epsilon=1.0), Bags(2, 3), release=ReleaseId("a release"))
+        >>> question.fields()["counts"].shape
+        (1, 2, 3)
+        >>> question.promise().epsilon, str(question.promise().unit)
+        (1.0, 'label')
+        >>> question.mechanism().release(np.array([5, 3, 0]), NoiseBits(0, "demo"), 2)
+        array([[5., 2., 1.],
+               [5., 3., 0.]])
     """
 
     kind: ClassVar[str] = "counts"
@@ -94,16 +128,12 @@ class CountsQuestion(PrivateQuestion):
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
-        shape = (self.draws, self.bags.count, self.bags.classes)
-        return {**self.bags.fields(), "counts": Field(shape, minimum=-LARGEST_COUNT, maximum=LARGEST_COUNT)}
+        counts = within(LARGEST_COUNT, self.draws, self.bags.count, self.bags.classes)
+        return {**self.bags.fields(), "counts": counts}
 
     def work(self) -> int:
         """The covariance of a bag's counts, and cells of all bags."""
         return self.bags.classes**2 + self.bags.count * self.bags.classes
-
-    def assumes(self) -> Declared:
-        """Classes, bags and persons."""
-        return self.bags.assumes()
 
     def simulated_only(self) -> str | None:
         """A floor protects only where it is true."""
@@ -119,11 +149,11 @@ class CountsQuestion(PrivateQuestion):
 
         Raises `InputError` for numbers that the mechanism cannot work with.
         """
-        return _counts(self.noise, self.bags)
+        noise, known = self.noise, {"floor": self.noise.floor, "pseudo_count": self.noise.pseudo_count}
+        share = {name: number / self.bags.shares for name, number in noise.target.items()}
+        return _counts(noise.kind, classes=self.bags.classes, **share, **known)
 
     def _promised(self) -> Guarantee | NoGuarantee:
-        if self.noise.kind == OFF:
-            return NoGuarantee("noise is off")
         if self.noise.kind == PUBLISHED:
             return published_guarantee(self.noise.epsilon, self.noise.delta)
         unit = Unit.PERSON if self.bags.rows_per_person else Unit.LABEL
@@ -131,10 +161,14 @@ class CountsQuestion(PrivateQuestion):
 
 
 @dataclass(frozen=True)
-class EmbeddingsQuestion(PublicQuestion):
+class EmbeddingsQuestion(BagQuestion, PublicQuestion):
     """Send the mean of each of your bags behind a public feature map whose rows have norm at most 1.
 
     No noise: for parties whose features are public, as label privacy takes them to be.
+
+    Examples:
+        >>> EmbeddingsQuestion(Bags(4, 2), FeatureMap(3, ())).fields()["means"].shape
+        (4, 3)
     """
 
     kind: ClassVar[str] = "embeddings"
@@ -143,12 +177,7 @@ class EmbeddingsQuestion(PublicQuestion):
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
-        shape = (self.bags.count, self.feature_map.dimension)
-        return {**self.bags.fields(), "means": Field(shape, minimum=-1.0, maximum=1.0)}
-
-    def assumes(self) -> Declared:
-        """Classes, bags and persons."""
-        return self.bags.assumes()
+        return {**self.bags.fields(), "means": within(1.0, self.bags.count, self.feature_map.dimension)}
 
 
 @dataclass(frozen=True)
@@ -159,11 +188,20 @@ class JointNoise(Noise):
 
 
 @dataclass(frozen=True)
-class NoisyEmbeddingsQuestion(PrivateQuestion):
+class NoisyEmbeddingsQuestion(BagQuestion, PrivateQuestion):
     """Release the label counts and the mean embedding of each of your bags together, under row privacy.
 
     The Gaussian mechanism of `noise` takes a bag's counts times `label_weight` beside the sum of its rows behind
     the feature map, whose rows have norm at most 1. An answer is that in units of counts and of means.
+
+    Examples:
+        >>> from federation.contract.question import ReleaseId
+        >>> noise, release = JointNoise("gaussian", 1.0, 1e-6), ReleaseId("a release")
+        >>> question = NoisyEmbeddingsQuestion(noise, Bags(4, 2), FeatureMap(3, ()), 1.0, release=release)
+        >>> {name: field.shape for name, field in question.fields().items()}
+        {'sizes': (4,), 'counts': (1, 4, 2), 'means': (1, 4, 3)}
+        >>> str(question.promise().unit)
+        'row'
     """
 
     kind: ClassVar[str] = "noisy_embeddings"
@@ -175,20 +213,13 @@ class NoisyEmbeddingsQuestion(PrivateQuestion):
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
         shape = (self.draws, self.bags.count)
-        counts, dimension = self.bags.classes, self.feature_map.dimension
-        return {
-            **self.bags.fields(),
-            "counts": Field((*shape, counts), minimum=-LARGEST_COUNT, maximum=LARGEST_COUNT),
-            "means": Field((*shape, dimension), minimum=-LARGEST_COUNT, maximum=LARGEST_COUNT),
-        }
+        counts = within(LARGEST_COUNT, *shape, self.bags.classes)
+        means = within(LARGEST_COUNT, *shape, self.feature_map.dimension)
+        return {**self.bags.fields(), "counts": counts, "means": means}
 
     def work(self) -> int:
         """The noise of one bag in all draws."""
         return self.draws * (self.bags.classes + self.feature_map.dimension)
-
-    def assumes(self) -> Declared:
-        """Classes, bags and persons."""
-        return self.bags.assumes()
 
     def mechanism(self) -> AdditiveMechanism:
         """Gaussian noise on a bag's weighted counts beside the sum of its rows.
@@ -200,13 +231,9 @@ class NoisyEmbeddingsQuestion(PrivateQuestion):
             raise InputError("protect: row knows no persons; use protect: label, which then protects a person's labels")
         if not 0 < self.label_weight < math.inf:
             raise InputError(f"label_weight must be a positive finite number, got {self.label_weight}")
-        return calibrate(
-            "gaussian",
-            sensitivity=(1 + _ROUNDING) * math.hypot(math.sqrt(2) * self.label_weight, 2),
-            dimension=self.bags.classes + self.feature_map.dimension,
-            epsilon=self.noise.epsilon,
-            delta=self.noise.delta,
-        )
+        sensitivity = (1 + _ROUNDING) * math.hypot(math.sqrt(2) * self.label_weight, 2)
+        dimension = self.bags.classes + self.feature_map.dimension
+        return calibrate("gaussian", sensitivity=sensitivity, dimension=dimension, **self.noise.target)
 
     def _promised(self) -> Guarantee:
         premises = (*_holding(self.bags), _SIZES_PUBLIC, _SHORT_ROWS, UNTIMED)
@@ -214,11 +241,15 @@ class NoisyEmbeddingsQuestion(PrivateQuestion):
 
 
 @dataclass(frozen=True)
-class RowsQuestion(PublicQuestion):
+class RowsQuestion(BagQuestion, PublicQuestion):
     """Send the rows of your bags behind a public feature map, without their labels.
 
     No noise: for parties whose features are public, as label privacy takes them to be. Bags of fewer than `largest`
     rows are filled up with zeros.
+
+    Examples:
+        >>> RowsQuestion(Bags(4, 2), FeatureMap(3, ()), largest=10).fields()["rows"].shape
+        (4, 10, 3)
     """
 
     kind: ClassVar[str] = "rows"
@@ -231,12 +262,8 @@ class RowsQuestion(PublicQuestion):
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
-        shape = (self.bags.count, self.largest, self.feature_map.dimension)
-        return {**self.bags.fields(), "rows": Field(shape, minimum=-LARGEST_FEATURE, maximum=LARGEST_FEATURE)}
-
-    def assumes(self) -> Declared:
-        """Classes, bags and persons."""
-        return self.bags.assumes()
+        rows = within(LARGEST_FEATURE, self.bags.count, self.largest, self.feature_map.dimension)
+        return {**self.bags.fields(), "rows": rows}
 
 
 def largest_bag(tile: int) -> int:
@@ -244,40 +271,26 @@ def largest_bag(tile: int) -> int:
 
     In a sum over n rows each passes through less than tile + n / tile + 2 additions, so that the sum errs by n times as
     many 2^-53 (Higham 2002, Section 3.1); for each of two neighbours that is to be 1e-6 of a row.
+
+    Examples:
+        >>> largest_bag(1024)
+        2541935
     """
     most, half = _ROUNDING * 2.0**53 / 1.01, tile / 2 + 1
     return int(tile * (math.sqrt(half**2 + most / tile) - half))
 
 
-@lru_cache  # all parties of a release have the same
-def _counts(noise: CountsNoise, bags: Bags) -> CountMechanism:
-    shares = max(1, bags.rows_per_person)
-    return calibrate_counts(
-        noise.kind,  # type: ignore[arg-type]  # the others have no mechanism
-        classes=bags.classes,
-        epsilon=noise.epsilon / shares,
-        delta=noise.delta / shares,
-        floor=noise.floor,
-        pseudo_count=noise.pseudo_count,
-    )
-
-
 def _holding(bags: Bags) -> tuple[Assumption, ...]:
     if not bags.rows_per_person:
-        return (_DISJOINT, _ONE_HOLDER, _DIFFERENT_PEOPLE)
+        return (_DISJOINT, _ONE_HOLDER, DIFFERENT_PEOPLE)
     text = f"of a person's rows one counts in each of at most {bags.rows_per_person} bags, whatever the labels"
     return (_DISJOINT, _ONE_HOLDER, Assumption(text, Check.ENFORCED))
 
 
 def _of_all_bags(guarantee: Guarantee, bags: Bags) -> Guarantee:
     """The guarantee of a bag as that of all bags, in all of which one unit can be."""
-    shares = max(1, bags.rows_per_person)
-    if shares == 1:
+    if bags.shares == 1:
         return guarantee
-    return replace(
-        guarantee,
-        epsilon=guarantee.epsilon * shares,
-        delta=guarantee.delta * shares,
-        parameters={**guarantee.parameters, "bags_per_person": shares},
-        gaussian_mu=None,
-    )
+    epsilon, delta = guarantee.epsilon * bags.shares, guarantee.delta * bags.shares
+    parameters = {**guarantee.parameters, "bags_per_person": bags.shares}
+    return replace(guarantee, epsilon=epsilon, delta=delta, parameters=parameters, gaussian_mu=None)

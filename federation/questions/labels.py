@@ -15,9 +15,9 @@ import numpy as np
 
 from federation.contract.declared import Declared
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.limits import MOST_BAGS, MOST_ROWS, whole
-from federation.contract.question import OFF, Field, Noise, PrivateQuestion
+from federation.contract.question import Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.bag_sums import noisy_labels, repaired
 from federation.mechanisms.bag_sums.design import BagDesign
@@ -31,17 +31,16 @@ from federation.mechanisms.labels.mechanism import LabelMechanism
 from federation.mechanisms.labels.shaped_gaussian import LabelSums, Shape, fit_shape
 from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
 from federation.mechanisms.noise import gaussian
-from federation.questions.bags import LARGEST_FEATURE
+from federation.questions.bags import DIFFERENT_PEOPLE, LARGEST_FEATURE
 from federation.questions.row_premises import HELD_ONCE
 
 DATA_DEPENDENT = "published"  # weighted sums without noise, whose delta depends on the data
 
 _LARGEST = 2.0**80  # of sums over a party's rows, noise included
 _LARGEST_WEIGHT = 9.0  # normal weights are drawn by 52 bits, and none is beyond 8.3
-_DIFFERENT_PEOPLE = Assumption(
-    "every row is about another person: what is protected is one row's label", Check.DECLARED
-)
-_PREMISES = (HELD_ONCE, _DIFFERENT_PEOPLE)
+_PREMISES = (HELD_ONCE, DIFFERENT_PEOPLE)
+_labels = lru_cache(calibrate_labels)  # all parties of a release have the same
+_repaired = lru_cache(repaired.calibrate)  # parties of equal size have equal mechanisms
 _UNSAFE = (
     "sums of rows and labels with secret weights have no guarantee for all data: a bag whose labels are a linear "
     "function of its rows reveals them"
@@ -53,6 +52,13 @@ class LabelledRows:
     """Rows behind a public feature map with labels in [lowest, highest], both public; at most `most` at a party.
 
     Raises `InputError` unless the range has two finite ends, the first below the second.
+
+    Examples:
+        >>> LabelledRows(FeatureMap(2, ()), 0.0, 5.0, most=40).assumes().label_range
+        (0.0, 5.0)
+        >>> LabelledRows(FeatureMap(2, ()), 5.0, 0.0, most=40)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: the range of labels must be two finite numbers lo < hi, got [5.0, 0.0]
     """
 
     feature_map: FeatureMap
@@ -72,6 +78,11 @@ class LabelledRows:
         """(lowest, highest)."""
         return self.lowest, self.highest
 
+    @property
+    def size(self) -> Field:
+        """The field for how many rows a party has, a public number."""
+        return Field((), minimum=1.0, maximum=self.most)
+
     def assumes(self) -> Declared:
         """What a question about these rows takes for granted."""
         return Declared(most_rows=self.most, label_range=self.label_range)
@@ -85,6 +96,11 @@ class BagSums:
     as it can, up to m, and all rows that take part are in bags. `per_bag` labels of each bag get noise, or, where that
     is 0, the same `noisy` rows of all, drawn without labels. Raises `InputError` for anything but whole numbers that
     some machine has memory for.
+
+    Examples:
+        >>> design = BagSums(records=0, bags=4, size=8, weights="signs", per_bag=8, noisy=0)
+        >>> design.formed(20), design.taking_part(design.formed(20))
+        (2, 16)
     """
 
     records: int
@@ -148,6 +164,15 @@ class BagSumsQuestion(LabelQuestion):
     """Form bags, weigh their rows, and send rows, weights and noisy weighted label sums (Brahmbhatt et al., Fig. 2).
 
     Bags are the same for all draws, weights and noise are fresh in each.
+
+    Examples:
+        >>> from federation.contract.question import ReleaseId
+        >>> rows, design = LabelledRows(FeatureMap(2, ()), 0.0, 1.0, 40), BagSums(0, 4, 8, "signs", 8, 0)
+        >>> question = BagSumsQuestion(BagSumsNoise("gaussian", 1.0, 1e-6), rows, design, release=ReleaseId("demo"))
+        >>> {name: field.shape for name, field in question.fields().items()}
+        {'formed': (), 'rows': (4, 8, 2), 'weights': (1, 4, 8), 'sums': (1, 4)}
+        >>> question.mechanism().sigma
+        1.49365
     """
 
     kind: ClassVar[str] = "bag_sums"
@@ -156,15 +181,10 @@ class BagSumsQuestion(LabelQuestion):
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
-        design, draws = self.design, self.draws
-        rows = Field(
-            (design.bags, design.size, self.rows.feature_map.dimension),
-            minimum=-LARGEST_FEATURE,
-            maximum=LARGEST_FEATURE,
-        )
-        largest = 1.0 if design.weights == "signs" else _LARGEST_WEIGHT
-        weights = Field((draws, design.bags, design.size), minimum=-largest, maximum=largest)
-        return {**design.fields(), "rows": rows, "weights": weights, "sums": _real(draws, design.bags)}
+        design, largest = self.design, 1.0 if self.design.weights == "signs" else _LARGEST_WEIGHT
+        rows = within(LARGEST_FEATURE, design.bags, design.size, self.rows.feature_map.dimension)
+        weights = within(largest, self.draws, design.bags, design.size)
+        return {**design.fields(), "rows": rows, "weights": weights, "sums": _real(self.draws, design.bags)}
 
     def work(self) -> int:
         """Features of all rows, and which of those that take part get noise."""
@@ -178,21 +198,15 @@ class BagSumsQuestion(LabelQuestion):
         return _bag_sums(self.noise, self.design, self.rows.label_range, formed)
 
     def _promised(self) -> Guarantee | NoGuarantee:
-        if self.noise.kind == OFF:
-            return NoGuarantee("noise is off")
-        mechanism = self.mechanism()
-        if mechanism.delta > self.noise.delta:
-            return self._missed(mechanism.delta)
+        known, mechanism = self.noise, self.mechanism()
+        if mechanism.delta > known.delta:  # of a given sigma
+            return NoGuarantee(
+                f"at epsilon {known.epsilon:g} noise of standard deviation {known.sigma:g} on labels from "
+                f"{self.rows.lowest:g} to {self.rows.highest:g} has delta {mechanism.delta:.3g}, above the declared "
+                f"{known.delta:g}",
+                (known.epsilon, known.delta),
+            )
         return mechanism.guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
-
-    def _missed(self, delta: float) -> NoGuarantee:
-        """Of a given sigma whose exact delta is beyond the one that was declared."""
-        known, (lowest, highest) = self.noise, self.rows.label_range
-        return NoGuarantee(
-            f"at epsilon {known.epsilon:g} noise of standard deviation {known.sigma:g} on labels from {lowest:g} to "
-            f"{highest:g} has delta {delta:.3g}, above the declared {known.delta:g}",
-            (known.epsilon, known.delta),
-        )
 
 
 @dataclass(frozen=True)
@@ -212,6 +226,13 @@ class WeightedSumsQuestion(LabelQuestion):
     """Form bags, weigh their rows with secret Gaussian weights, and send sums of rows and labels (ibid., Fig. 1).
 
     Bags and weights are fresh in each draw, and nobody learns them.
+
+    Examples:
+        >>> from federation.contract.question import ReleaseId
+        >>> rows, design = LabelledRows(FeatureMap(2, ()), 0.0, 1.0, 40), BagSums(0, 4, 8, "gaussian", 0, 0)
+        >>> published = WeightedSumsNoise("published", 1.0, 1e-6)
+        >>> WeightedSumsQuestion(published, rows, design, release=ReleaseId("demo")).promise().reason[:56]
+        'sums of rows and labels with secret weights have no guar'
     """
 
     kind: ClassVar[str] = "weighted_sums"
@@ -230,11 +251,9 @@ class WeightedSumsQuestion(LabelQuestion):
 
     def mechanism(self, formed: int | None = None) -> RepairedBagSums:
         """Noise on label sums of `formed` bags with secret weights; as `BagSumsQuestion.mechanism`."""
-        return _repaired(self.design.shape(formed), self.rows.label_range, self.noise.epsilon, self.noise.delta)
+        return _repaired(*self.design.shape(formed), label_range=self.rows.label_range, **self.noise.target)
 
     def _promised(self) -> Guarantee | NoGuarantee:
-        if self.noise.kind == OFF:
-            return NoGuarantee("noise is off")
         if self.noise.kind == DATA_DEPENDENT:
             return NoGuarantee(_UNSAFE)
         return self.mechanism().guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
@@ -250,24 +269,31 @@ class LabelsNoise(Noise):
 
 @dataclass(frozen=True)
 class PrivateLabelsQuestion(LabelQuestion):
-    """Send your rows with labels that are made private one by one; fewer than `rows.most` are filled up with zeros."""
+    """Send your rows with labels that are made private one by one; fewer than `rows.most` are filled up with zeros.
+
+    Examples:
+        >>> from federation.contract.question import ReleaseId
+        >>> from federation.contract.randomness import NoiseBits
+        >>> rows = LabelledRows(FeatureMap(2, ()), 0.0, 1.0, 40)
+        >>> question = PrivateLabelsQuestion(LabelsNoise("one_bit", 1.0), rows, release=ReleaseId("demo"))
+        >>> question.mechanism().release(np.array([0.0, 1.0, 0.5]), NoiseBits(0, "demo")).round(3)
+        array([-0.582,  1.582, -0.582])
+    """
 
     kind: ClassVar[str] = "private_labels"
     noise: LabelsNoise
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
-        most, dimension = self.rows.most, self.rows.feature_map.dimension
-        rows = Field((most, dimension), minimum=-LARGEST_FEATURE, maximum=LARGEST_FEATURE)
-        return {"size": Field((), minimum=1.0, maximum=most), "rows": rows, "labels": _real(self.draws, most)}
+        rows = within(LARGEST_FEATURE, self.rows.most, self.rows.feature_map.dimension)
+        return {"size": self.rows.size, "rows": rows, "labels": _real(self.draws, self.rows.most)}
 
     def mechanism(self) -> LabelMechanism:
         """Noise on single labels. Raises `InputError`."""
-        return _labels(self.noise, self.rows.label_range)
+        known = {"label_range": self.rows.label_range, "outside": "clip", "debiased": self.noise.debiased}
+        return _labels(self.noise.kind, **self.noise.target, **known)
 
     def _promised(self) -> Guarantee | NoGuarantee:
-        if self.noise.kind == OFF:
-            return NoGuarantee("noise is off")
         return self.mechanism().guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
 
 
@@ -280,7 +306,15 @@ class LabelSumsNoise(Noise):
 
 @dataclass(frozen=True)
 class LabelSumsQuestion(LabelQuestion):
-    """Send X'X of your public rows and X'y with noise in a `shape` that hides every label."""
+    """Send X'X of your public rows and X'y with noise in a `shape` that hides every label.
+
+    Examples:
+        >>> from federation.contract.question import ReleaseId
+        >>> rows, noise = LabelledRows(FeatureMap(2, ()), 0.0, 1.0, 40), LabelSumsNoise("auto", 1.0, 1e-6)
+        >>> question = LabelSumsQuestion(noise, rows, "optimal", release=ReleaseId("demo"))
+        >>> {name: field.shape for name, field in question.fields().items()}
+        {'size': (), 'gram': (2, 2), 'moment': (1, 2)}
+    """
 
     kind: ClassVar[str] = "label_sums"
     noise: LabelSumsNoise
@@ -289,11 +323,8 @@ class LabelSumsQuestion(LabelQuestion):
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
         dimension = self.rows.feature_map.dimension
-        return {
-            "size": Field((), minimum=1.0, maximum=self.rows.most),
-            "gram": _real(dimension, dimension),
-            "moment": _real(self.draws, dimension),
-        }
+        gram, moment = _real(dimension, dimension), _real(self.draws, dimension)
+        return {"size": self.rows.size, "gram": gram, "moment": moment}
 
     def mechanism(self, rows: np.ndarray) -> LabelSums:
         """Noise on X'y for the public rows X (n, d) of a party. Raises `InputError`."""
@@ -301,32 +332,24 @@ class LabelSumsQuestion(LabelQuestion):
 
     def _promised(self) -> Guarantee | NoGuarantee:
         """Without the numbers that each party's own rows decide: its noise has the shape of those."""
-        if self.noise.kind == OFF:
-            return NoGuarantee("noise is off")
         unit = Shape(np.ones((1, 1)), np.ones((1, 1)), 1.0, 1.0)
         promised = self._shaped(unit, self.rows.most).guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
         known = {name: promised.parameters[name] for name in ("low", "high")}
         return replace(promised, parameters={**known, "shape": self.shape}, gaussian_mu=None)
 
     def _shaped(self, shape: Shape, rows: int) -> LabelSums:
-        epsilon, delta, noise = self.noise.epsilon, self.noise.delta, self.noise.kind
-        if noise == "auto":
+        epsilon, delta, pure = self.noise.epsilon, self.noise.delta, self.noise.kind == "pure"
+        if self.noise.kind == "auto":
             # By variance on each coordinate, of as many as there are features: the same number at all parties.
-            pure = (self.rows.feature_map.dimension + 1) / epsilon**2
-            noise = "pure" if delta == 0 or pure <= 1 / gaussian.mu(epsilon, delta) ** 2 else "gaussian"
+            variance = (self.rows.feature_map.dimension + 1) / epsilon**2
+            pure = delta == 0 or variance <= 1 / gaussian.mu(epsilon, delta) ** 2
         labels = LabelRange(self.rows.lowest, self.rows.highest, "clip")  # to which every party clips its labels
-        return calibrate_sums(
-            shape,
-            noise,  # type: ignore[arg-type]  # there is none of "off"
-            rows=rows,
-            epsilon=epsilon,
-            delta=0.0 if noise == "pure" else delta,
-            labels=labels,
-        )
+        target = {"epsilon": epsilon, "delta": 0.0 if pure else delta}
+        return calibrate_sums(shape, "pure" if pure else "gaussian", rows=rows, labels=labels, **target)
 
 
 def _real(*shape: int) -> Field:
-    return Field(shape, minimum=-_LARGEST, maximum=_LARGEST)
+    return within(_LARGEST, *shape)
 
 
 @lru_cache  # parties of equal size have equal mechanisms
@@ -342,23 +365,4 @@ def _bag_sums(
     bags = BagDesign(*shape, weights=design.weights, **chosen)
     if noise.sigma is not None:
         return noisy_bag_sums(bags, sigma=noise.sigma, label_range=label_range, epsilon=noise.epsilon)
-    return noisy_labels.calibrate(bags, label_range=label_range, epsilon=noise.epsilon, delta=noise.delta)
-
-
-@lru_cache
-def _repaired(
-    shape: tuple[int, int, int], label_range: tuple[float, float], epsilon: float, delta: float
-) -> RepairedBagSums:
-    return repaired.calibrate(*shape, label_range=label_range, epsilon=epsilon, delta=delta)
-
-
-@lru_cache
-def _labels(noise: LabelsNoise, label_range: tuple[float, float]) -> LabelMechanism:
-    return calibrate_labels(
-        noise.kind,  # type: ignore[arg-type]  # there is none of "off"
-        epsilon=noise.epsilon,
-        delta=noise.delta,
-        label_range=label_range,
-        outside="clip",
-        debiased=noise.debiased,
-    )
+    return noisy_labels.calibrate(bags, label_range=label_range, **noise.target)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
-from federation.contract.question import OFF, Field, Noise, PrivateQuestion
+from federation.contract.question import Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
 from federation.mechanisms.marginals.published import PublishedRates
@@ -37,6 +37,19 @@ class MarginalsQuestion(PrivateQuestion):
 
     Raises `InputError` when map, bins and hypothesis are not of one number of features: found out at the rows, it would
     tell that there are some.
+
+    Examples:
+        >>> import numpy as np
+        >>> from federation.contract.question import ReleaseId
+        >>> rows = np.random.default_rng(0).normal(size=(100, 2))
+        >>> question = MarginalsQuestion(
+        ...     MarginalsNoise("auto", 1.0, 1e-6), FeatureMap(2, ()), Bins.fit(rows, 5), "errors",
+        ...     Hypothesis.constant(2, 1), "row", "add_remove", release=ReleaseId("an exchange", queries=4, query=0),
+        ... )
+        >>> question.fields()["errors"].shape  # of both features
+        (10,)
+        >>> question.payment().epsilon > question.promise().epsilon  # of all four queries, and of this one
+        True
     """
 
     kind: ClassVar[str] = "error_marginals"
@@ -62,7 +75,7 @@ class MarginalsQuestion(PrivateQuestion):
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry, of as many entries as there are bins; as published, errors are rates."""
-        counts = Field((self.bins.total,), minimum=-LARGEST_COUNT, maximum=LARGEST_COUNT)
+        counts = within(LARGEST_COUNT, self.bins.total)
         if self.asks == "rows":
             return {"rows": counts}
         if self.noise.kind == PUBLISHED:
@@ -75,17 +88,14 @@ class MarginalsQuestion(PrivateQuestion):
 
     def _promised(self) -> Guarantee | NoGuarantee:
         """What this one answer promises."""
-        if self.noise.kind == OFF:
-            return NoGuarantee("noise is off")
         promised = self.mechanism().per_query(holding(protected(self.protect)))
         release = self.release
         known: dict[str, float | int | str] = {"exchange": release.name, "query": release.query}
-        return replace(promised, parameters=promised.parameters | known | {"queries": release.queries})
+        known["queries"] = release.queries
+        return replace(promised, parameters=promised.parameters | known)
 
     def _paid(self) -> Guarantee | NoGuarantee:
         """What all answers of the exchange promise together."""
-        if self.noise.kind == OFF:
-            return NoGuarantee("noise is off")
         return self.mechanism().guarantee(holding(protected(self.protect)))
 
 
@@ -101,12 +111,5 @@ def exchange_noise(
         rates = PublishedRates(features, queries, noise.epsilon)
         rates.guarantee(unit=unit, adjacency=Adjacency(adjacency))  # refuses units that it does not protect
         return rates
-    return calibrate(
-        noise.kind,  # type: ignore[arg-type]  # there is none of "off"
-        features=features,
-        queries=queries,
-        epsilon=noise.epsilon,
-        delta=noise.delta,
-        unit=unit,
-        adjacency=Adjacency(adjacency),
-    )
+    known = {"features": features, "queries": queries, **noise.target, "unit": unit, "adjacency": Adjacency(adjacency)}
+    return calibrate(noise.kind, **known)  # type: ignore[arg-type]  # there is none of "off"

@@ -9,12 +9,13 @@ from typing import ClassVar, Literal
 from federation.contract.declared import Declared
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.contract.limits import MOST_ROWS, whole
-from federation.contract.question import OFF, Field, Noise, PrivateQuestion
+from federation.contract.question import Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.moments import shares
 from federation.mechanisms.moments.calibration import SumNoise, SumNoiseKind, calibrate
 from federation.questions.row_premises import holding, protected
 
+_sum_noise = lru_cache(calibrate)  # all parties of a release have the same
 _LARGEST = 2.0**80  # of a sum over a party's rows, noise included
 _SHORT_ROWS = Assumption(
     "rows behind the public feature map, their constant feature included, are cut to norm 1", Check.ENFORCED
@@ -41,6 +42,16 @@ class MomentQuestion(PrivateQuestion):
     are at a party. `protect` says whether one "label" is protected, features being public, or one whole "row".
     `contributors` 0 asks for a party's whole noise. Otherwise it asks for one share, so many of which hide what one
     whole noise hides: for a summation that reveals only the sum over the parties.
+
+    Examples:
+        >>> from federation.contract.question import ReleaseId
+        >>> noise, known = MomentNoise("auto", 1.0, 1e-6), {"release": ReleaseId("a release"), "protect": "row"}
+        >>> question = MomentQuestion(noise, FeatureMap(2, ()), most=100, contributors=0, **known)
+        >>> question.promise().mechanism, str(question.promise().unit)
+        ('sum_l2_gamma', 'row')
+        >>> shares = MomentQuestion(noise, FeatureMap(2, ()), most=100, contributors=9, **known)
+        >>> shares.simulated_only()
+        'this node has no secure summation, and a share of the noise hides nothing by itself'
     """
 
     kind: ClassVar[str] = "mean_operator"
@@ -57,11 +68,8 @@ class MomentQuestion(PrivateQuestion):
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry: the party's public number of rows, and a sum for each draw."""
-        shape = (self.draws, self.feature_map.dimension)
-        return {
-            "size": Field((), minimum=1.0, maximum=float(self.most)),
-            "sums": Field(shape, minimum=-_LARGEST, maximum=_LARGEST),
-        }
+        sums = within(_LARGEST, self.draws, self.feature_map.dimension)
+        return {"size": Field((), minimum=1.0, maximum=float(self.most)), "sums": sums}
 
     def assumes(self) -> Declared:
         """The most rows, and how many parties share a noise."""
@@ -80,25 +88,12 @@ class MomentQuestion(PrivateQuestion):
 
     def mechanism(self) -> SumNoise:
         """The noise on the sum of one party, or its share of the noise on the sum over parties. Raises `InputError`."""
-        return _sum_noise(self.feature_map.dimension, self.most, self.contributors, self.noise)
+        noise, known = self.noise, {"rows": self.most, "contributors": self.contributors}
+        dimension = self.feature_map.dimension
+        return _sum_noise(noise.kind, dimension=dimension, l1_bound=noise.l1_bound, **noise.target, **known)
 
     def _promised(self) -> Guarantee | NoGuarantee:
         """With contributors what the sum over all promises."""
-        if self.noise.kind == OFF:
-            return NoGuarantee("noise is off")
         unit = protected(self.protect)
         own = _PUBLIC_FEATURES if unit is Unit.LABEL else _PUBLIC_EVEN_TERM
         return self.mechanism().guarantee(unit, Adjacency.REPLACE, (*holding(unit), own, _SHORT_ROWS))
-
-
-@lru_cache  # all parties of a release have the same
-def _sum_noise(dimension: int, most: int, contributors: int, noise: MomentNoise) -> SumNoise:
-    return calibrate(
-        noise.kind,  # type: ignore[arg-type]  # there is none of "off"
-        dimension=dimension,
-        epsilon=noise.epsilon,
-        delta=noise.delta,
-        l1_bound=noise.l1_bound,
-        rows=most,
-        contributors=contributors,
-    )

@@ -11,7 +11,7 @@ import numpy as np
 from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.limits import MOST_CLASSES, whole
-from federation.contract.question import Field, TrustedQuestion
+from federation.contract.question import Field, TrustedQuestion, within
 from federation.features.feature_map import FeatureMap
 
 BALLOT_PARTS = 255  # a probability on the wire is a whole number of these parts of one
@@ -23,6 +23,11 @@ class Training:
 
     `classifier` is `{"name": str, "parameters": dict}`; `trial` keys a party's own randomness. Raises `InputError` for
     numbers of classes or trials that are none.
+
+    Examples:
+        >>> Training(FeatureMap(2, ()), classes=3, classifier={"name": "logistic", "parameters": {}}, trial=-1)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: trial must be a whole number from 0, got -1
     """
 
     feature_map: FeatureMap
@@ -52,18 +57,36 @@ class ClassifierQuestion(TrustedQuestion):
 
 
 @dataclass(frozen=True)
-class VotesQuestion(ClassifierQuestion):
-    """Label each public auxiliary row with your local classifier: one class in 0..C-1 per row.
+class AuxiliaryQuestion(ClassifierQuestion):
+    """Base of those about public auxiliary rows: `rows` (N, d) behind the public feature map.
 
-    `rows` are the auxiliary rows behind the public feature map, shape (N, d). The answer goes to a trusted
-    aggregator only. Raises `InputError` for rows of another form.
+    Raises `InputError` for rows of another form.
     """
 
-    kind: ClassVar[str] = "votes"
     rows: np.ndarray
 
     def __post_init__(self) -> None:
-        _require_features("rows", self.rows, self.training.feature_map.dimension)
+        dimension = self.training.feature_map.dimension
+        if self.rows.ndim != 2 or self.rows.shape[1] != dimension:
+            raise InputError(f"rows must be (N, {dimension}) features, got shape {self.rows.shape}")
+
+
+@dataclass(frozen=True)
+class VotesQuestion(AuxiliaryQuestion):
+    """Label each public auxiliary row with your local classifier: one class in 0..C-1 per row.
+
+    The answer goes to a trusted aggregator only.
+
+    Examples:
+        >>> training = Training(FeatureMap(2, ()), 3, {"name": "logistic", "parameters": {}}, 0)
+        >>> VotesQuestion(training, np.zeros((5, 2))).fields()["votes"]
+        Field(shape=(5,), levels=3, minimum=-inf, maximum=inf)
+        >>> VotesQuestion(training, np.zeros((5, 4)))
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: rows must be (N, 2) features, got shape (5, 4)
+    """
+
+    kind: ClassVar[str] = "votes"
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
@@ -71,18 +94,14 @@ class VotesQuestion(ClassifierQuestion):
 
 
 @dataclass(frozen=True)
-class ProbabilitiesQuestion(ClassifierQuestion):
+class ProbabilitiesQuestion(AuxiliaryQuestion):
     """Say how probable each class is on each public auxiliary row, in whole parts of 1/255.
 
-    `rows` (N, d) as for votes. An answer holds, row after row, the parts of the classes 0..C-2; what they leave of
+    An answer holds, row after row, the parts of the classes 0..C-2; what they leave of
     `BALLOT_PARTS` belongs to the last class, so that every ballot sums to one exactly. For a trusted aggregator only.
     """
 
     kind: ClassVar[str] = "probabilities"
-    rows: np.ndarray
-
-    def __post_init__(self) -> None:
-        _require_features("rows", self.rows, self.training.feature_map.dimension)
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
@@ -90,7 +109,7 @@ class ProbabilitiesQuestion(ClassifierQuestion):
 
 
 @dataclass(frozen=True)
-class StatisticQuestion(ClassifierQuestion):
+class StatisticQuestion(AuxiliaryQuestion):
     """Vote on the public auxiliary rows and send only what the ensemble's statistic takes from your votes.
 
     That is z = B'V'Y/N, shape (C-1, r), at most `largest` long: B class contrasts, V (N, C) your votes on `rows`
@@ -99,20 +118,18 @@ class StatisticQuestion(ClassifierQuestion):
     """
 
     kind: ClassVar[str] = "statistic"
-    rows: np.ndarray
     coordinates: np.ndarray
     largest: float
     ballot: Literal["labels", "probabilities"]
 
     def __post_init__(self) -> None:
-        _require_features("rows", self.rows, self.training.feature_map.dimension)
+        super().__post_init__()
         if self.coordinates.ndim != 2 or len(self.coordinates) != len(self.rows):
             raise InputError(f"coordinates must be ({len(self.rows)}, r) numbers, got shape {self.coordinates.shape}")
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
-        shape = (self.training.classes - 1, self.coordinates.shape[1])
-        return {"statistic": Field(shape, minimum=-self.largest, maximum=self.largest)}
+        return {"statistic": within(self.largest, self.training.classes - 1, self.coordinates.shape[1])}
 
 
 @dataclass(frozen=True)
@@ -130,8 +147,8 @@ class ParametersQuestion(ClassifierQuestion):
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
-        shape = (self.training.classes - 1, self.training.feature_map.dimension)
-        return {"parameters": Field(shape, minimum=-self.largest, maximum=self.largest)}
+        training = self.training
+        return {"parameters": within(self.largest, training.classes - 1, training.feature_map.dimension)}
 
 
 @dataclass(frozen=True)
@@ -147,9 +164,3 @@ class IndividualQuestion(ClassifierQuestion):
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
         return {name: Field((), minimum=0.0, maximum=1.0) for name in ("accuracy", "balanced_accuracy")}
-
-
-def _require_features(name: str, rows: np.ndarray, dimension: int) -> None:
-    """Raises `InputError` unless `rows` are (N, dimension) numbers."""
-    if rows.ndim != 2 or rows.shape[1] != dimension:
-        raise InputError(f"{name} must be (N, {dimension}) features, got shape {rows.shape}")

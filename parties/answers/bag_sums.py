@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.question import OFF
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums.laplace import LaplaceBagSums
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, noisy_rows, sign_weights, stratified_noise
-from federation.questions.labels import BagSums, BagSumsQuestion, WeightedSumsQuestion
-from parties.answers.labelled import labelled
+from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
 from parties.answers.sketch import label_sums, sketch
 from parties.guard.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings.cohort import Cohort
+from parties.rows import labelled
 
 
 def answer(cohort: Cohort, question: BagSumsQuestion) -> NoisyAct:
@@ -21,23 +20,23 @@ def answer(cohort: Cohort, question: BagSumsQuestion) -> NoisyAct:
 
     Raises `InputError` at a deployed node whose features are not declared public, and for few bags of many rows.
     """
-    require_public_features(cohort)
+    _require_sendable(cohort, question)
     design = question.design
-    _require_most_rows(cohort, design)
-    exact = question.noise.kind == OFF
+    drawn = sign_weights if design.weights == "signs" else gaussian_weights
 
     def act(party: int, noise: NoiseBits) -> Arrays:
-        rows, labels = labelled(cohort, party, question.rows)
-        formed = _formed(rows, design)
-        mechanism = None if exact else question.mechanism(formed)
-        public = _design_bits(cohort, party, question)
+        rows, labels, formed, public = _begun(cohort, party, question)
+        mechanism = question.mechanism(formed) if question.noise.aims else None
         bags = disjoint_bags(design.taking_part(formed), formed, design.size, public)
-        noisy = _noisy(design, bags, public)
+        if design.per_bag:  # which rows of the bags get noise on their labels, (m, k)
+            noisy = stratified_noise(len(bags), design.size, design.per_bag)
+        else:
+            noisy = noisy_rows(design.records, design.noisy, public)[bags]
         if cohort.seed is None and not noisy.any(axis=1).all():
             raise InputError("a bag has no noisy label; ask for noise on a number of labels in every bag")
         weights, sums = [], []
         for _ in range(question.draws):
-            weights.append(_weights(design, formed, public))
+            weights.append(drawn(formed, design.size, public))
             if mechanism is None:
                 sums.append(label_sums(labels, bags, weights[-1]))
             elif isinstance(mechanism, LaplaceBagSums):
@@ -55,16 +54,12 @@ def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> NoisyAct:
 
     Features of all rows of a bag are mixed but not protected. Raises `InputError` as `answer`.
     """
-    require_public_features(cohort)
+    _require_sendable(cohort, question)
     design = question.design
-    _require_most_rows(cohort, design)
-    exact = not question.noise.aims
 
     def act(party: int, noise: NoiseBits) -> Arrays:
-        rows, labels = labelled(cohort, party, question.rows)
-        formed = _formed(rows, design)
-        mechanism = None if exact else question.mechanism(formed)
-        secret = _design_bits(cohort, party, question)
+        rows, labels, formed, secret = _begun(cohort, party, question)
+        mechanism = question.mechanism(formed) if question.noise.aims else None
         row_sums, sums = [], []
         for _ in range(question.draws):
             bags = disjoint_bags(design.taking_part(formed), formed, design.size, secret)
@@ -78,30 +73,34 @@ def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> NoisyAct:
     return act
 
 
-def _design_bits(cohort: Cohort, party: int, question: BagSumsQuestion | WeightedSumsQuestion) -> NoiseBits:
-    """A stream for bags and weights, apart from that of the noise: weights may be published, and noise may not."""
-    return NoiseBits(cohort.seed if question.seeded else None, f"bags and weights|{question.release.key}", party)
+def _begun(
+    cohort: Cohort, party: int, question: BagSumsQuestion | WeightedSumsQuestion
+) -> tuple[np.ndarray, np.ndarray, int, NoiseBits]:
+    """Rows (n, d), labels (n,), how many bags they form, and the bits that bags and weights are drawn by.
 
-
-def _require_most_rows(cohort: Cohort, design: BagSums) -> None:
-    """Refuse outside a simulation to release few of many rows. Raises `InputError`.
-
-    A row is then so rarely in a bag that its label needs hardly any noise, and whoever is drawn goes unprotected.
+    These bits are no part of the stream of the noise: weights may be published, and noise may not. Raises `InputError`
+    for too few rows.
     """
+    rows, labels = labelled(cohort, party, question.rows)
+    design, bits = question.design, f"bags and weights|{question.release.key}"
+    if (formed := design.formed(len(rows))) < 1:
+        needed = design.records or design.size
+        raise InputError(f"{needed} rows must take part, got {len(rows)}; ask for fewer or smaller bags")
+    return rows, labels, formed, NoiseBits(cohort.seed if question.seeded else None, bits, party)
+
+
+def _require_sendable(cohort: Cohort, question: BagSumsQuestion | WeightedSumsQuestion) -> None:
+    """Refuse outside a simulation to send features that are not public, or few of many rows. Raises `InputError`.
+
+    Of few rows each is so rarely in a bag that its label needs hardly any noise, and whoever is drawn goes unprotected.
+    """
+    require_public_features(cohort)
+    design = question.design
     if cohort.seed is None and 2 * design.bags * design.size < design.records:
         raise InputError(
             f"outside a simulation half of the rows that take part must be in bags, got {design.bags} bags of "
             f"{design.size} out of {design.records} rows; ask for more bags, or for fewer rows"
         )
-
-
-def _formed(rows: np.ndarray, design: BagSums) -> int:
-    """How many bags the rows form. Raises `InputError` for too few of them."""
-    formed = design.formed(len(rows))
-    if formed < 1:
-        needed = design.records or design.size
-        raise InputError(f"{needed} rows must take part, got {len(rows)}; ask for fewer or smaller bags")
-    return formed
 
 
 def _filled_up(
@@ -114,15 +113,3 @@ def _filled_up(
         place = (slice(formed),) if name == "rows" else (slice(None), slice(formed))
         sent[name][place] = array
     return sent
-
-
-def _noisy(design: BagSums, bags: np.ndarray, bits: NoiseBits) -> np.ndarray:
-    """Which rows of the bags get noise on their labels, (m, k) bool."""
-    if design.per_bag:
-        return stratified_noise(len(bags), design.size, design.per_bag)
-    return np.asarray(noisy_rows(design.records, design.noisy, bits)[bags])
-
-
-def _weights(design: BagSums, formed: int, bits: NoiseBits) -> np.ndarray:
-    drawn = sign_weights if design.weights == "signs" else gaussian_weights
-    return drawn(formed, design.size, bits)

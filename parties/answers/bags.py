@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,15 +17,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartyBags:
-    """Raw rows (n, columns), class codes (n,) and `owner` (n,), the bag 0..B-1 of each row; shown by shape only."""
+    """Raw rows (n, columns), class codes (n,) and `owner` (n,), the bag 0..B-1 of each row; never shown."""
 
     rows: np.ndarray
     labels: np.ndarray
     owner: np.ndarray
     declared: Bags
-
-    def __repr__(self) -> str:
-        return f"PartyBags({self.declared.count} bags, rows={self.rows.shape})"
 
     @property
     def sizes(self) -> np.ndarray:
@@ -38,10 +36,10 @@ class PartyBags:
         shape = (self.declared.count, self.declared.classes)
         return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
-    def rows_of(self, bag: int) -> np.ndarray:
-        """The raw rows of one bag."""
-        found: np.ndarray = self.rows[self.owner == bag]
-        return found
+    def each(self) -> Iterator[tuple[int, np.ndarray]]:
+        """The number and the raw rows of every bag that is there; the others have a size of 0."""
+        for bag in np.flatnonzero(self.sizes).tolist():
+            yield bag, self.rows[self.owner == bag]
 
 
 def bags_of(cohort: Cohort, party: int, declared: Bags, private_rows: bool = False) -> PartyBags:
@@ -51,12 +49,10 @@ def bags_of(cohort: Cohort, party: int, declared: Bags, private_rows: bool = Fal
     party counts a label beyond the declared classes as the last of them, and says so in its own log:
     to fail over it would tell for certain that there is such a label, and whoever asks chooses how many classes.
     """
-    holdings = cohort.provider.holdings(party)
-    if not private_rows:
-        holdings.require_usable()
+    holdings = cohort.holdings(party, private_rows)
     if cohort.seed is None:
         holdings = _within(holdings, declared.classes)
-    labels = holdings.class_codes(party, declared.classes)
+    labels = holdings.class_codes(declared.classes)
     owner = np.zeros(len(labels), np.int64) if holdings.bags is None else _codes("bags", holdings.bags)
     if owner.max() >= declared.count:
         raise InputError(
@@ -85,6 +81,10 @@ def kept_rows(owner: np.ndarray, persons: np.ndarray, rows_per_person: int) -> n
 
     `owner` (n,) is the bag and `persons` (n,) the person of each row. Which rows these are depends on persons and bags
     only, and never on labels.
+
+    Examples:
+        >>> kept_rows(owner=np.array([0, 0, 1, 2]), persons=np.array([7, 7, 7, 7]), rows_per_person=2)
+        array([0, 2])
     """
     _, person = np.unique(np.asarray(persons), return_inverse=True)
     _, first = np.unique(np.stack([person, owner]), axis=1, return_index=True)  # by person, then by bag

@@ -6,13 +6,12 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.features.feature_map import FeatureMap
 from federation.questions.bags import EmbeddingsQuestion, NoisyEmbeddingsQuestion, RowsQuestion, largest_bag
 from parties.answers.bags import bags_of
 from parties.answers.fourier_means import mean_embedding
-from parties.answers.private_features import private_features, rows_at_a_time
 from parties.guard.answering import Arrays, NoisyAct, PlainAct
 from parties.holdings.cohort import Cohort
+from parties.rows import private_features, rows_at_a_time
 
 
 def answer(cohort: Cohort, question: EmbeddingsQuestion) -> PlainAct:
@@ -21,8 +20,8 @@ def answer(cohort: Cohort, question: EmbeddingsQuestion) -> PlainAct:
     def act(party: int) -> Arrays:
         bags = bags_of(cohort, party, question.bags)
         means = np.zeros(question.fields()["means"].shape)
-        for bag in np.flatnonzero(bags.sizes).tolist():
-            means[bag] = mean_embedding(question.feature_map, bags.rows_of(bag))
+        for bag, rows in bags.each():
+            means[bag] = mean_embedding(question.feature_map, rows)
         return {"sizes": bags.sizes, "means": means}
 
     return act
@@ -33,7 +32,8 @@ def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> NoisyAc
 
     Raises `InputError` for a feature map that does not bound its rows' norms.
     """
-    _require_short_rows(question.feature_map)
+    if [step.kind for step in question.feature_map.steps[-1:]] != ["fourier"]:
+        raise InputError("the noise of an embedding is for random Fourier features, whose rows have norm 1")
     mechanism = question.mechanism()
     classes, weight = question.bags.classes, question.label_weight
     most = largest_bag(rows_at_a_time(question.feature_map))
@@ -47,14 +47,15 @@ def answer_noisily(cohort: Cohort, question: NoisyEmbeddingsQuestion) -> NoisyAc
             )
         fields = question.fields()
         counts, means = np.zeros(fields["counts"].shape), np.zeros(fields["means"].shape)
-        for bag in np.flatnonzero(bags.sizes).tolist():
-            size = bags.sizes[bag]
+        for bag, rows in bags.each():
             total = np.zeros(question.feature_map.dimension)
-            for tile in private_features(question.feature_map, bags.rows_of(bag)):
+            for tile in private_features(question.feature_map, rows):
                 total += tile.sum(axis=0)
             noisy = mechanism.release(np.concatenate([weight * bags.counts[bag], total]), bits, question.draws)
-            counts[:, bag] = _summing_to(noisy[:, :classes] / weight, size)
-            means[:, bag] = noisy[:, classes:] / size
+            found = noisy[:, :classes] / weight
+            # Moved alike, so that the counts of each draw sum to the public size.
+            counts[:, bag] = found + (len(rows) - found.sum(axis=1, keepdims=True)) / classes
+            means[:, bag] = noisy[:, classes:] / len(rows)
         return {"sizes": bags.sizes, "counts": counts, "means": means}
 
     return act
@@ -66,22 +67,11 @@ def send_rows(cohort: Cohort, question: RowsQuestion) -> PlainAct:
     def act(party: int) -> Arrays:
         bags = bags_of(cohort, party, question.bags)
         rows = np.zeros(question.fields()["rows"].shape)
-        for bag in np.flatnonzero(bags.sizes).tolist():
-            held = question.feature_map.transform(bags.rows_of(bag))
+        for bag, raw in bags.each():
+            held = question.feature_map.transform(raw)
             if len(held) > question.largest:
                 raise InputError(f"a bag has {len(held)} rows, declared are at most {question.largest}")
             rows[bag, : len(held)] = held
         return {"sizes": bags.sizes, "rows": rows}
 
     return act
-
-
-def _summing_to(counts: np.ndarray, size: float) -> np.ndarray:
-    """Counts (draws, C) moved alike so that each row sums to the public size."""
-    return np.asarray(counts + (size - counts.sum(axis=1, keepdims=True)) / counts.shape[1])
-
-
-def _require_short_rows(feature_map: FeatureMap) -> None:
-    """Refuse a map that does not bound its rows' norms itself. Raises `InputError`."""
-    if not feature_map.steps or feature_map.steps[-1].kind != "fourier":
-        raise InputError("the noise of an embedding is for random Fourier features, whose rows have norm 1")

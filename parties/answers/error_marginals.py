@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from federation.contract.guarantee import Unit
@@ -12,9 +14,11 @@ from federation.mechanisms.marginals.published import PublishedRates
 from federation.numerics.binning import Bins
 from federation.questions.marginals import MarginalsQuestion
 from federation.questions.row_premises import protected
-from parties.answers.two_classes import two_classes
 from parties.guard.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings.cohort import Cohort
+from parties.rows import two_classes
+
+Exchange: TypeAlias = MarginalNoise | PublishedRates | None  # the noise of every answer of one
 
 
 def answer(cohort: Cohort, question: MarginalsQuestion) -> NoisyAct:
@@ -45,12 +49,7 @@ def counts(bins: Bins, features: np.ndarray) -> np.ndarray:
 
 
 def released(
-    question: MarginalsQuestion,
-    noise: MarginalNoise | PublishedRates | None,
-    unit: Unit,
-    errors: np.ndarray,
-    corrects: np.ndarray,
-    bits: NoiseBits,
+    question: MarginalsQuestion, noise: Exchange, unit: Unit, errors: np.ndarray, corrects: np.ndarray, bits: NoiseBits
 ) -> dict[str, np.ndarray]:
     """What is said of numbers of errors and corrects (K,): every bin gets noise, empty ones too."""
     rows = errors + corrects

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from federation.contract.errors import InputError
 from federation.contract.submission import Submission
 from federation.questions.votes import IndividualQuestion, Training
 from parties.holdings.cohort import Cohort
-from parties.holdings.groups import Group, asked
+from parties.holdings.groups import Group, asked, stacked
 from parties.training.training import trained, world_key
 
 _BLOCK = 1 << 22  # votes at a time; a group of one party, whose classifier may be slow to start, gets all rows at once
@@ -24,14 +24,14 @@ class Evaluation:
     labels: np.ndarray
     ends: np.ndarray
 
-    def scores(self, group: Group) -> np.ndarray:
-        """Accuracy, and mean recall of the classes that occur, of each party: (P, 2)."""
+    def scores(self, group: Group) -> dict[str, np.ndarray]:
+        """Accuracy, and mean recall of the classes that occur, of each party: (P,) of each."""
         hits = self._hits(group)
         sizes = np.diff(self.ends, prepend=0)
         occurring = np.flatnonzero(sizes)
         # One class after another: a fixed order of addition, whatever the number of parties.
         recall = sum((hits[:, c] / sizes[c] for c in occurring), start=np.zeros(len(hits))) / len(occurring)
-        return np.stack([hits.sum(axis=1) / len(self.labels), recall], axis=1)
+        return {"accuracy": hits.sum(axis=1) / len(self.labels), "balanced_accuracy": recall}
 
     def _hits(self, group: Group) -> np.ndarray:
         """Right votes of each party by class, (P, C)."""
@@ -69,15 +69,13 @@ def answer(cohort: Cohort, question: IndividualQuestion) -> Submission:
 
     Raises `InputError` where the node has no evaluation rows, as in every deployment.
     """
-    names = list(question.fields())
     if cohort.first >= question.first:
-        return Submission(question.kind, np.empty(0, np.int64), {name: np.empty(0) for name in names})
+        return stacked(question, [], {})
     evaluation = _evaluation(cohort, question.training)
     outcome = trained(cohort, question.training)
     groups = [group for group in outcome.groups if (group.parties < question.first).any()]
     scored, failures = asked(cohort, groups, evaluation.scores)
-    parties = np.concatenate([np.empty(0, np.int64), *(group.parties for group, _ in scored)])
-    scores = np.concatenate([np.empty((0, len(names))), *(found for _, found in scored)])
-    asked_for = parties < question.first
-    columns = {name: scores[asked_for, i] for i, name in enumerate(names)}
-    return Submission(question.kind, parties[asked_for], columns, None, outcome.failures | failures)
+    found = stacked(question, scored, outcome.failures | failures)
+    first = found.parties < question.first
+    arrays = {name: array[first] for name, array in found.arrays.items()}
+    return replace(found, parties=found.parties[first], arrays=arrays)

@@ -7,30 +7,23 @@ import numpy as np
 from federation.contract.submission import Submission
 from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion
 from parties.holdings.cohort import Cohort
-from parties.holdings.groups import Group, asked
-from parties.training.training import trained
+from parties.holdings.groups import Group
+from parties.training.training import answered_by_groups
 
 _TILE_ENTRIES = 1 << 12  # probabilities of one party at a time
 
 
 def answer(cohort: Cohort, question: ProbabilitiesQuestion) -> Submission:
-    """Every party's distributions in whole parts, for the aggregator's eyes only (Hamm et al. 2016, Sec. 3.3).
+    """Every party's distributions in whole parts, for the aggregator's eyes only (Hamm et al. 2016, Sec. 3.3)."""
+    rows, classes, declared = question.rows, question.training.classes, question.fields()["parts"]
 
-    A party whose data, training or prediction fails is named among the failures, and costs no other party.
-    """
-    outcome = trained(cohort, question.training)
-    ((name, declared),) = question.fields().items()
+    def cast(group: Group) -> dict[str, np.ndarray]:
+        parts = np.empty((len(group.parties), len(rows), classes - 1), declared.dtype)
+        for tile in row_tiles(len(rows), classes):
+            parts[:, tile] = whole_parts(group.probabilities(rows[tile]), BALLOT_PARTS)[..., :-1]
+        return {"parts": parts}
 
-    def cast(group: Group) -> np.ndarray:
-        parts = np.empty((len(group.parties), len(question.rows), question.training.classes - 1), declared.dtype)
-        for tile in row_tiles(len(question.rows), question.training.classes):
-            parts[:, tile] = whole_parts(group.probabilities(question.rows[tile]), BALLOT_PARTS)[..., :-1]
-        return parts.reshape(len(parts), *declared.shape)
-
-    cast_ballots, failures = asked(cohort, outcome.groups, cast)
-    parties = np.concatenate([np.empty(0, np.int64), *(group.parties for group, _ in cast_ballots)])
-    ballots = np.concatenate([np.empty((0, *declared.shape), declared.dtype), *(parts for _, parts in cast_ballots)])
-    return Submission(question.kind, parties, {name: ballots}, None, outcome.failures | failures)
+    return answered_by_groups(cohort, question, cast)
 
 
 def row_tiles(rows: int, classes: int) -> list[slice]:
@@ -44,6 +37,10 @@ def whole_parts(shares: np.ndarray, total: int) -> np.ndarray:
 
     Every class gets the whole parts of total * share; parts that are left go to the largest remainders, one each,
     the smallest index first among equals. Off by less than one part per class.
+
+    Examples:
+        >>> whole_parts(np.array([0.5, 0.3, 0.2]), 255)
+        array([128,  76,  51])
     """
     exact = shares * (total / shares.sum(axis=-1, keepdims=True))
     parts = np.floor(exact).astype(np.int64)

@@ -11,45 +11,30 @@ from federation.numerics.contrasts import contrasts
 from federation.questions.votes import StatisticQuestion
 from parties.answers.probabilities import row_tiles
 from parties.holdings.cohort import Cohort
-from parties.holdings.groups import Group, asked
-from parties.training.training import trained
+from parties.holdings.groups import Group
+from parties.training.training import answered_by_groups
 
 
 def answer(cohort: Cohort, question: StatisticQuestion) -> Submission:
-    """z = B'V'Y/N of every party, shape (C-1, r), V its votes or probabilities; a trusted-only submission.
+    """z = B'V'Y/N of every party, shape (C-1, r), V its votes or probabilities; a trusted-only submission."""
+    shape = question.fields()["statistic"].shape
 
-    A party whose data, training or prediction fails is named among the failures, and costs no other party.
-    """
-    outcome = trained(cohort, question.training)
-    ((name, declared),) = question.fields().items()
-    ballots = _probabilities if question.ballot == "probabilities" else _labels
-
-    def share(group: Group) -> np.ndarray:
-        sums = np.zeros((len(group.parties), *declared.shape))
-        for tile, votes in ballots(group, question):
+    def share(group: Group) -> dict[str, np.ndarray]:
+        sums = np.zeros((len(group.parties), *shape))
+        for tile, votes in _ballots(group, question):
             # One product per party and tile: its bits must not depend on who is computed with it.
             for total, vote in zip(sums, votes, strict=True):
                 total += vote.T @ question.coordinates[tile]
-        return sums / len(question.rows)
+        return {"statistic": sums / len(question.rows)}
 
-    shares, failures = asked(cohort, outcome.groups, share)
-    parties = np.concatenate([np.empty(0, np.int64), *(group.parties for group, _ in shares)])
-    arrays = {name: np.concatenate([np.empty((0, *declared.shape)), *(found for _, found in shares)])}
-    return Submission(question.kind, parties, arrays, None, outcome.failures | failures)
+    return answered_by_groups(cohort, question, share)
 
 
-Ballots = Iterator[tuple[slice, Iterator[np.ndarray]]]
-
-
-def _labels(group: Group, question: StatisticQuestion) -> Ballots:
-    """All rows at once, with VB (N, C-1) of one party after another, V one-hot votes."""
+def _ballots(group: Group, question: StatisticQuestion) -> Iterator[tuple[slice, Iterator[np.ndarray]]]:
+    """Rows with VB (n, C-1) of one party after another: of one-hot votes V all at once, of probabilities in tiles."""
     basis = contrasts(question.training.classes)
-    votes = group.votes(question.rows)
-    yield slice(None), (basis[codes] for codes in votes)
-
-
-def _probabilities(group: Group, question: StatisticQuestion) -> Ballots:
-    """Tiles of rows, with VB (n, C-1) of one party after another, V probabilities."""
-    basis = contrasts(question.training.classes)
+    if question.ballot == "labels":
+        yield slice(None), (basis[codes] for codes in group.votes(question.rows))
+        return
     for tile in row_tiles(len(question.rows), question.training.classes):
         yield tile, (given @ basis for given in group.probabilities(question.rows[tile]))

@@ -8,8 +8,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +20,6 @@ from federation.mechanisms.accounting.composition import compose
 Spent = dict[str, list[dict[str, Any]]]  # by party, the guarantees of its releases
 
 _RELEASE, _ANSWERED = "release", "answered"  # beside a guarantee: the name of its release and its queries so far
-_EXCHANGE = "exchange"  # the name of a release in older ledgers
 _ROUNDING = 1e-9  # relative slack for allowances written with few digits
 
 
@@ -32,6 +29,20 @@ class Allowance:
 
     `ledger` is the absolute path of a file of this node, or of a link to it, in a folder that it may write; the first
     release makes it. Raises `InputError` for an epsilon below 0, a delta outside [0, 1) or a relative path.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> from federation.contract.guarantee import Adjacency, Unit
+        >>> laplace = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "laplace")
+        >>> with TemporaryDirectory() as folder:
+        ...     allowance = Allowance(Path(folder) / "spent.json", epsilon=1.5, delta=0.0)
+        ...     allowance.spend(0, laplace, ReleaseId("first"))
+        ...     allowance.spend(1, laplace, ReleaseId("first"))  # each party has an allowance of its own
+        ...     try:
+        ...         allowance.spend(0, laplace, ReleaseId("second"))
+        ...     except BudgetExceededError as refusal:
+        ...         print(str(refusal)[:69])
+        this party's releases would spend epsilon=2, delta=0 in all, its allo
     """
 
     ledger: Path
@@ -69,38 +80,32 @@ class Allowance:
         exists, and for a query that was answered before, or in a release that began with another guarantee.
         """
         ledger = self.ledger.resolve()  # else a new file would take the place of a link, and not of the file it means
-        with _locked(ledger):
+        with _beside(ledger, ".lock").open("a", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed no other process spends from this ledger
             spent = _read(ledger)
             known = spent.setdefault(str(party), [])
-            if (begun := _begun(known, release)) is not None:
+            begun = next((record for record in known if record[_RELEASE] == release.name), None)
+            if begun is None:
+                known.append({**guarantee.to_dict(), _RELEASE: release.name, _ANSWERED: [release.query]})
+                self._require_enough([Guarantee.from_dict(_promised(record)) for record in known])
+            else:
                 _require_new(begun, guarantee, release)
                 begun[_ANSWERED].append(release.query)
-                _write(ledger, spent)
-                return
-            known.append({**guarantee.to_dict(), _RELEASE: release.name, _ANSWERED: [release.query]})
-            epsilon, delta = compose([Guarantee.from_dict(_promised(record)) for record in known], self.delta)
-            if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
-                raise BudgetExceededError(
-                    f"this party's releases would spend epsilon={epsilon:g}, delta={delta:g} in all, its allowance is "
-                    f"epsilon={self.epsilon:g}, delta={self.delta:g} ({len(known) - 1} releases are in {self.ledger})"
-                )
             _write(ledger, spent)
 
-
-def _begun(known: list[dict[str, Any]], release: ReleaseId) -> dict[str, Any] | None:
-    """The record of a release that has been paid for."""
-    return next((record for record in known if _name(record) == release.name), None)
-
-
-def _name(record: dict[str, Any]) -> str | None:
-    """What a record's release is called; ledgers from before releases had names call exchanges only."""
-    found: str | None = record.get(_RELEASE, record.get(_EXCHANGE))
-    return found
+    def _require_enough(self, releases: list[Guarantee]) -> None:
+        """Refuse the last of a party's releases where together they cost more than this. Raises as `spend`."""
+        epsilon, delta = compose(releases, self.delta)
+        if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
+            raise BudgetExceededError(
+                f"this party's releases would spend epsilon={epsilon:g}, delta={delta:g} in all, its allowance is "
+                f"epsilon={self.epsilon:g}, delta={self.delta:g} ({len(releases) - 1} releases are in {self.ledger})"
+            )
 
 
 def _promised(record: dict[str, Any]) -> dict[str, Any]:
     """The guarantee of a record."""
-    return {name: value for name, value in record.items() if name not in (_RELEASE, _EXCHANGE, _ANSWERED)}
+    return {name: value for name, value in record.items() if name not in (_RELEASE, _ANSWERED)}
 
 
 def _require_new(begun: dict[str, Any], guarantee: Guarantee, release: ReleaseId) -> None:
@@ -109,14 +114,6 @@ def _require_new(begun: dict[str, Any], guarantee: Guarantee, release: ReleaseId
         raise InputError("this release began with another guarantee; begin a new one, whose noise is paid for again")
     if release.query in begun[_ANSWERED]:
         raise InputError(f"query {release.query} of this release was answered before; each is answered once")
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Until the end no other process spends from this ledger."""
-    with _beside(path, ".lock").open("a", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _read(path: Path) -> Spent:

@@ -19,7 +19,7 @@ from federation.contract.submission import Submission
 from parties.guard.allowance import Allowance
 from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort
-from parties.holdings.isolation import Failure, isolated
+from parties.holdings.isolation import alone
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 NoisyAct: TypeAlias = Callable[[int, NoiseBits], Arrays]  # of a party and the bits of its noise
@@ -41,9 +41,10 @@ def answered(cohort: Cohort, question: Question) -> Submission:
     """
     question.require_bounded(cohort.limits)
     cohort.declared.require(question.assumes())
-    answer = answerer(question.kind).load()
+    answer = answerer(question.kind)
     if isinstance(question, TrustedQuestion):
-        _require_trust(cohort)
+        if cohort.seed is None and cohort.allowance is not None:  # it trusts nobody
+            raise InputError("this node answers under a guarantee only; without an allowance it trusts the aggregator")
         submission: Submission = answer(cohort, question)
         return submission
     if isinstance(question, PublicQuestion):
@@ -77,18 +78,10 @@ def gathered(cohort: Cohort, question: Question, act: PlainAct, guarantee: Guara
 
     A party for which it raises is named among the failures, and costs no other party.
     """
-    fields = question.fields()
-    answers: dict[int, Arrays] = {}
-    failures: dict[int, str] = {}
-    for party in cohort.parties:
-        outcome = isolated(cohort, party, lambda party=party: act(party))  # type: ignore[misc]
-        if isinstance(outcome, Failure):
-            failures[party] = outcome.reason
-        else:
-            answers[party] = outcome
+    answers, failures = alone(cohort, cohort.parties, act)
     arrays = {
-        name: np.array([answer[name] for answer in answers.values()], dtype=declared.dtype).reshape(-1, *declared.shape)
-        for name, declared in fields.items()
+        name: np.array([answer[name] for answer in answers.values()], declared.dtype).reshape(-1, *declared.shape)
+        for name, declared in question.fields().items()
     }
     return Submission(question.kind, np.array(list(answers), dtype=np.int64), arrays, guarantee, failures)
 
@@ -97,12 +90,6 @@ def require_public_features(cohort: Cohort) -> None:
     """Refuse to send features as they are unless the node's configuration allows it. Raises `InputError`."""
     if cohort.seed is None and not cohort.public_features:
         raise InputError("this node keeps its features; set public-features in its configuration if they are public")
-
-
-def _require_trust(cohort: Cohort) -> None:
-    """Refuse answers without noise at a node with an allowance, which trusts nobody. Raises `InputError`."""
-    if cohort.seed is None and cohort.allowance is not None:
-        raise InputError("this node answers under a guarantee only; without an allowance it trusts the aggregator")
 
 
 def _require_deployable(cohort: Cohort, question: PrivateQuestion, promise: Guarantee | NoGuarantee) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from federation.contract.question import Question
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, repr=False)
 class Holdings:
@@ -25,6 +27,13 @@ class Holdings:
     says whose row it is; None means that every row is another person's.
 
     Raises `InputError` when lengths differ.
+
+    Examples:
+        >>> Holdings(3, np.zeros((4, 2)), np.array([0, 1, 1, 0]))
+        Holdings(party=3, rows=(4, 2))
+        >>> Holdings(3, np.zeros((4, 2)), np.array([0, 1]))
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: party 3 holds 4 rows but 2 labels
     """
 
     party: int
@@ -34,9 +43,7 @@ class Holdings:
     persons: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if len(self.labels) != len(self.rows):
-            raise InputError(f"party {self.party} holds {len(self.rows)} rows but {len(self.labels)} labels")
-        for name, codes in (("bags", self.bags), ("persons", self.persons)):
+        for name, codes in (("labels", self.labels), ("bags", self.bags), ("persons", self.persons)):
             if codes is not None and len(codes) != len(self.rows):
                 raise InputError(f"party {self.party} holds {len(self.rows)} rows but {len(codes)} {name}")
 
@@ -50,14 +57,19 @@ class Holdings:
         if not np.isfinite(self.rows).all():
             raise InputError(f"party {self.party} holds NaN or infinite features; impute or drop those rows")
 
-    def class_codes(self, party: int, classes: int) -> np.ndarray:
-        """The labels as int64 (n,). Raises `InputError` unless they are `party`'s and codes in 0..classes-1."""
+    def class_codes(self, classes: int) -> np.ndarray:
+        """The labels as int64 (n,). Raises `InputError` unless they are codes in 0..classes-1."""
         labels = np.asarray(self.labels)
-        if self.party != party:
-            raise InputError(f"asked for party {party}, the provider gave the rows of party {self.party}")
         if labels.ndim != 1 or labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= classes:
             raise InputError(f"labels must be one class code in 0..{classes - 1} per row; check the provider's labels")
         return labels.astype(np.int64)
+
+    def numbers(self) -> np.ndarray:
+        """The labels as they are (n,). Raises `InputError` unless they are one number per row."""
+        labels = np.asarray(self.labels)
+        if labels.ndim != 1 or labels.dtype.kind not in "iufb":
+            raise InputError("labels must be one number per row; check the provider's labels")
+        return labels
 
     def __repr__(self) -> str:
         return f"Holdings(party={self.party}, rows={self.rows.shape})"
@@ -65,9 +77,6 @@ class Holdings:
 
 class DroppedOut(Exception):
     """Raised by a simulation's provider for a party that does not answer in this world."""
-
-    def __str__(self) -> str:
-        return "dropped out"
 
 
 class Provider(Protocol):
@@ -97,13 +106,6 @@ def _provider(reference: str) -> Provider:
     return provider
 
 
-def _limits(text: Any, seed: Any) -> Limits:
-    """As configured, or those of the code."""
-    if text is not None:
-        return Limits.from_json(str(text))
-    return CODE if seed is None else SIMULATED
-
-
 @dataclass(frozen=True)
 class Cohort:
     """The parties first..first+count-1 behind one node. `seed` is set in a simulation only.
@@ -129,17 +131,20 @@ class Cohort:
 
         Raises `InputError` when a key is missing or malformed.
         """
+
+        def known(name: str, read: Callable[[Any], T], otherwise: T) -> T:
+            return otherwise if config.get(name) is None else read(config[name])
+
         try:
-            seed, allowance = config.get("seed"), config.get("allowance")
             return cls(
                 str(config["holdings"]),
                 int(config["first-party"]),
                 int(config["parties"]),
-                None if seed is None else int(seed),
-                None if allowance is None else str(allowance),
+                known("seed", int, None),
+                known("allowance", str, None),
                 config.get("public-features") is True,  # nothing that merely looks like it
-                NOTHING if config.get("declared") is None else Declared.from_json(str(config["declared"])),
-                _limits(config.get("limits"), seed),
+                known("declared", Declared.from_json, NOTHING),
+                known("limits", Limits.from_json, CODE if config.get("seed") is None else SIMULATED),
             )
         except KeyError as error:
             raise InputError(f"the node's configuration lacks {error}") from error
@@ -148,6 +153,19 @@ class Cohort:
     def provider(self) -> Provider:
         """The loaded provider, shared by the nodes of one process."""
         return _provider(self.reference)
+
+    def holdings(self, party: int, private_rows: bool = False) -> Holdings:
+        """The rows of one party.
+
+        Raises `InputError` when the provider gives those of another one, and as `Holdings.require_usable`, but not over
+        `private_rows`, where a refusal would tell of a row.
+        """
+        found = self.provider.holdings(party)
+        if not private_rows:
+            found.require_usable()
+        if found.party != party:
+            raise InputError(f"asked for party {party}, the provider gave the rows of party {found.party}")
+        return found
 
     @property
     def parties(self) -> range:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from federation.contract.question import Field, Question
+from federation.contract.submission import Submission
 from parties.holdings.cohort import Cohort
-from parties.holdings.isolation import Failure, isolated
+from parties.holdings.isolation import alone
 
 T = TypeVar("T")
 
@@ -26,11 +28,11 @@ class Group(Protocol):
         """Ids (P,), int64."""
         ...
 
-    def votes(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def votes(self, rows: np.ndarray) -> np.ndarray:
         """The class that each party gives to each row: codes (P, N) in the smallest unsigned integer type.
 
-        Among the classes that the party has seen, the smallest on ties. `out` takes the result where given. May raise
-        anything when a classifier fails; then its group holds no other party.
+        Among the classes that the party has seen, the smallest on ties. May raise anything when a classifier fails;
+        then its group holds no other party.
         """
         ...
 
@@ -40,7 +42,12 @@ class Group(Protocol):
 
 
 def vote_type(classes: int) -> np.dtype[Any]:
-    """The smallest unsigned integer type that holds the codes 0..classes-1."""
+    """The smallest unsigned integer type that holds the codes 0..classes-1.
+
+    Examples:
+        >>> vote_type(256), vote_type(257)
+        (dtype('uint8'), dtype('uint16'))
+    """
     return np.min_scalar_type(classes - 1)
 
 
@@ -52,12 +59,9 @@ class ConstantGroup:
     seen: np.ndarray
     classes: int
 
-    def votes(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def votes(self, rows: np.ndarray) -> np.ndarray:
         """The one class (`Group.votes`)."""
-        if out is None:
-            out = np.empty((len(self.parties), len(rows)), dtype=vote_type(self.classes))
-        out[:] = self.seen[:, None]
-        return out
+        return np.full((len(self.parties), len(rows)), self.seen[:, None], dtype=vote_type(self.classes))
 
     def probabilities(self, rows: np.ndarray) -> np.ndarray:
         """1 for the one class (`Group.probabilities`)."""
@@ -67,15 +71,25 @@ class ConstantGroup:
 
 def asked(
     cohort: Cohort, groups: Iterable[Group], act: Callable[[Group], T]
-) -> tuple[list[tuple[Group, T]], dict[int, str]]:
-    """What `act` makes of each group, and why the parties of the other groups could not answer."""
-    results: list[tuple[Group, T]] = []
-    failures: dict[int, str] = {}
-    for group in groups:
-        parties = group.parties.tolist()
-        outcome = isolated(cohort, parties[0], lambda group=group: act(group))  # type: ignore[misc]
-        if isinstance(outcome, Failure):
-            failures |= dict.fromkeys(parties, outcome.reason)
-        else:
-            results.append((group, outcome))
-    return results, failures
+) -> tuple[list[tuple[np.ndarray, T]], dict[int, str]]:
+    """What `act` makes of each group, after its parties; and why the parties of the other groups could not answer."""
+    first = {int(group.parties[0]): group for group in groups}
+    results, causes = alone(cohort, first, lambda party: act(first[party]))
+    failures = {party: cause for one, cause in causes.items() for party in first[one].parties.tolist()}
+    return [(first[party].parties, result) for party, result in results.items()], failures
+
+
+def stacked(
+    question: Question, parts: Sequence[tuple[np.ndarray, Mapping[str, np.ndarray]]], failures: Mapping[int, str]
+) -> Submission:
+    """The submission of parties (P,) that answered in parts, each with the question's fields of its parties."""
+
+    def joined(name: str, declared: Field) -> np.ndarray:
+        arrays = [found[name].reshape(len(parties), *declared.shape) for parties, found in parts]
+        if len(arrays) == 1:  # not copied: votes may be most of what a node has in memory
+            return arrays[0]
+        return np.concatenate([np.empty((0, *declared.shape), declared.dtype), *arrays])
+
+    parties = np.concatenate([np.empty(0, np.int64), *(parties for parties, _ in parts)])
+    arrays = {name: joined(name, declared) for name, declared in question.fields().items()}
+    return Submission(question.kind, parties, arrays, None, failures)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -17,28 +16,29 @@ _LONGEST_REASON = 200
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why a party could not answer: the cause in a simulation, a fixed text in a deployment."""
-
-    reason: str
-
-
-def isolated(cohort: Cohort, party: int, act: Callable[[], T]) -> T | Failure:
-    """The result of `act`, or the failure of this party whatever exception it raised.
+def alone(cohort: Cohort, parties: Iterable[int], act: Callable[[int], T]) -> tuple[dict[int, T], dict[int, str]]:
+    """What `act` makes of each party by id, and why the remaining parties could not answer, whatever it raised.
 
     The text of an exception may quote private values, so it leaves a party in a simulation only; a deployed
     party finds it in its own log.
+
+    Examples:
+        >>> node = Cohort("{}", first=0, count=3, seed=1)
+        >>> alone(node, node.parties, lambda party: 6 // party)
+        ({1: 6, 2: 3}, {0: 'ZeroDivisionError: integer division or modulo by zero'})
     """
-    try:
-        return act()
-    except DroppedOut as absence:
-        return Failure(str(absence))
-    except Exception as error:
-        _log.debug("party %d could not answer", party, exc_info=True)
-        if cohort.seed is None:
-            return Failure("the party could not answer")
-        return Failure(" ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_REASON])
+    results: dict[int, T] = {}
+    failures: dict[int, str] = {}
+    for party in parties:
+        try:
+            results[party] = act(party)
+        except DroppedOut:
+            failures[party] = "dropped out"
+        except Exception as error:
+            _log.debug("party %d could not answer", party, exc_info=True)
+            cause = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_REASON]
+            failures[party] = "the party could not answer" if cohort.seed is None else cause
+    return results, failures
 
 
 def jointly(
@@ -55,13 +55,6 @@ def jointly(
             return [(everyone, act(everyone))], {}
         except Exception:
             _log.debug("%d parties could not be served at once", len(parties), exc_info=True)
-    results: list[tuple[np.ndarray, T]] = []
-    failures: dict[int, str] = {}
-    for position, party in enumerate(parties.tolist()):
-        alone = everyone[position : position + 1]
-        outcome = isolated(cohort, party, lambda alone=alone: act(alone))  # type: ignore[misc]
-        if isinstance(outcome, Failure):
-            failures[party] = outcome.reason
-        else:
-            results.append((alone, outcome))
-    return results, failures
+    positions = dict(zip(parties.tolist(), everyone[:, None], strict=True))
+    results, failures = alone(cohort, positions, lambda party: act(positions[party]))
+    return [(positions[party], result) for party, result in results.items()], failures

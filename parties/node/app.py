@@ -1,6 +1,10 @@
 """The Flower ClientApp: one handler per question that this installation can answer, and one for the roll call.
 
-What a node serves stands in its own configuration (`parties.holdings.cohort.Cohort`), never in a message.
+Messages cross the trust boundary here. What a node serves, and what it may be asked, stands in its own configuration
+(`parties.holdings.cohort.Cohort`), never in a message; a question is checked against its types as it is read
+(`federation.grids.codec`) and against the node's limits, declarations and allowance before a row is touched
+(`parties.guard.answering`); and an error leaves a deployed node as its type alone, as its text could quote what a
+party holds.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from federation.grids.nodes import node_config
 from federation.grids.replies import PREPARE, failed
 from federation.grids.stock import ROLL_CALL, present
 from parties.guard.answering import answered
-from parties.guard.registry import Answerer, answerers
+from parties.guard.registry import kinds, question_type
 from parties.holdings.cohort import Cohort, Tampering
 
 app = ClientApp()
@@ -41,11 +45,11 @@ def _guarded(act: Callable[[Cohort, Message], RecordDict]) -> Callable[[Message,
     return handle
 
 
-def _handler(answerer: Answerer) -> Callable[[Message, Context], Message]:
+def _handler(kind: str) -> Callable[[Message, Context], Message]:
     """Answers with what is installed, which is imported when it is asked for: a broken package costs no other."""
 
     def respond(cohort: Cohort, message: Message) -> RecordDict:
-        question = decode_question(message.content, answerer.question_type())
+        question = decode_question(message.content, question_type(kind))
         submission = answered(cohort, question)
         check_submission(question, submission)  # a fault of ours is found here, not at the aggregator
         if isinstance(cohort.provider, Tampering):
@@ -63,5 +67,5 @@ def _prepare(cohort: Cohort, message: Message) -> RecordDict:
 
 app.query(PREPARE)(_guarded(_prepare))
 app.query(ROLL_CALL)(present)
-for _name, _answerer in answerers().items():
-    app.query(_name)(_handler(_answerer))
+for _kind in kinds():
+    app.query(_kind)(_handler(_kind))

@@ -28,45 +28,45 @@ def check_classifier(classifier: Mapping[str, Any]) -> None:
     """Refuse an unknown classifier or parameter. `classifier` is `{"name": str, "parameters": dict}`.
 
     Raises `InputError` with the nearest name, and for values that the classifier itself does not allow.
+
+    Examples:
+        >>> check_classifier({"name": "logistic", "parameters": {"regularisation": 0.01}})
+        >>> check_classifier({"name": "logistic", "parameters": {"C": 1}})
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: classifier 'logistic' has no parameter 'C'; allowed: regularisation
+        >>> check_classifier({"name": "GausianNB", "parameters": {}})
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: classifier 'GausianNB' is not 'logistic', 'mixture' or a scikit-learn
+        classifier; did you mean 'GaussianNB'?
     """
     name, parameters = classifier["name"], classifier["parameters"]
-    if name in (LOGISTIC, MIXTURE):
-        allowed = ["regularisation"] if name == LOGISTIC else ["members", "weights"]
-    else:
-        known = scikit_learn_classifiers()
-        if name not in known:
-            hint = nearest_name(name, [LOGISTIC, MIXTURE, *known])
-            raise InputError(f"classifier '{name}' is not 'logistic', 'mixture' or a scikit-learn classifier{hint}")
-        allowed = list(inspect.signature(known[name]).parameters)
+    known = _CHECKS if name in _CHECKS else scikit_learn_classifiers()
+    if name not in known:
+        hint = nearest_name(name, [*_CHECKS, *known])
+        raise InputError(f"classifier '{name}' is not 'logistic', 'mixture' or a scikit-learn classifier{hint}")
+    allowed = list(inspect.signature(known[name]).parameters)
     for parameter in parameters:
         if parameter not in allowed:
             hint = nearest_name(parameter, allowed)
             raise InputError(f"classifier '{name}' has no parameter '{parameter}'; allowed: {', '.join(allowed)}{hint}")
-    if name == LOGISTIC:
-        if not _positive(value := parameters.get("regularisation", 1.0)):
-            raise InputError(f"regularisation must be a positive number, got {value!r}")
-    elif name == MIXTURE:
-        _check_mixture(parameters)
-    else:
-        _check_values(name, parameters)
-
-
-def _positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
-
-
-def _check_values(name: str, parameters: Mapping[str, Any]) -> None:
-    """Refuse what a scikit-learn classifier does not allow."""
     try:
-        estimator = scikit_learn_classifiers()[name](**parameters)
+        estimator = known[name](**parameters)
         getattr(estimator, "_validate_params", lambda: None)()
     except (ValueError, TypeError) as error:
         problem = str(error).removesuffix(".").replace(". Got ", ", got ")
         raise InputError(f"classifier '{name}': {problem}") from error
 
 
-def _check_mixture(parameters: Mapping[str, Any]) -> None:
-    members, weights = parameters.get("members"), parameters.get("weights")
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+def _check_logistic(regularisation: Any = DEFAULT_REGULARISATION) -> None:
+    if not _positive(regularisation):
+        raise InputError(f"regularisation must be a positive number, got {regularisation!r}")
+
+
+def _check_mixture(members: Any = None, weights: Any = None) -> None:
     if not isinstance(members, list | tuple) or not members:
         raise InputError(f"a mixture needs a list of members, got {members!r}; name at least one classifier")
     if not isinstance(weights, list | tuple) or len(weights) != len(members) or not all(map(_positive, weights)):
@@ -77,8 +77,18 @@ def _check_mixture(parameters: Mapping[str, Any]) -> None:
         check_classifier(member)
 
 
+_CHECKS: dict[str, Callable[..., Any]] = {LOGISTIC: _check_logistic, MIXTURE: _check_mixture}  # by their parameters
+
+
 def drawn_member(mixture: Mapping[str, Any], random: np.random.Generator) -> int:
-    """The index of one member of a mixture, drawn by the weights; takes one number from `random`."""
+    """The index of one member of a mixture, drawn by the weights; takes one number from `random`.
+
+    Examples:
+        >>> members = [{"name": "logistic", "parameters": {}}, {"name": "GaussianNB", "parameters": {}}]
+        >>> mixture = {"name": "mixture", "parameters": {"members": members, "weights": [3, 1]}}
+        >>> [drawn_member(mixture, np.random.default_rng(seed)) for seed in range(6)]
+        [0, 0, 0, 0, 1, 1]
+    """
     ends = np.cumsum(np.asarray(mixture["parameters"]["weights"], dtype=np.float64))
     return min(int(np.searchsorted(ends, random.random() * ends[-1], side="right")), len(ends) - 1)
 
@@ -87,6 +97,14 @@ def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], ran
     """Train on rows (n, d) with class codes (n,); returns the function from rows (N, d) to codes (N,).
 
     A mixture trains all its members, which vote with their weights; the smallest class on ties.
+
+    Examples:
+        >>> random = np.random.default_rng(0)
+        >>> rows = random.normal(size=(60, 2))
+        >>> classifier = {"name": "logistic", "parameters": {"regularisation": 0.01}}
+        >>> predict = fit(rows, (rows[:, 0] > 0).astype(int), classifier, random)
+        >>> predict(np.array([[2.0, 0.0], [-2.0, 0.0]]))
+        array([1, 0])
     """
     seen, codes = np.unique(labels, return_inverse=True)
     if len(seen) == 1:

@@ -47,17 +47,14 @@ class EstimatorGroup:
     estimator: Any
     classes: int
 
-    def votes(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def votes(self, rows: np.ndarray) -> np.ndarray:
         """What it predicts (`Group.votes`). Raises `InputError` unless that is one declared class per row."""
         codes = np.asarray(self.estimator.predict(rows))
         if codes.shape != (len(rows),) or codes.dtype.kind not in "iu":
             raise InputError(f"the classifier must predict one class code per row, got {codes.dtype} of {codes.shape}")
         if codes.min(initial=0) < 0 or codes.max(initial=0) >= self.classes:
             raise InputError(f"the classifier predicted a class outside 0..{self.classes - 1}")
-        if out is None:
-            out = np.empty((1, len(rows)), dtype=vote_type(self.classes))
-        out[0] = codes
-        return out
+        return codes[None].astype(vote_type(self.classes))
 
     def probabilities(self, rows: np.ndarray) -> np.ndarray:
         """What it finds probable (`Group.probabilities`).

@@ -34,10 +34,9 @@ class LinearGroup:
     def _stacked(self) -> np.ndarray:
         return self.weights if self.weights.ndim == 3 else self.weights[:, None, :]
 
-    def votes(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def votes(self, rows: np.ndarray) -> np.ndarray:
         """The class of the largest score (`Group.votes`)."""
-        if out is None:
-            out = np.empty((len(self.parties), len(rows)), dtype=vote_type(self.classes))
+        out = np.empty((len(self.parties), len(rows)), dtype=vote_type(self.classes))
         scores.votes(self._stacked, self.seen, rows, out)
         return out
 
@@ -75,12 +74,10 @@ def train(cohort: Cohort, loaded: Loaded, classes: int, regularisation: float) -
             groups.append(ConstantGroup(part.parties, seen[:, 0], classes))
             continue
 
-        def fit(positions: np.ndarray, part: Loaded = part, size: int = size) -> np.ndarray:
-            chosen = np.zeros(len(part.parties), dtype=bool)
-            chosen[positions] = True
-            return _fit(part.part(chosen), size, regularisation)
+        def fit_some(positions: np.ndarray, part: Loaded = part, size: int = size) -> np.ndarray:
+            return fit(part.part(positions), size, regularisation, GRADIENT_TOLERANCE)
 
-        fitted, failed = jointly(cohort, part.parties, fit)
+        fitted, failed = jointly(cohort, part.parties, fit_some)
         groups += [LinearGroup(part.parties[at], seen[at], weights, classes) for at, weights in fitted]
         failures |= failed
     return groups, failures
@@ -99,7 +96,11 @@ def _by_seen_classes(loaded: Loaded, classes: int) -> Iterator[tuple[np.ndarray,
         yield np.nonzero(present[chosen])[1].reshape(-1, size), relabelled.part(chosen)
 
 
-def _fit(part: Loaded, classes: int, regularisation: float) -> np.ndarray:
+def fit(part: Loaded, classes: int, regularisation: float, tolerance: float) -> np.ndarray:
+    """Minimisers (P, d) of two classes, weights (P, C, d) of more; each party's bits are its own.
+
+    Gradients are within the tolerance, or what double precision can certify where a party's rows are long.
+    """
     # Each party's tolerance comes from its own rows: it must not depend on who shares the batch.
-    tolerances = attainable_tolerances(GRADIENT_TOLERANCE, part.rows, part.counts, regularisation)
+    tolerances = attainable_tolerances(tolerance, part.rows, part.counts, regularisation)
     return fit_many(part.rows, part.labels, part.counts, classes, regularisation, tolerances)

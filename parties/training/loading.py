@@ -9,20 +9,20 @@ import numpy as np
 
 from federation.questions.votes import Training
 from parties.holdings.cohort import Cohort, Holdings
-from parties.holdings.isolation import Failure, isolated, jointly
+from parties.holdings.isolation import alone, jointly
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loaded:
-    """What P parties hold behind the feature map: features (R, d) and class codes (R,), `counts` (P,) rows each."""
+    """What P parties hold behind the feature map: features (R, d) and class codes (R,), `counts` (P,) rows each.
+
+    Never shown.
+    """
 
     parties: np.ndarray
     rows: np.ndarray
     labels: np.ndarray
     counts: np.ndarray
-
-    def __repr__(self) -> str:
-        return f"Loaded({len(self.parties)} parties, rows={self.rows.shape})"
 
     @property
     def owners(self) -> np.ndarray:
@@ -30,9 +30,11 @@ class Loaded:
         return np.repeat(np.arange(len(self.parties)), self.counts)
 
     def part(self, chosen: np.ndarray) -> Loaded:
-        """The parties where the boolean `chosen` (P,) holds."""
-        rows = chosen[self.owners]
-        return Loaded(self.parties[chosen], self.rows[rows], self.labels[rows], self.counts[chosen])
+        """Some of the parties: boolean `chosen` (P,), or positions in ascending order."""
+        kept = np.zeros(len(self.parties), dtype=bool)
+        kept[chosen] = True
+        rows = kept[self.owners]
+        return Loaded(self.parties[kept], self.rows[rows], self.labels[rows], self.counts[kept])
 
     def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows (n, d) and labels (n,) of one party after another."""
@@ -46,20 +48,14 @@ def load(cohort: Cohort, training: Training) -> tuple[Loaded, dict[int, str]]:
 
     A party's features are the same bits whoever is loaded with it.
     """
-    held: list[Holdings] = []
-    failures: dict[int, str] = {}
-    for party in cohort.parties:
-        outcome = isolated(cohort, party, lambda party=party: _checked(cohort, party, training.classes))  # type: ignore[misc]
-        if isinstance(outcome, Failure):
-            failures[party] = outcome.reason
-        else:
-            held.append(outcome)
+    usable, failures = alone(cohort, cohort.parties, lambda party: _usable(cohort, party, training.classes))
+    held = list(usable.values())
 
     def transform(positions: np.ndarray) -> np.ndarray:
         raw = [np.asarray(held[position].rows, dtype=np.float64) for position in positions]
         return training.feature_map.transform(np.concatenate(raw))
 
-    parties = np.array([one.party for one in held], dtype=np.int64)
+    parties = np.array(list(usable), dtype=np.int64)
     features, refused = jointly(cohort, parties, transform)
     kept = np.concatenate([np.empty(0, np.intp), *(positions for positions, _ in features)])
     loaded = Loaded(
@@ -72,8 +68,7 @@ def load(cohort: Cohort, training: Training) -> tuple[Loaded, dict[int, str]]:
     return loaded, failures | refused
 
 
-def _checked(cohort: Cohort, party: int, classes: int) -> Holdings:
-    holdings = cohort.provider.holdings(party)
-    holdings.require_usable()
-    holdings.class_codes(party, classes)
+def _usable(cohort: Cohort, party: int, classes: int) -> Holdings:
+    holdings = cohort.holdings(party)
+    holdings.class_codes(classes)
     return holdings

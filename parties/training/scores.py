@@ -24,6 +24,10 @@ def normalised(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights (P, k, d) over a power of two per party, so that its largest norm over k lies in [1/2, 1].
 
     Returns the quotients and the exponents (P,). Exact, but for entries 2^-1000 times smaller than the norm.
+
+    Examples:
+        >>> normalised(np.array([[[3.0, 4.0]]]))
+        (array([[[0.375, 0.5  ]]]), array([3], dtype=int32))
     """
     first = np.frexp(np.abs(weights).max(axis=(1, 2)))[1]
     near_one = np.ldexp(weights, -first[:, None, None])
@@ -63,9 +67,7 @@ def votes(weights: np.ndarray, seen: np.ndarray, rows: np.ndarray, out: np.ndarr
     exact, _ = normalised(weights)
     parties, planes, width = exact.shape
     bound = rounding_bound(width)
-    decide = _decide
-    if planes == 1:
-        decide = _decide_sign if (seen == (0, 1)).all() else _decide_binary
+    decide = _decide if planes > 1 else _decide_sign if (seen == (0, 1)).all() else _decide_binary
     doubts = _Doubts(exact, seen, rows, out)
     codes = seen.astype(out.dtype)
     blocks = []

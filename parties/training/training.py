@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from federation.contract.digest import digest
 from federation.contract.randomness import generator
-from federation.questions.votes import Training
+from federation.contract.submission import Submission
+from federation.questions.votes import ClassifierQuestion, Training
 from parties.holdings.cohort import Cohort
-from parties.holdings.groups import ConstantGroup, Group
-from parties.holdings.isolation import Failure, isolated
+from parties.holdings.groups import ConstantGroup, Group, asked, stacked
+from parties.holdings.isolation import alone
 from parties.training import linear
 from parties.training.classifiers import DEFAULT_REGULARISATION, LOGISTIC, MIXTURE, drawn_member
 from parties.training.estimators import EstimatorGroup, fit_estimator
@@ -64,13 +65,8 @@ def _by_member(cohort: Cohort, training: Training, loaded: Loaded) -> list[tuple
     if classifier["name"] != MIXTURE:
         return [(classifier, loaded)]
     # Public keys, also where no seed is set: a party must not change its member between two questions.
-    seed = cohort.seed or 0
-    drawn = np.array(
-        [
-            drawn_member(classifier, generator(seed, "mixture", party, training.trial))
-            for party in loaded.parties.tolist()
-        ]
-    )
+    keyed = (generator(cohort.seed or 0, "mixture", party, training.trial) for party in loaded.parties.tolist())
+    drawn = np.array([drawn_member(classifier, random) for random in keyed])
     members = classifier["parameters"]["members"]
     return [(member, loaded.part(drawn == index)) for index, member in enumerate(members) if (drawn == index).any()]
 
@@ -81,20 +77,26 @@ def _train(
     if classifier["name"] == LOGISTIC:
         regularisation = classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION)
         return linear.train(cohort, loaded, training.classes, regularisation)
-    groups: list[Group] = []
-    failures: dict[int, str] = {}
-    for party, (rows, labels) in zip(loaded.parties.tolist(), loaded.each(), strict=True):
+    held = dict(zip(loaded.parties.tolist(), loaded.each(), strict=True))
 
-        def fit(party: int = party, rows: np.ndarray = rows, labels: np.ndarray = labels) -> Group:
-            ids = np.array([party], dtype=np.int64)
-            if (labels == labels[0]).all():
-                return ConstantGroup(ids, labels[:1], training.classes)
-            random = generator(cohort.seed, "training", party, training.trial)
-            return EstimatorGroup(ids, fit_estimator(rows, labels, classifier, random), training.classes)
+    def fit(party: int) -> Group:
+        ids, (rows, labels) = np.array([party], dtype=np.int64), held[party]
+        if (labels == labels[0]).all():
+            return ConstantGroup(ids, labels[:1], training.classes)
+        random = generator(cohort.seed, "training", party, training.trial)
+        return EstimatorGroup(ids, fit_estimator(rows, labels, classifier, random), training.classes)
 
-        outcome = isolated(cohort, party, fit)
-        if isinstance(outcome, Failure):
-            failures[party] = outcome.reason
-        else:
-            groups.append(outcome)
-    return groups, failures
+    groups, failures = alone(cohort, held, fit)
+    return list(groups.values()), failures
+
+
+def answered_by_groups(
+    cohort: Cohort, question: ClassifierQuestion, act: Callable[[Group], Mapping[str, np.ndarray]]
+) -> Submission:
+    """What `act` makes of the trained classifiers, group by group: the question's fields; a trusted-only submission.
+
+    A party whose data, training or prediction fails is named among the failures, and costs no other party.
+    """
+    outcome = trained(cohort, question.training)
+    parts, failures = asked(cohort, outcome.groups, act)
+    return stacked(question, parts, outcome.failures | failures)

@@ -38,8 +38,9 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
     if not private:
         raise InputError(f"scenario '{scenario.name}' releases nothing under a guarantee, so there is nothing to audit")
     public = _public(scenario, private)
-    found = [(variant.kind, audit_variant(variant, epsilon, public, runs)) for variant in private]
-    findings = [finding for _, finding in found if finding is not None]
+    audits = ((variant.kind, audit_variant(variant, epsilon, public, runs)) for variant in private)
+    found = [(kind, finding) for kind, finding in audits if finding is not None]
+    findings = [finding for _, finding in found]
     if not findings:
         raise InputError(f"scenario '{scenario.name}' has too little noise for any promise; give its sigma up")
     audited = {finding.variant for finding in findings}
@@ -52,8 +53,7 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
     else:
         worlds: dict[str, dict[str, None]] = {}  # and the kinds that were audited in them
         for kind, finding in found:
-            if finding is not None:
-                worlds.setdefault(finding.described, {})[kind] = None
+            worlds.setdefault(finding.described, {})[kind] = None
         named = [f"{world} ({', '.join(kinds)})" if len(worlds) > 1 else world for world, kinds in worlds.items()]
         Console().print(_table(findings, exposed, epsilon, scenario.privacy.epsilon, "; ".join(named)))
     return 0 if all(finding.result.passed for finding in findings) else 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -115,24 +116,15 @@ def _of_parties(
     question, charged = private_question(session), session.guarantee
     if isinstance(charged, NoGuarantee):
         return None
-    features = session.feature_map.dimension
-    claimed = claim(variant, epsilon, replace(public, features=features), charged)
+    claimed = claim(variant, epsilon, replace(public, features=session.feature_map.dimension), charged)
     result, twin = (audit_sides(sampler(worst, question), claimed, runs) for worst in (one, two))
     return result, twin
 
 
 def audit_sides(sample: Sampler, claimed: tuple[float, float], runs: int) -> AuditResult:
     """The audit of a claim with so many runs of either side."""
-    epsilon, delta = claimed
-    return audit(
-        lambda count: sample(False, count),
-        lambda count: sample(True, count),
-        lambda values: values,
-        epsilon=epsilon,
-        delta=delta,
-        runs=runs,
-        confidence=CONFIDENCE,
-    )
+    (epsilon, delta), sides = claimed, (partial(sample, False), partial(sample, True))
+    return audit(*sides, np.asarray, epsilon=epsilon, delta=delta, runs=runs, confidence=CONFIDENCE)
 
 
 def _of_the_aggregator(
@@ -140,11 +132,8 @@ def _of_the_aggregator(
 ) -> tuple[AuditResult, AuditResult]:
     pair = [perturbable(worst, variant, epsilon, public.delta, there) for there in (False, True)]
     halved = [replace(side, sensitivity=side.sensitivity / 2) for side in pair]
-    result, twin = (
-        _additive(f"{variant.name}{ending}", variant, sides, epsilon, public, runs)
-        for ending, sides in (("", pair), ("|half", halved))
-    )
-    return result, twin
+    known = (variant, epsilon, public, runs)
+    return _additive(variant.name, pair, *known), _additive(f"{variant.name}|half", halved, *known)
 
 
 def perturbable(worst: TrustedWorstCase, variant: Variant, epsilon: float, delta: float, there: bool) -> Perturbable:
@@ -168,15 +157,10 @@ def _submission(worst: TrustedWorstCase, there: bool, question: Question) -> Sub
 
 
 def _additive(
-    purpose: str, variant: Variant, pair: list[Perturbable], epsilon: float, public: PublicNumbers, runs: int
+    purpose: str, pair: list[Perturbable], variant: Variant, epsilon: float, public: PublicNumbers, runs: int
 ) -> AuditResult:
-    mechanism = calibrate(
-        pair[0].noise,
-        sensitivity=pair[0].sensitivity,
-        dimension=len(pair[0].value),
-        epsilon=epsilon,
-        delta=public.delta,
-    )
+    one, target = pair[0], {"epsilon": epsilon, "delta": public.delta}
+    mechanism = calibrate(one.noise, sensitivity=one.sensitivity, dimension=len(one.value), **target)
     centres = [side.decode(side.value[None], mechanism).ravel() for side in pair]
     bits = [NoiseBits(1, f"audit|{purpose}|{epsilon!r}", side) for side in (0, 1)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from aggregator.world.world import World
 from federation.contract.reference import Reference
 from parties.holdings.cohort import Cohort, Holdings
 from scenarios.settings.sweep import Variant
+from scenarios.simulated.simulation import PublicRows
 
 SEED = 1
 
@@ -27,19 +28,10 @@ _held: dict[int, Sequence[Rows]] = {}  # by number; the parties of an audit are 
 _numbers = itertools.count()
 
 
-@dataclass(frozen=True, eq=False)
-class PublicTable:
-    """Public rows (`aggregator.world.plan.PublicTable`)."""
-
-    rows: np.ndarray
-    columns: tuple[str, ...]
-    text_columns: tuple[int, ...] = ()
-
-
-def public_table(rows: list[list[float]]) -> PublicTable:
+def public_table(rows: list[list[float]]) -> PublicRows:
     """Of columns that are called by their numbers."""
     values = np.array(rows, dtype=np.float64)
-    return PublicTable(values, tuple(map(str, range(values.shape[1]))))
+    return PublicRows(values, tuple(map(str, range(values.shape[1]))), ())
 
 
 class HeldRows:
@@ -103,8 +95,7 @@ def begun(worst: WorstCase, variant: Variant, epsilon: float, delta: float, ther
     """The session of a variant in the world of a worst case, with the options that make it small."""
     small = replace(variant, options={**variant.options, **worst.options})
     world = plan(worst, small, epsilon, delta, there)
-    chosen = chosen_of(small)
-    return chosen.begin(World(world, Views(world)).of(world.variants[0]), epsilon, 1)
+    return chosen_of(small).begin(World(world, Views(world)).of(world.variants[0]), epsilon, 1)
 
 
 def chosen_of(variant: Variant) -> Protocol:

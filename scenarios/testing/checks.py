@@ -40,7 +40,7 @@ from federation.grids.codec import (
 )
 from federation.grids.nodes import Placement
 from parties.guard.answering import answered
-from parties.guard.registry import answerer
+from parties.guard.registry import question_type
 from parties.holdings.cohort import Cohort
 from scenarios.audits.auditor import audit_sides, audit_variant, claim, private_question
 from scenarios.audits.small_worlds import begun
@@ -189,7 +189,7 @@ def _wire(one: Checked) -> None:
     """Questions and answers cross the wire unchanged, and say whether answers are private."""
     for asked in one.asked():
         question = asked.question
-        expected = answerer(question.kind).question_type()
+        expected = question_type(question.kind)
         if type(question) is not expected:
             raise CheckFailed(f"asks a {type(question).__name__}, and parties answer a {expected.__name__}")
         read = decode_question(encode_question(question), expected)

@@ -20,7 +20,7 @@ from federation.grids.inline import InlineGrid
 from federation.grids.launch import CLIENT_APP, run_server_app
 from federation.grids.nodes import Placement
 from parties.holdings.cohort import DroppedOut, Holdings
-from scenarios.audits.small_worlds import PublicTable
+from scenarios.simulated.simulation import PublicRows
 
 SEED = 1
 PARTIES, ROWS, COLUMNS = 6, 24, 3
@@ -31,9 +31,9 @@ def _rows(key: int, count: int) -> np.ndarray:
     return generator(SEED, "rows of a check", key).normal(size=(count, COLUMNS))
 
 
-def public_table() -> PublicTable:
+def public_table() -> PublicRows:
     """Unlabelled rows."""
-    return PublicTable(_rows(-2, 60), tuple("abc"))
+    return PublicRows(_rows(-2, 60), tuple("abc"), ())
 
 
 class Parties:

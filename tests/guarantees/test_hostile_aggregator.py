@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from flwr.app import ConfigRecord
 from support.crafted_labels import ROWS
+from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
 from federation.contract.question import Question, ReleaseId
@@ -19,18 +20,7 @@ from federation.contract.reference import Reference
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
 from federation.grids.codec import decode_question, encode_question
-from federation.questions.labels import (
-    BagSums,
-    BagSumsNoise,
-    BagSumsQuestion,
-    LabelledRows,
-    LabelsNoise,
-    LabelSumsNoise,
-    LabelSumsQuestion,
-    PrivateLabelsQuestion,
-    WeightedSumsNoise,
-    WeightedSumsQuestion,
-)
+from federation.questions.labels import BagSums, LabelledRows
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 
@@ -41,24 +31,26 @@ FIXED = BagSums(ROWS, 2, 4, "gaussian", 0, ROWS)
 ASKED = ReleaseId("asked")
 
 
-def aimed(noise, known):
-    return {"kind": noise, "epsilon": 1.0, "delta": 1e-3, **known}
+def aimed(kind, noise, known, **parts):
+    question = QUESTIONS[kind]
+    aim = replace(question.noise, **{"kind": noise, "epsilon": 1.0, "delta": 1e-3, **known})
+    return replace(question, noise=aim, rows=PUBLIC, release=ASKED, **parts)
 
 
 def bags(design=STRATIFIED, noise="gaussian", **known):
-    return BagSumsQuestion(BagSumsNoise(**aimed(noise, known)), PUBLIC, design, release=ASKED)
+    return aimed("bag_sums", noise, known, design=design)
 
 
 def secret(design=FIXED, noise="gaussian", **known):
-    return WeightedSumsQuestion(WeightedSumsNoise(**aimed(noise, known)), PUBLIC, design, release=ASKED)
+    return aimed("weighted_sums", noise, known, design=design)
 
 
 def single(noise="one_bit", **known):
-    return PrivateLabelsQuestion(LabelsNoise(**aimed(noise, known)), PUBLIC, release=ASKED)
+    return aimed("private_labels", noise, known)
 
 
 def sums(noise="gaussian", shape="optimal", **known):
-    return LabelSumsQuestion(LabelSumsNoise(**aimed(noise, known)), PUBLIC, shape, release=ASKED)
+    return aimed("label_sums", noise, known, shape=shape)
 
 
 @dataclass(frozen=True)

@@ -5,77 +5,18 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
 from federation.contract.limits import CODE, MOST_BAGS, Limits
-from federation.contract.question import PrivateQuestion, ReleaseId
+from federation.contract.question import PrivateQuestion
 from federation.contract.reference import Reference
-from federation.features.feature_map import completed, fit, with_fourier
 from federation.grids.codec import read_again, settings_of
-from federation.numerics.binning import Bins
-from federation.questions.bags import (
-    Bags,
-    CountsNoise,
-    CountsQuestion,
-    EmbeddingsQuestion,
-    JointNoise,
-    NoisyEmbeddingsQuestion,
-    RowsQuestion,
-)
-from federation.questions.hypotheses import Hypothesis
-from federation.questions.labels import (
-    BagSums,
-    BagSumsNoise,
-    BagSumsQuestion,
-    LabelledRows,
-    LabelsNoise,
-    LabelSumsNoise,
-    LabelSumsQuestion,
-    PrivateLabelsQuestion,
-    WeightedSumsNoise,
-    WeightedSumsQuestion,
-)
-from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
-from federation.questions.moments import MomentNoise, MomentQuestion
-from federation.questions.votes import (
-    IndividualQuestion,
-    ParametersQuestion,
-    ProbabilitiesQuestion,
-    StatisticQuestion,
-    Training,
-    VotesQuestion,
-)
+from federation.questions.bags import Bags
 from parties.guard.answering import answered
-from parties.guard.registry import answerers
+from parties.guard.registry import kinds
 from parties.holdings.cohort import Cohort, Holdings
 
-ROWS = np.random.default_rng(0).normal(size=(60, 3))
-MAP, WAVES = fit(["standardise", "unit_norm"], ROWS), with_fourier(fit([], ROWS), 0.5, 8, 1)
-FEATURES = MAP.transform(ROWS)
-LABELLED = LabelledRows(MAP, 0.0, 1.0, 50)
-TRAINING = Training(MAP, 3, {"name": "logistic", "parameters": {"regularisation": 1e-2}}, 0)
-ONE = {"release": ReleaseId("a release")}
-ASKED = [
-    CountsQuestion(CountsNoise("auto", 1.0, 1e-6), Bags(2, 3), **ONE),
-    EmbeddingsQuestion(Bags(2, 3), WAVES),
-    NoisyEmbeddingsQuestion(JointNoise("gaussian", 1.0, 1e-6), Bags(2, 3), WAVES, 1.0, **ONE),
-    RowsQuestion(Bags(2, 3), MAP, 50),
-    BagSumsQuestion(BagSumsNoise("gaussian", 1.0, 1e-6), LABELLED, BagSums(0, 4, 8, "signs", 8, 0), **ONE),
-    WeightedSumsQuestion(WeightedSumsNoise("gaussian", 1.0, 1e-6), LABELLED, BagSums(0, 4, 8, "gaussian", 0, 0), **ONE),
-    PrivateLabelsQuestion(LabelsNoise("one_bit", 1.0, 0.0), LABELLED, **ONE),
-    LabelSumsQuestion(LabelSumsNoise("auto", 1.0, 1e-6), LABELLED, "optimal", **ONE),
-    MomentQuestion(MomentNoise("auto", 1.0, 1e-6), completed(MAP), 50, "row", 0, **ONE),
-    MarginalsQuestion(
-        MarginalsNoise("auto", 1.0, 1e-6), MAP, Bins.fit(FEATURES, 5), "errors", Hypothesis.constant(3, 1), "row",
-        "add_remove", release=ReleaseId("an exchange", 3, 1),
-    ),
-    VotesQuestion(TRAINING, FEATURES),
-    ProbabilitiesQuestion(TRAINING, FEATURES),
-    StatisticQuestion(TRAINING, FEATURES, FEATURES, 1.0, "labels"),
-    ParametersQuestion(TRAINING, 1e-6, 5.0),
-    IndividualQuestion(TRAINING, 5),
-]  # fmt: skip
-KINDS = {question.kind: question for question in ASKED}
 SITE = Limits(2**18)
 MOST_MEMORY = 64 << 20  # bytes: the site's numbers a few times over, and what accountants take
 
@@ -102,13 +43,13 @@ def integers(question):
 
 
 def test_every_kind_of_question_is_tried():
-    assert set(KINDS) == set(answerers())
+    assert set(QUESTIONS) == set(kinds())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", QUESTIONS)
 @pytest.mark.parametrize("size", [2**19, 10**9, 10**30, -1])
 def test_no_size_makes_a_party_take_more_than_its_site_allows(kind, size, tmp_path):
-    question = KINDS[kind]
+    question = QUESTIONS[kind]
     node = deployed(tmp_path, private=isinstance(question, PrivateQuestion))
     assert integers(question) or kind == "error_marginals"
     for name in integers(question):
@@ -128,7 +69,7 @@ def test_no_size_makes_a_party_take_more_than_its_site_allows(kind, size, tmp_pa
 def test_a_short_message_asks_for_no_gigabytes(name, size):
     """Of 190 bytes: ten million bags, or a number of classes that no loop over them would survive."""
     with pytest.raises(InputError, match="must be a whole number from"):
-        read_again(KINDS["counts"], {name: size})
+        read_again(QUESTIONS["counts"], {name: size})
 
 
 def test_bags_times_classes_are_bounded_together():
@@ -140,14 +81,14 @@ def test_bags_times_classes_are_bounded_together():
 def test_a_feature_map_is_bounded_before_anything_so_wide_is_made():
     description = json.dumps({"columns": 3, "steps": [{"kind": "polynomial", "degree": 3}] * 6})
     with pytest.raises(InputError, match=r"polynomial makes|features of a map"):
-        read_again(KINDS["rows"], {"feature_map": description})
+        read_again(QUESTIONS["rows"], {"feature_map": description})
     many = json.dumps({"columns": 3, "steps": [{"kind": "append", "value": 1.0}] * 100_000})
     with pytest.raises(InputError, match="steps of a feature map"):
-        read_again(KINDS["rows"], {"feature_map": many})
+        read_again(QUESTIONS["rows"], {"feature_map": many})
 
 
 def test_a_site_may_allow_more_or_less(tmp_path):
-    large = read_again(KINDS["private_labels"], {"rows.most": 2**19})
+    large = read_again(QUESTIONS["private_labels"], {"rows.most": 2**19})
     with pytest.raises(InputError, match="is too large: its answer has"):
         answered(deployed(tmp_path), large)
     assert not (tmp_path / "spent.json").exists()
@@ -157,15 +98,15 @@ def test_a_site_may_allow_more_or_less(tmp_path):
 def test_one_payment_is_for_one_answer():
     """Else an aggregator would name one release of many queries, and average their noise away for the price of one."""
     with pytest.raises(InputError, match="is a release by itself, got one of 5 queries"):
-        read_again(KINDS["counts"], {"release.queries": 5})
-    assert read_again(KINDS["error_marginals"], {"release.queries": 5}).payment().epsilon == pytest.approx(1.0)
+        read_again(QUESTIONS["counts"], {"release.queries": 5})
+    assert read_again(QUESTIONS["error_marginals"], {"release.queries": 5}).payment().epsilon == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if isinstance(KINDS[kind], PrivateQuestion)])
+@pytest.mark.parametrize("kind", [kind for kind in QUESTIONS if isinstance(QUESTIONS[kind], PrivateQuestion)])
 @pytest.mark.parametrize("epsilon", [1e300, 5e-324, 0.0, -1.0, float("inf"), float("nan")])
 def test_extreme_epsilons_are_refused_in_a_sentence(kind, epsilon):
     try:
-        question = read_again(KINDS[kind], {"noise.epsilon": epsilon})
+        question = read_again(QUESTIONS[kind], {"noise.epsilon": epsilon})
         promised = question.promise()
     except InputError:
         return

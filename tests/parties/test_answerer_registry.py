@@ -8,7 +8,7 @@ from support.packages import CAUSE, install
 
 from federation.contract.errors import InputError
 from federation.contract.question import Question
-from parties.guard.registry import answerer, answerers
+from parties.guard.registry import answerer, kinds, question_type
 
 DOCUMENT = {
     "data": {"source": "breast_cancer", "auxiliary": 60},
@@ -19,11 +19,11 @@ DOCUMENT = {
 
 
 def test_what_cannot_be_imported_is_listed_and_named_when_it_is_used(broken_package):
-    assert {"votes", "votes_of_theirs"} <= set(answerers())
-    assert answerers()["votes"].load()
-    for use in (answerer("votes_of_theirs").load, answerers()["votes_of_theirs"].question_type):
+    assert {"votes", "votes_of_theirs"} <= set(kinds())
+    assert callable(answerer("votes"))
+    for use in (answerer, question_type):
         with pytest.raises(InputError, match="'votes_of_theirs' of " + CAUSE.format("questions", "answer")):
-            use()
+            use("votes_of_theirs")
 
 
 def test_parties_answer_all_other_questions(broken_package):
@@ -46,8 +46,8 @@ def test_parties_answer_all_other_questions(broken_package):
 
 
 def test_every_answer_names_the_question_of_its_kind():
-    for kind, found in answerers().items():
-        question = found.question_type()
+    for kind in kinds():
+        question = question_type(kind)
         assert issubclass(question, Question)
         assert question.kind == kind
 
@@ -95,6 +95,6 @@ def test_answers_out_of_form_are_named_with_their_package(import_folder, name, w
     install(
         import_folder, "Asking-Pack", CODE, {"federation.questions": [f"{one} = asking_pack:{one}" for one in NAMES]}
     )
-    assert answerers()["told"].question_type().kind == "told"
+    assert question_type("told").kind == "told"
     with pytest.raises(InputError, match=rf"the entry point '{name}' of the package 'Asking-Pack' .*{words}"):
-        answerer(name).question_type()
+        question_type(name)

@@ -48,7 +48,7 @@ def test_without_bags_all_rows_lie_in_the_first():
 def test_rows_labels_and_counts_are_those_of_their_bag():
     found = of([0, 1, 2, 1], bags=np.array([1, 0, 1, 1]), count=2)
     assert found.counts.tolist() == [[0, 1, 0], [1, 1, 1]]
-    assert found.rows_of(1).ravel().tolist() == [0, 2, 3]
+    assert [(bag, rows.ravel().tolist()) for bag, rows in found.each()] == [(0, [1]), (1, [0, 2, 3])]
 
 
 def test_of_a_person_the_first_row_of_each_bag_counts_in_its_first_bags():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -123,14 +122,14 @@ def mistake_mechanism(monkeypatch: pytest.MonkeyPatch, mistake: Callable[..., An
     What they promise and pay stays what it was.
     """
 
-    def mistaken(kind: str) -> SimpleNamespace:
-        answer = answerer(kind).load()
+    def mistaken(kind: str) -> Callable[[Any, PrivateQuestion], Any]:
+        answer = answerer(kind)
 
         def act_wrongly(node: Any, question: PrivateQuestion) -> Any:
             wrong = copy.copy(question)
             object.__setattr__(wrong, "mechanism", lambda *arguments: mistake(question, *arguments))
             return answer(node, wrong)
 
-        return SimpleNamespace(load=lambda: act_wrongly)
+        return act_wrongly
 
     monkeypatch.setattr("parties.guard.answering.answerer", mistaken)

@@ -1,31 +1,19 @@
 """No question is so large that a party runs out of memory: counted in exact integers, before anything is allocated."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from support.questions import QUESTIONS
 
 from federation.contract.errors import InputError
 from federation.contract.limits import CODE, MOST_CONFIGURED, SIMULATED, Limits, whole
-from federation.contract.question import Field, Question, ReleaseId
+from federation.contract.question import Field, Question
 from federation.features.feature_map import FeatureMap
-from federation.questions.bags import Bags, CountsNoise, CountsQuestion, JointNoise, NoisyEmbeddingsQuestion
-from federation.questions.labels import (
-    BagSums,
-    BagSumsNoise,
-    BagSumsQuestion,
-    LabelledRows,
-    LabelsNoise,
-    LabelSumsNoise,
-    LabelSumsQuestion,
-    PrivateLabelsQuestion,
-    WeightedSumsNoise,
-    WeightedSumsQuestion,
-)
-from federation.questions.votes import ParametersQuestion, Training, VotesQuestion
-
-RELEASE = {"release": ReleaseId("a release")}
+from federation.questions.bags import Bags
+from federation.questions.labels import BagSums, LabelledRows
+from federation.questions.votes import Training
 
 
 @dataclass(frozen=True)
@@ -78,24 +66,24 @@ COLUMNS = FeatureMap(1, ())
 MANY = BagSums(10**9, 10**9, 2**20, "signs", 1, 0)
 
 
+def changed(kind, **parts):
+    return replace(QUESTIONS[kind], **parts)
+
+
 @pytest.mark.parametrize(
     "question",
     [
-        CountsQuestion(CountsNoise("pure", 1.0), MOST, **RELEASE, draws=10**6),
-        CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2**16), **RELEASE),  # the covariance of a bag's counts
-        NoisyEmbeddingsQuestion(JointNoise("gaussian", 1.0, 0.1), MOST, COLUMNS, 1.0, **RELEASE, draws=10**6),
-        PrivateLabelsQuestion(LabelsNoise("one_bit", 1.0), WIDE, **RELEASE),
-        LabelSumsQuestion(LabelSumsNoise("pure", 1.0), WIDE, "optimal", **RELEASE),  # its answer is small
-        BagSumsQuestion(BagSumsNoise("laplace", 1.0), WIDE, MANY, **RELEASE),
-        BagSumsQuestion(
-            BagSumsNoise("laplace", 1.0),
-            LabelledRows(COLUMNS, 0.0, 1.0, 1),
-            BagSums(10**9, 1, 1, "signs", 0, 1),  # which of the rows that take part get noise
-            **RELEASE,
-        ),
-        WeightedSumsQuestion(WeightedSumsNoise("gaussian", 1.0, 0.1), WIDE, MANY, **RELEASE),
-        VotesQuestion(Training(COLUMNS, 2**16, {}, 0), np.zeros((1, 1))),  # contrasts of the classes
-        ParametersQuestion(Training(COLUMNS, 2**16, {}, 0), 1e-6, 1.0),
+        changed("counts", bags=MOST, draws=10**6),
+        changed("counts", bags=Bags(1, 2**16)),  # the covariance of a bag's counts
+        changed("noisy_embeddings", bags=MOST, feature_map=COLUMNS, draws=10**6),
+        changed("private_labels", rows=WIDE),
+        changed("label_sums", rows=WIDE),  # its answer is small
+        changed("bag_sums", rows=WIDE, design=MANY),
+        # Which of the rows that take part get noise.
+        changed("bag_sums", rows=LabelledRows(COLUMNS, 0.0, 1.0, 1), design=BagSums(10**9, 1, 1, "signs", 0, 1)),
+        changed("weighted_sums", rows=WIDE, design=MANY),
+        changed("votes", training=Training(COLUMNS, 2**16, {}, 0), rows=np.zeros((1, 1))),  # contrasts of the classes
+        changed("parameters", training=Training(COLUMNS, 2**16, {}, 0)),
     ],
     ids=lambda question: question.kind,
 )

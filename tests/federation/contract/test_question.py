@@ -35,14 +35,17 @@ def test_a_release_has_a_name(name):
     assert ReleaseId("x" * 1000).key == "x" * 1000
 
 
-@pytest.mark.parametrize(("queries", "query"), [(1, 1), (3, 3), (3, -1), (0, 0), (-1, -2)])
+@pytest.mark.parametrize(("queries", "query"), [(1, 1), (3, 3), (3, 4)])
 def test_there_are_as_many_queries_as_were_agreed_on(queries, query):
     with pytest.raises(InputError, match="begin a new one, whose noise is paid for again"):
         ReleaseId("a", queries, query)
 
 
-@pytest.mark.parametrize(("queries", "query", "name"), [(2.0, 0, "queries"), (True, 0, "queries"), (2, False, "query"),
-                                                        (2, "0", "query"), (None, 0, "queries")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("queries", "query", "name"),
+    [(2.0, 0, "queries"), (True, 0, "queries"), (None, 0, "queries"), (0, 0, "queries"), (-1, -2, "queries"),
+     (2, False, "query"), (2, "0", "query"), (3, -1, "query")],
+)  # fmt: skip
 def test_queries_are_whole_numbers(queries, query, name):
     with pytest.raises(InputError, match=f"{name} of a release must be a whole number"):
         ReleaseId("a", queries, query)
@@ -94,7 +97,7 @@ def test_noise_without_an_epsilon_is_refused():
 class ShiftNoise(Noise):
     """Noise of one kind."""
 
-    kind: Literal["shift", "off"]
+    kind: Literal["shift", "missed", "off"]
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,8 @@ class Shifted(PrivateQuestion):
         return Declared(most_rows=self.most)
 
     def _promised(self) -> Guarantee | NoGuarantee:
-        if self.noise.kind == OFF:
-            return NoGuarantee("noise is off", (1.0, 0.0))
+        if self.noise.kind == "missed":
+            return NoGuarantee("too little noise", (1.0, 0.0))
         if self.most == 0:
             raise ZeroDivisionError("division by zero rows")
         return Guarantee(self.noise.epsilon, 0.0, Unit.LABEL, Adjacency.REPLACE, "shift", {"most": self.most})
@@ -156,8 +159,13 @@ def test_a_promise_says_whose_bits_the_noise_takes(promise):
     assert seeded.parameters == {"most": 5, "entropy": "seed"}
     assert system.parameters == {"most": 5, "entropy": "system"}
     assert (seeded.assumptions, system.assumptions) == ((SEEDED,), ())
-    off = replace(SHIFTED, noise=ShiftNoise(OFF))
-    assert getattr(off, promise)() == NoGuarantee("noise is off", (1.0, 0.0))
+    missed = replace(SHIFTED, noise=ShiftNoise("missed", 1.0))
+    assert getattr(missed, promise)() == NoGuarantee("too little noise", (1.0, 0.0))
+
+
+@pytest.mark.parametrize("promise", ["promise", "payment"])
+def test_without_noise_nothing_is_promised_whatever_the_question_says(promise):
+    assert getattr(replace(SHIFTED, noise=ShiftNoise(OFF)), promise)() == NoGuarantee("noise is off")
 
 
 @pytest.mark.parametrize("promise", ["promise", "payment"])

@@ -104,7 +104,7 @@ def test_errors_are_told_on_one_line(reason, told):
 
     grid = Failing(partitions(1))
     numbered = StockGrid(grid)
-    numbered._partitions = {node: 0 for node in [*grid.get_node_ids()]}
+    numbered._ids = dict(enumerate(grid.get_node_ids()))
     numbered.expect(1)
     message = numbered.create_message(RecordDict(), "query.roll_call", 1, "")
     [reply] = numbered.pull_messages(numbered.push_messages([message]))

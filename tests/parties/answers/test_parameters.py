@@ -12,6 +12,7 @@ from federation.numerics.contrasts import contrasts
 from federation.questions.votes import Training
 from parties.answers import parameters
 from parties.holdings.cohort import Cohort, Holdings
+from parties.training import linear
 
 LAM = 1e-2
 
@@ -94,14 +95,14 @@ def test_when_training_them_together_fails_only_the_culprit_fails(public, monkey
     asked = question(public)
     whole = parameters.answer(cohort(0, 3), asked)
     culprit = asked.training.feature_map.transform(Parties().holdings(1).rows)[0]
-    solve = parameters.fit_many
+    solve = linear.fit_many
 
     def fragile(rows, *arguments):
         if (rows == culprit).all(axis=1).any():
             raise FloatingPointError("no minimiser")
         return solve(rows, *arguments)
 
-    monkeypatch.setattr(parameters, "fit_many", fragile)
+    monkeypatch.setattr(linear, "fit_many", fragile)
     spoilt = parameters.answer(cohort(0, 3), asked)
     assert spoilt.parties.tolist() == [0, 2]
     assert "no minimiser" in spoilt.failures[1]

@@ -165,26 +165,3 @@ def test_a_release_of_one_answer_is_answered_once(tmp_path):
         allowance.spend(0, pure(0.5), A)
     assert allowance.ledger.read_text() == before
     allowance.spend(1, pure(1.0), A)  # another party has not answered it
-
-
-OLD = [
-    {**pure(1.0).to_dict(), "exchange": "an exchange", "answered": [0]},
-    pure(0.5).to_dict(),  # what was no query of an exchange had no name
-]
-
-
-def test_a_ledger_from_before_releases_had_names_is_read(tmp_path):
-    allowance = Allowance(tmp_path / "spent.json", 2.0, 0.0)
-    allowance.ledger.write_text(json.dumps({"0": OLD}))
-    with pytest.raises(InputError, match="query 0 of this release was answered before"):
-        allowance.spend(0, pure(1.0), ReleaseId("an exchange", 3, 0))
-    with pytest.raises(InputError, match="began with another guarantee"):
-        allowance.spend(0, pure(0.1), ReleaseId("an exchange", 3, 1))
-    assert json.loads(allowance.ledger.read_text()) == {"0": OLD}
-    allowance.spend(0, pure(1.0), ReleaseId("an exchange", 3, 1))  # paid for by its first query
-    [exchange, unnamed] = json.loads(allowance.ledger.read_text())["0"]
-    assert (exchange, unnamed) == ({**OLD[0], "answered": [0, 1]}, OLD[1])
-    with pytest.raises(BudgetExceededError, match=r"epsilon=2\.6"):  # what it held before counts
-        allowance.spend(0, pure(1.1), A)
-    allowance.spend(0, pure(0.5), A)
-    assert json.loads(allowance.ledger.read_text())["0"][2]["release"] == "a"

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from support.questions import PRIVATE, PUBLIC, TRUSTED
 from support.two_class_questions import marginals, moment
 
 from federation.contract.declared import NOTHING, Declared
@@ -18,64 +19,10 @@ from federation.contract.question import Field, Question, ReleaseId
 from federation.contract.randomness import NoiseBits
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
-from federation.features.feature_map import FeatureMap, with_fourier
-from federation.questions.bags import (
-    Bags,
-    CountsNoise,
-    CountsQuestion,
-    EmbeddingsQuestion,
-    JointNoise,
-    NoisyEmbeddingsQuestion,
-    RowsQuestion,
-)
-from federation.questions.labels import (
-    BagSums,
-    BagSumsNoise,
-    BagSumsQuestion,
-    LabelledRows,
-    LabelsNoise,
-    LabelSumsNoise,
-    LabelSumsQuestion,
-    PrivateLabelsQuestion,
-    WeightedSumsNoise,
-    WeightedSumsQuestion,
-)
-from federation.questions.votes import (
-    IndividualQuestion,
-    ParametersQuestion,
-    ProbabilitiesQuestion,
-    StatisticQuestion,
-    Training,
-    VotesQuestion,
-)
 from parties.guard import answering
 from parties.guard.answering import answered
-from parties.guard.registry import answerers
+from parties.guard.registry import kinds
 from parties.holdings.cohort import Cohort
-
-ROWS = LabelledRows(FeatureMap(2, ()), -1.0, 1.0, 8)
-BAGS, WAVES = Bags(1, 2), with_fourier(FeatureMap(2, ()), 1.0, 8, seed=1)
-ASKED = (1.0, 1e-5)
-NAMED = {"release": ReleaseId("a release")}
-NOISED = [
-    CountsQuestion(CountsNoise("gaussian", *ASKED), BAGS, **NAMED),
-    NoisyEmbeddingsQuestion(JointNoise("gaussian", *ASKED), BAGS, WAVES, 1.0, **NAMED),
-    BagSumsQuestion(BagSumsNoise("gaussian", *ASKED), ROWS, BagSums(8, 2, 4, "signs", 2, 0), **NAMED),
-    WeightedSumsQuestion(WeightedSumsNoise("gaussian", *ASKED), ROWS, BagSums(8, 2, 4, "gaussian", 0, 8), **NAMED),
-    PrivateLabelsQuestion(LabelsNoise("one_bit", *ASKED), ROWS, **NAMED),
-    LabelSumsQuestion(LabelSumsNoise("gaussian", *ASKED), ROWS, "optimal", **NAMED),
-    moment("gaussian", protect="row", seeded=False),
-    marginals("gaussian", seeded=False),
-]
-PLAIN = [EmbeddingsQuestion(BAGS, WAVES), RowsQuestion(BAGS, WAVES, 3)]
-TRAINING = Training(FeatureMap(2, ()), 2, {"name": "logistic", "parameters": {}}, 0)
-TRUSTED = [
-    VotesQuestion(TRAINING, np.zeros((3, 2))),
-    ProbabilitiesQuestion(TRAINING, np.zeros((3, 2))),
-    StatisticQuestion(TRAINING, np.zeros((3, 2)), np.zeros((3, 2)), 1.0, "labels"),
-    ParametersQuestion(TRAINING, 1e-6, 1.0),
-    IndividualQuestion(TRAINING, 9),
-]
 
 
 class Unreadable:
@@ -109,7 +56,7 @@ def node(tmp_path, provider="Untouchable", epsilon=5.0, **config):
     return Cohort(Reference(f"{__name__}:{provider}").to_json(), 4, 1, None, **given)
 
 
-@by_kind(NOISED)
+@by_kind(PRIVATE)
 def test_an_answer_is_paid_for_before_a_row_is_read(tmp_path, question):
     answer = answered(node(tmp_path, "Unreadable"), question)
     assert answer.failures == {4: "the party could not answer"}
@@ -119,16 +66,16 @@ def test_an_answer_is_paid_for_before_a_row_is_read(tmp_path, question):
 
 
 def test_every_installed_question_is_among_them():
-    private, others = {question.kind for question in NOISED}, {question.kind for question in (*PLAIN, *TRUSTED)}
-    assert private | others == set(answerers())
+    private, others = {question.kind for question in PRIVATE}, {question.kind for question in (*PUBLIC, *TRUSTED)}
+    assert private | others == set(kinds())
     assert not private & others
 
 
-@by_kind(NOISED)
+@by_kind(PRIVATE)
 def test_a_nodes_answer_is_bounded_agreed_on_permitted_and_paid_for_before_a_row_is_touched(tmp_path, question):
     """Of several faults the first in this order is told, and until the last is mended nobody has paid."""
     ledger = tmp_path / "spent.json"
-    faulty = node(tmp_path, epsilon=0.5, limits=Limits(1), declared=Declared(classes=3, most_rows=10**6))
+    faulty = node(tmp_path, epsilon=0.5, limits=Limits(1), declared=Declared(classes=2, most_rows=10**6))
     with pytest.raises(InputError, match=f"'{question.kind}' is too large"):
         answered(faulty, replace(question, seeded=True))
     mended = replace(faulty, limits=CODE)
@@ -146,7 +93,7 @@ def test_a_nodes_answer_is_bounded_agreed_on_permitted_and_paid_for_before_a_row
     assert [paid["release"] for paid in json.loads(ledger.read_text())["4"]] == [question.release.name]
 
 
-@by_kind([*PLAIN, *TRUSTED])
+@by_kind([*PUBLIC, *TRUSTED])
 def test_answers_without_noise_are_bounded_before_a_row_is_touched(tmp_path, question):
     for allowance in (None, node(tmp_path).allowance):
         with pytest.raises(InputError, match=f"'{question.kind}' is too large"):
@@ -155,7 +102,7 @@ def test_answers_without_noise_are_bounded_before_a_row_is_touched(tmp_path, que
         answered(node(tmp_path, allowance=None), question)
 
 
-@by_kind([*NOISED, *PLAIN, *TRUSTED])
+@by_kind([*PRIVATE, *PUBLIC, *TRUSTED])
 def test_a_simulations_party_is_bounded_too(tmp_path, question):
     with pytest.raises(InputError, match=f"'{question.kind}' is too large"):
         answered(replace(node(tmp_path, limits=Limits(1), allowance=None), seed=1), question)
@@ -169,13 +116,13 @@ def test_a_node_with_an_allowance_answers_nothing_without_noise(tmp_path, questi
     assert not (tmp_path / "spent.json").exists()
 
 
-@by_kind(PLAIN)
+@by_kind(PUBLIC)
 def test_features_stay_where_they_are_not_declared_public(tmp_path, question):
     with pytest.raises(InputError, match="this node keeps its features; set public-features"):
         answered(node(tmp_path, public_features=False), question)
 
 
-@by_kind(NOISED)
+@by_kind(PRIVATE)
 def test_what_only_a_simulation_may_ask_touches_no_row(tmp_path, question):
     with pytest.raises(InputError, match="outside a simulation noise has no seed"):
         answered(node(tmp_path), replace(question, seeded=True))
@@ -187,7 +134,7 @@ def test_what_only_a_simulation_may_ask_touches_no_row(tmp_path, question):
     assert not (tmp_path / "spent.json").exists()
 
 
-@by_kind([question for question in NOISED if question.kind != "noisy_embeddings"])  # which always have noise
+@by_kind([question for question in PRIVATE if question.kind != "noisy_embeddings"])  # which always have noise
 def test_an_answer_without_a_guarantee_leaves_a_simulation_only(tmp_path, question):
     exact = replace(question, noise=replace(question.noise, kind="off"))
     with pytest.raises(InputError, match="this node answers under a guarantee only: noise is off"):
@@ -197,7 +144,7 @@ def test_an_answer_without_a_guarantee_leaves_a_simulation_only(tmp_path, questi
         answered(replace(node(tmp_path), seed=1), exact)
 
 
-@by_kind(NOISED)
+@by_kind(PRIVATE)
 def test_in_a_simulation_nobody_pays(tmp_path, question):
     """Worlds that never happen together would be charged as if they did."""
     answer = answered(replace(node(tmp_path, "Unreadable"), seed=1), question)
@@ -241,11 +188,7 @@ class Unknown(Undecided):
 
 
 def test_a_question_that_does_not_say_what_its_answers_are_for_is_not_answered(tmp_path, monkeypatch):
-    class Installed:
-        def load(self):
-            return lambda cohort, question: pytest.fail("it was answered")
-
-    monkeypatch.setattr(answering, "answerer", lambda kind: Installed())
+    monkeypatch.setattr(answering, "answerer", lambda kind: lambda cohort, question: pytest.fail("it was answered"))
     with pytest.raises(InputError, match="'undecided' does not say whether answers are private"):
         answered(node(tmp_path), Undecided())
 

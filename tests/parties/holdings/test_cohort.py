@@ -1,5 +1,7 @@
 """What a party's labels may be, and what a node's configuration may say."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,18 +10,30 @@ from federation.contract.errors import InputError
 from federation.contract.limits import CODE, SIMULATED, Limits
 from parties.holdings.cohort import Cohort, Holdings
 
+
+class _Stuck(Cohort):
+    """Its provider gives the rows of party 4 whoever is asked for."""
+
+    def __init__(self, party):
+        super().__init__("", party, 1, seed=1)
+
+    @property
+    def provider(self):
+        return SimpleNamespace(holdings=lambda _: Holdings(4, np.zeros((2, 2)), np.array([0, 1])))
+
+
 CONFIG = {"holdings": "{}", "first-party": 0, "parties": 1}
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2], [0, -1, 1], [0.0, 1.0, 1.0], [[0], [1], [0]]])
 def test_class_codes_out_of_form_are_refused(labels):
     with pytest.raises(InputError, match="class code"):
-        Holdings(4, np.zeros((3, 2)), np.asarray(labels)).class_codes(4, 2)
+        Holdings(4, np.zeros((3, 2)), np.asarray(labels)).class_codes(2)
 
 
 def test_labels_of_another_party_are_refused():
     with pytest.raises(InputError, match="party 4"):
-        Holdings(4, np.zeros((2, 2)), np.array([0, 1])).class_codes(3, 2)
+        _Stuck(3).holdings(3)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_a_failing_group_costs_its_own_parties_only():
         return group.parties[0] * 10
 
     results, failures = asked(COHORT, groups, act)
-    assert [(group.parties[0], result) for group, result in results] == [(1, 10), (3, 30)]
+    assert [(parties[0], result) for parties, result in results] == [(1, 10), (3, 30)]
     assert failures == {5: "ValueError: no", 2: "ValueError: no"}
 
 

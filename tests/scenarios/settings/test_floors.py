@@ -94,12 +94,12 @@ class _Holding:
     """Holdings without the checks of the real ones."""
 
     def __init__(self, persons, labels, bags):
-        self.persons, self.labels, self.bags, self.rows = persons, labels, bags, np.zeros((len(bags), 1))
+        self.party, self.persons, self.labels, self.bags, self.rows = 0, persons, labels, bags, np.zeros((len(bags), 1))
 
     def holdings(self, party):
         return self
 
-    def class_codes(self, party, classes):
+    def class_codes(self, classes):
         return self.labels
 
     def require_usable(self):

@@ -77,8 +77,8 @@ def test_a_pair_of_our_own_finds_a_claim_that_is_a_tenth_of_the_truth(kind, monk
     """Whatever pair the protocol supplies: the claim is audited on one that the auditor makes."""
     honest = PrivateQuestion._guaranteed
 
-    def understated(self, calibrated):
-        return replace(honest(self, calibrated), epsilon=0.1)
+    def understated(self, declared, calibrated):
+        return replace(honest(self, declared, calibrated), epsilon=0.1)
 
     found = protocol(kind)
     _generic_audit(Checked(found, kind, {}))

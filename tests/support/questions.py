@@ -1,0 +1,72 @@
+"""One question of each kind that this project installs, of small sizes: tests change parts of them by `replace`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from federation.contract.question import PrivateQuestion, PublicQuestion, Question, ReleaseId, TrustedQuestion
+from federation.features.feature_map import completed, fit, with_fourier
+from federation.numerics.binning import Bins
+from federation.questions.bags import (
+    Bags,
+    CountsNoise,
+    CountsQuestion,
+    EmbeddingsQuestion,
+    JointNoise,
+    NoisyEmbeddingsQuestion,
+    RowsQuestion,
+)
+from federation.questions.hypotheses import Hypothesis
+from federation.questions.labels import (
+    BagSums,
+    BagSumsNoise,
+    BagSumsQuestion,
+    LabelledRows,
+    LabelsNoise,
+    LabelSumsNoise,
+    LabelSumsQuestion,
+    PrivateLabelsQuestion,
+    WeightedSumsNoise,
+    WeightedSumsQuestion,
+)
+from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
+from federation.questions.moments import MomentNoise, MomentQuestion
+from federation.questions.votes import (
+    IndividualQuestion,
+    ParametersQuestion,
+    ProbabilitiesQuestion,
+    StatisticQuestion,
+    Training,
+    VotesQuestion,
+)
+
+ROWS = np.random.default_rng(0).normal(size=(60, 3))
+MAP, WAVES = fit(["standardise", "unit_norm"], ROWS), with_fourier(fit([], ROWS), 0.5, 8, 1)
+BAGS, LABELLED = Bags(2, 3), LabelledRows(MAP, 0.0, 1.0, 50)
+TRAINING = Training(MAP, 3, {"name": "logistic", "parameters": {"regularisation": 1e-2}}, 0)
+_FEATURES = MAP.transform(ROWS)
+_AIM, _PURE, _ONE = (1.0, 1e-6), (1.0, 0.0), {"release": ReleaseId("a release")}
+_ASKED: list[Question] = [
+    CountsQuestion(CountsNoise("auto", *_AIM), BAGS, **_ONE),
+    EmbeddingsQuestion(BAGS, WAVES),
+    NoisyEmbeddingsQuestion(JointNoise("gaussian", *_AIM), BAGS, WAVES, 1.0, **_ONE),
+    RowsQuestion(BAGS, MAP, 50),
+    BagSumsQuestion(BagSumsNoise("gaussian", *_AIM), LABELLED, BagSums(0, 4, 8, "signs", 8, 0), **_ONE),
+    WeightedSumsQuestion(WeightedSumsNoise("gaussian", *_AIM), LABELLED, BagSums(0, 4, 8, "gaussian", 0, 0), **_ONE),
+    PrivateLabelsQuestion(LabelsNoise("one_bit", *_PURE), LABELLED, **_ONE),
+    LabelSumsQuestion(LabelSumsNoise("auto", *_AIM), LABELLED, "optimal", **_ONE),
+    MomentQuestion(MomentNoise("auto", *_AIM), completed(MAP), 50, "row", 0, **_ONE),
+    MarginalsQuestion(
+        MarginalsNoise("auto", *_AIM), MAP, Bins.fit(_FEATURES, 5), "errors", Hypothesis.constant(3, 1), "row",
+        "add_remove", release=ReleaseId("an exchange", 3, 0),
+    ),
+    VotesQuestion(TRAINING, _FEATURES),
+    ProbabilitiesQuestion(TRAINING, _FEATURES),
+    StatisticQuestion(TRAINING, _FEATURES, _FEATURES, 1.0, "labels"),
+    ParametersQuestion(TRAINING, 1e-6, 5.0),
+    IndividualQuestion(TRAINING, 5),
+]  # fmt: skip
+QUESTIONS: dict[str, Question] = {question.kind: question for question in _ASKED}
+PRIVATE = [question for question in _ASKED if isinstance(question, PrivateQuestion)]
+PUBLIC = [question for question in _ASKED if isinstance(question, PublicQuestion)]
+TRUSTED = [question for question in _ASKED if isinstance(question, TrustedQuestion)]

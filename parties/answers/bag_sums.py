@@ -9,10 +9,10 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums.laplace import LaplaceBagSums
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, noisy_rows, sign_weights, stratified_noise
 from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
+from parties.answers.rows import labelled
 from parties.answers.sketch import label_sums, sketch
 from parties.guard.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings.cohort import Cohort
-from parties.rows import labelled
 
 
 def answer(cohort: Cohort, question: BagSumsQuestion) -> NoisyAct:

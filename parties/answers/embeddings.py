@@ -9,9 +9,9 @@ from federation.contract.randomness import NoiseBits
 from federation.questions.bags import EmbeddingsQuestion, NoisyEmbeddingsQuestion, RowsQuestion, largest_bag
 from parties.answers.bags import bags_of
 from parties.answers.fourier_means import mean_embedding
+from parties.answers.rows import private_features, rows_at_a_time
 from parties.guard.answering import Arrays, NoisyAct, PlainAct
 from parties.holdings.cohort import Cohort
-from parties.rows import private_features, rows_at_a_time
 
 
 def answer(cohort: Cohort, question: EmbeddingsQuestion) -> PlainAct:

@@ -14,9 +14,9 @@ from federation.mechanisms.marginals.published import PublishedRates
 from federation.numerics.binning import Bins
 from federation.questions.marginals import MarginalsQuestion
 from federation.questions.row_premises import protected
+from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings.cohort import Cohort
-from parties.rows import two_classes
 
 Exchange: TypeAlias = MarginalNoise | PublishedRates | None  # the noise of every answer of one
 

@@ -11,9 +11,9 @@ from federation.contract.randomness import NoiseBits
 from federation.numerics.norms import within_norm
 from federation.questions.moments import MomentQuestion
 from federation.questions.row_premises import protected
+from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings.cohort import Cohort
-from parties.rows import two_classes
 
 _GRID = 2.0**26  # sums without noise are whole multiples of its inverse: their total is the same in any order
 

@@ -7,9 +7,9 @@ import numpy as np
 from federation.contract.question import OFF
 from federation.contract.randomness import NoiseBits
 from federation.questions.labels import LabelSumsQuestion, PrivateLabelsQuestion
+from parties.answers.rows import labelled
 from parties.guard.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings.cohort import Cohort
-from parties.rows import labelled
 
 
 def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> NoisyAct:

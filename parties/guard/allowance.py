@@ -122,13 +122,19 @@ def _read(path: Path) -> Spent:
         return {}
     try:
         spent = json.loads(path.read_text(encoding="utf-8"))
-        if not (isinstance(spent, dict) and all(isinstance(known, list) for known in spent.values())):
-            raise ValueError("it is no list of releases for each party")
+        if not (isinstance(spent, dict) and all(_named(known) for known in spent.values())):
+            raise ValueError("it is no list of named releases, with the queries that were answered, for each party")
     except ValueError as error:
         raise InputError(
             f"{path} does not say what this node has spent: {error}; restore it, or delete it if nothing was released"
         ) from error
     return cast(Spent, spent)
+
+
+def _named(known: object) -> bool:
+    return isinstance(known, list) and all(
+        isinstance(record, dict) and {_RELEASE, _ANSWERED} <= record.keys() for record in known
+    )
 
 
 def _write(path: Path, spent: Spent) -> None:

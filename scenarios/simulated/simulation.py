@@ -66,7 +66,7 @@ class SplitSpec:
             auxiliary=data.auxiliary,
             test=data.test,
             parties=parties.count,
-            rows=parties.rows,
+            rows=parties.answers.rows,
             partition=parties.partition,
             seed=scenario.seed,
             split=number,

@@ -15,9 +15,9 @@ from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
 from federation.numerics.norms import within_norm
 from federation.questions.hypotheses import Hypothesis
+from parties.answers.rows import two_classes
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
-from parties.rows import two_classes
 
 PARTIES = Reference(
     "support.two_class_parties:Parties", {"broken": [1], "strange": [2], "huge": [3], "doubled": [4]}

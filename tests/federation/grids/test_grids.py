@@ -140,7 +140,7 @@ def test_below_the_quorum_the_run_ends_with_the_causes(make_plan):
 
 
 def test_the_wrong_provider_is_one_clear_cause(make_plan):
-    with pytest.raises(QuorumError, match="cannot load 'support.synthetic:Absent'"):
+    with pytest.raises(QuorumError, match=r"cannot load 'support\.synthetic:Absent'"):
         run(open_grid("inline"), make_plan(), 8, Reference("support.synthetic:Absent"))
 
 

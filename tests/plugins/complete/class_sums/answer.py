@@ -8,9 +8,9 @@ from class_sums.question import ClassSumsQuestion
 from federation.contract.guarantee import Unit
 from federation.contract.randomness import NoiseBits
 from federation.numerics.norms import within_norm
+from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort
-from parties.rows import two_classes
 
 
 def answer(cohort: Cohort, question: ClassSumsQuestion) -> NoisyAct:

@@ -36,8 +36,8 @@ from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from federation.grids.stock import ROLL_CALL
-from scenarios.runs.runner import cells, world_of
 from scenarios.runs.world import World
+from scenarios.runs.world import worlds as worlds_of
 from scenarios.settings.schema import resolve
 
 PARTIES, ROWS, AUXILIARY = 1000, 6, 1352
@@ -56,7 +56,7 @@ def synthetic(folder: Path, rows: int, columns: int) -> Path:
     return path
 
 
-def worlds(data: dict, parties: int, splits: int, folder: Path, data_dir: str | None) -> Iterator[World]:
+def worlds(data: dict, parties: int, splits: int, data_dir: str | None) -> Iterator[World]:
     """One world per split of a scenario with the default protocol, which is soft votes."""
     features = {"auxiliary": AUXILIARY, "features": [{"whiten": 10}, "unit_norm"]}
     scenario = resolve(
@@ -68,8 +68,7 @@ def worlds(data: dict, parties: int, splits: int, folder: Path, data_dir: str | 
             "trials": {"splits": splits, "noise": 1},
         }
     )
-    for cell in cells(scenario, data_dir):
-        yield world_of(cell, folder, data_dir)
+    yield from worlds_of(scenario, data_dir)
 
 
 def question(plan: WorldPlan) -> tuple[Question, Collector]:
@@ -84,7 +83,7 @@ def collect(world: World, grid: SimulationGrid, per_node: int | None) -> float:
     """Seconds from the question to the counted votes of all parties."""
     parties = world.split.cut.parties
     cohort = grid.cohort(parties, per_node, most_per_node(True, AUXILIARY))
-    plan = world.plan(cohort)
+    plan = world.plan(Path(), cohort)
     grid.assign(Placement(parties, cohort, world.spec.reference("SimulatedParties"), 1))
     asked, collector = question(plan)  # after the nodes know whom they serve, as in every run
     started = time.perf_counter()
@@ -132,9 +131,10 @@ def prepared(world: World, folder: Path) -> None:
     """Leave the parties' rows behind the feature map for `benchmarks.plain_flower`, so that it need not map them."""
     table, cut = world.split.table, world.split.cut
     held = [cut.party(party) for party in range(cut.parties)]
-    np.save(folder / "rows.npy", np.stack([world.feature_map.transform(table.rows(indices)) for indices in held]))
+    feature_map = world.feature_map()
+    np.save(folder / "rows.npy", np.stack([feature_map.transform(table.rows(indices)) for indices in held]))
     np.save(folder / "labels.npy", np.stack([table.labels[indices] for indices in held]))
-    np.save(folder / "public.npy", world.feature_map.transform(table.rows(cut.auxiliary)))
+    np.save(folder / "public.npy", feature_map.transform(table.rows(cut.auxiliary)))
 
 
 def plain_loop(folder: Path) -> float:
@@ -167,11 +167,11 @@ def main() -> None:
             messages(ours, rounds)
             pairs = [
                 (collect(world, inline, None), collect(world, ray, None))
-                for world in worlds(many, MANY, rounds + 1, folder, None)
+                for world in worlds(many, MANY, rounds + 1, None)
             ][1:]
             best: dict[tuple[str, int | None], float] = {}
             loop = float("inf")
-            for world in worlds(data, PARTIES, rounds + 1, folder, data_dir):  # the first pays for starting up
+            for world in worlds(data, PARTIES, rounds + 1, data_dir):  # the first pays for starting up
                 prepared(world, folder)
                 loop = min(loop, plain_loop(folder))
                 for kind, grid in ours.items():

@@ -10,10 +10,10 @@ from typing import Any
 
 from federation.grids.failures import describe
 from federation.grids.simulation import SimulationGrid
-from scenarios.runs.progress import Silent
+from scenarios.runs.progress import Progress
 
 
-class _Lines(Silent):
+class _Lines(Progress):
     """One line per world, which Flower streams to whoever watches the run."""
 
     def __init__(self) -> None:

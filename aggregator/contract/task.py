@@ -34,7 +34,7 @@ class Task:
 
     labels: class names, or real numbers with a declared range.
     metric: by which variants are compared.
-    scoring: `module:attribute` of what scores releases on rows that neither app sees (`scenarios.scores.scored`).
+    scoring: `module:attribute` of what scores releases on rows that neither app sees (`scenarios.scores.scoring`).
     baselines: the NON-PRIVATE references that have a meaning for it.
     targets: its releases are scored on sets of unlabelled rows.
     """

@@ -33,15 +33,14 @@ def predict_command(
     how far off it may be. With `as_json`, prints {"predictions", "guarantee"} or {"ratios", "guarantee"}. Raises
     `InputError`s.
     """
-    from scenarios.scores.prediction import LEVEL, Prediction, RatioPrediction, predict
+    from scenarios.scores.prediction import LEVEL, RatioPrediction, predict
 
     found = predict(directory, variant, file, epsilon=epsilon, split=split, draw=draw, by=by)
     print(_told(found.used, chosen=epsilon is not None), file=sys.stderr)
     lines: list[Sequence[Any]]
     if not isinstance(found, RatioPrediction):
-        predicted: Sequence[Any] = found.classes if isinstance(found, Prediction) else found.values
-        header, lines = ["row", "prediction"], list(enumerate(predicted))
-        record: dict[str, Any] = {"predictions": predicted}
+        header, lines = ["row", "prediction"], list(enumerate(found.values))
+        record: dict[str, Any] = {"predictions": found.values}
     else:
         header, lines = _ratio_table(found, with_sets=by is not None)
         record = {"ratios": [dict(zip(header, line, strict=True)) for line in lines]}
@@ -81,7 +80,7 @@ def _write(target: TextIO, header: Sequence[str], lines: Sequence[Sequence[Any]]
 def _told(used: Used, chosen: bool) -> str:
     """Which release was applied, and what it promises."""
     known = used.guarantee
-    if used.non_private:
+    if known.get("non_private"):
         promise = f"NON-PRIVATE: {used.source} protects nobody ({known.get('reason')})"
         if "claimed" in known:
             promise += f"; epsilon={known['claimed'][0]:g}, delta={known['claimed'][1]:g} is claimed and not kept"

@@ -55,7 +55,7 @@ def run_command(
 def _tell(finished: Run, as_json: bool) -> None:
     """What was measured, what may be read from it, and where all is."""
     from federation.grids.failures import describe
-    from scenarios.reports.hints import hints
+    from scenarios.reports.readings import hints
     from scenarios.reports.summary import summarise
     from scenarios.reports.terminal import tables
 

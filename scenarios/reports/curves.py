@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.reports.summary import Spread, VariantSummary
+from scenarios.reports.summary import Spread, VariantSummary, lines_of
 
 # Okabe and Ito 2008, without the yellow and the black; told apart with every common colour blindness.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _GREYS = ("#333333", "#777777", "#555555")
 _DASHES = ((0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)))
+_FILLED = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6}
+_HOLLOW = {"markersize": 5, "markerfacecolor": "white", "markeredgewidth": 1.2}
 _CROWD = 9  # variants with markers whose bands would hide each other
 _LONGEST_NAME = 64
+Placed = tuple[str, VariantSummary, Mapping[float, Spread]]  # a panel, and what a variant has there along the axis
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a variant is drawn; `hollow` markers tell of an epsilon that is claimed and not kept."""
+    """How a variant is drawn: what matplotlib calls the properties of its line and markers, and whether it has a band.
 
-    colour: str
-    marker: str
-    line: Any
-    width: float
+    `hollow` markers tell of an epsilon that is claimed and not kept. References are without any epsilon.
+    """
+
+    line: Mapping[str, Any]
     zorder: float
     band: bool = False
     hollow: bool = False
-
-    @property
-    def marks(self) -> dict[str, Any]:
-        """What matplotlib calls the properties of the markers."""
-        if self.hollow:
-            return {"markersize": 5, "markerfacecolor": "white", "markeredgecolor": self.colour, "markeredgewidth": 1.2}
-        return {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6}
+    reference: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,6 @@ class Curve:
     label: str
     style: Style
     points: Mapping[float, Spread]
-    reference: bool
 
 
 @dataclass(frozen=True)
@@ -68,43 +64,52 @@ class Axis:
         return value * (last / first) ** share if self.logarithmic else value + share * (last - first)
 
 
+def curves(
+    placed: Iterable[Placed], summaries: Sequence[VariantSummary], notes: Mapping[str, str]
+) -> dict[str, list[Curve]]:
+    """The curves of each panel, from parts of them; looks are the same in all figures of the same `summaries`.
+
+    `notes`, by variant, stand below the names.
+    """
+    looks = styles(summaries)
+    found: dict[str, dict[str, Curve]] = {}
+    for panel, summary, points in placed:
+        name, members = summary.variant, found.setdefault(panel, {})
+        known = members[name].points if name in members else {}
+        lines = [*lines_of(name, summary.mark, _LONGEST_NAME), *filter(None, [notes.get(name)])]
+        members[name] = Curve("\n".join(lines), looks[name], {**known, **points})
+    return {panel: list(members.values()) for panel, members in found.items()}
+
+
 def styles(summaries: Sequence[VariantSummary]) -> dict[str, Style]:
     """Colour and marker by variant, the same in every panel; greys and dashes for references, without any epsilon.
 
     In a crowd only the default and each protocol's first published variant have bands.
     """
-    names = {summary.variant: summary for summary in summaries if not _is_reference(summary)}
-    published = {s.protocol: name for name, s in reversed(names.items()) if _is_published(name)}
-    found: dict[str, Style] = {}
-    marked = references = 0
+    first: dict[str, VariantSummary] = {}
     for summary in summaries:
-        if summary.variant in found:
-            continue
-        if _is_reference(summary):
-            grey, dashes = _GREYS[references % len(_GREYS)], _DASHES[references % len(_DASHES)]
-            found[summary.variant] = Style(grey, "", dashes, 1.2, 1.5)
-            references += 1
-        else:
-            colour, marker = _COLOURS[marked % len(_COLOURS)], _MARKERS[marked % len(_MARKERS)]
-            line = "--" if summary.claiming or marked >= len(_COLOURS) else "-"
-            width, zorder = (2.6, 4.0) if summary.default else (1.3, 3.0)
-            band = len(names) < _CROWD or summary.default or summary.variant in published.values()
-            found[summary.variant] = Style(colour, marker, line, width, zorder, band, summary.claiming)
-            marked += 1
+        first.setdefault(summary.variant, summary)
+    marked = {name: one for name, one in first.items() if not one.non_private or one.claiming}
+    published = {one.protocol: name for name, one in reversed(marked.items()) if _is_published(name)}
+    found = {}
+    for number, name in enumerate(name for name in first if name not in marked):
+        grey, dashes = _GREYS[number % len(_GREYS)], _DASHES[number % len(_DASHES)]
+        look = {"color": grey, "linestyle": dashes, "linewidth": 1.2, "marker": "", **_FILLED}
+        found[name] = Style(look, 1.5, reference=True)
+    for number, (name, one) in enumerate(marked.items()):
+        colour = _COLOURS[number % len(_COLOURS)]
+        look = {
+            "color": colour,
+            "linestyle": "--" if one.claiming or number >= len(_COLOURS) else "-",
+            "linewidth": 2.6 if one.default else 1.3,
+            "marker": _MARKERS[number % len(_MARKERS)],
+            **({**_HOLLOW, "markeredgecolor": colour} if one.claiming else _FILLED),
+        }
+        band = len(marked) < _CROWD or one.default or name in published.values()
+        found[name] = Style(look, 4.0 if one.default else 3.0, band, one.claiming)
     return found
-
-
-def curve(summary: VariantSummary, looks: Mapping[str, Style], points: Mapping[float, Spread], note: str = "") -> Curve:
-    """The curve of a variant with one of these looks; a `note` stands below its name."""
-    lines = [*summary.lines(_LONGEST_NAME), *([note] if note else [])]
-    return Curve("\n".join(lines), looks[summary.variant], points, _is_reference(summary))
 
 
 def _is_published(name: str) -> bool:
     """Whether a variant has an option as published: `published`, or one such as `published_laplace`."""
     return any(option.split("_")[0] == "published" for option in name.split("-"))
-
-
-def _is_reference(summary: VariantSummary) -> bool:
-    """Whether a variant has no epsilon at all."""
-    return summary.non_private and not summary.claiming

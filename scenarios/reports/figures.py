@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenarios.reports.curves import Axis, Curve, Style, curve, styles
+from scenarios.reports.curves import Axis
 from scenarios.reports.panels import panels, styled
-from scenarios.reports.summary import Spread, VariantSummary, epsilons, equals, summarise
+from scenarios.reports.summary import VariantSummary, at, epsilons, equals, is_number, summarise, swept
 from scenarios.scores.metrics import AT_ROUND, AT_SHARE
 from scenarios.scores.results import Row
 from scenarios.scores.tasks import ACCURACY, L1, MSE
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 METRICS = (ACCURACY.name, "balanced_accuracy", L1.name, MSE.name)
 _DPI = 150
-_Key = tuple[str, str]  # the panel, and the variant
+_Entry = tuple[str, VariantSummary, float]  # a panel, a variant in it, and where its value stands on the axis
 
 
 def draw(rows: Sequence[Row], directory: Path, title: str) -> list[Path]:
@@ -40,147 +40,82 @@ def draw(rows: Sequence[Row], directory: Path, title: str) -> list[Path]:
 def figures(rows: Sequence[Row], title: str) -> dict[str, Figure]:
     """Figures by file name: METRIC against epsilon, and at the middle epsilon METRIC-KEY for swept numbers KEY.
 
-    Errors at several class shares have l1-share too, accuracies after several rounds accuracy-round. A metric without
-    rows has none. Settings of swept keys stand side by side as panels.
+    Errors at several class shares have l1-share too, as in Iyer et al. 2016, Figs. 2 and 3, and accuracies after
+    several rounds accuracy-round, beside the baselines, as in Lacombe et al. 2021, Figure 1. A metric without rows has
+    none. Settings of swept keys stand side by side as panels.
     """
-    drawn: dict[str, Figure] = {}
-    for metric in METRICS:
-        summaries = summarise(rows, metric)
-        if summaries:
-            with styled():
+    drawn: dict[str, Figure | None] = {}
+    with styled():
+        for metric in METRICS:
+            if summaries := summarise(rows, metric):
                 drawn[metric] = _against_epsilon(summaries, title)
-                for key in _swept_numbers(summaries):
-                    drawn[f"{metric}-{key}"] = _against_key(summaries, key, title)
-    at_shares = _by_number(rows, AT_SHARE)
-    if len(at_shares) > 1:
-        with styled():
-            drawn[f"{L1.name}-share"] = _against(at_shares, "share of the varied class", L1.name, title)
-    at_rounds = _by_number(rows, AT_ROUND)
-    if len(at_rounds) > 1:
-        baselines = [summary for summary in summarise(rows, ACCURACY.name) if summary.protocol in BASELINES]
-        with styled():
-            drawn[f"{ACCURACY.name}-round"] = _against(at_rounds, "round", ACCURACY.name, title, baselines)
-    return drawn
+                for key, values in swept(summaries).items():
+                    if all(map(is_number, values)):
+                        entries = [
+                            (one.place_but_for(key), one, float(one.setting[key]))
+                            for one in summaries
+                            if key in one.setting
+                        ]
+                        drawn[f"{metric}-{key}"] = _at_middle(entries, summaries, key, metric, title)
+        if shares := _numbered(rows, AT_SHARE):
+            every = [one for _, one, _ in shares]
+            drawn["l1-share"] = _at_middle(shares, every, "share of the varied class", L1.name, title, bars=False)
+        if rounds := _numbered(rows, AT_ROUND):
+            rounds += [(s.place, s, math.inf) for s in summarise(rows, ACCURACY.name) if s.protocol in BASELINES]
+            every = [one for _, one, _ in rounds]
+            drawn["accuracy-round"] = _at_middle(rounds, every, "round", ACCURACY.name, title, bars=False)
+    return {name: figure for name, figure in drawn.items() if figure}
+
+
+def _numbered(rows: Sequence[Row], prefix: str) -> list[_Entry]:
+    """Variants at the numbers, such as class shares, that follow `prefix` in names of metrics; two or more of them."""
+    names = {row["metric"] for row in rows if row["metric"].startswith(prefix)}
+    numbers = sorted((float(name.removeprefix(prefix)), name) for name in names)
+    found = [(one.place, one, number) for number, name in numbers for one in summarise(rows, name)]
+    return found if len(numbers) > 1 else []
 
 
 def _against_epsilon(summaries: Sequence[VariantSummary], title: str) -> Figure:
     """Curves over the epsilons that are kept; where one was aimed at, it names what keeps another."""
     aims = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
-    looks, notes = styles(summaries), _notes(summaries, aims[0]) if len(aims) == 1 else {}
-    shown: dict[str, list[Curve]] = {}
-    for summary in summaries:
-        points = {summary.kept(aim): spread for aim, spread in summary.by_epsilon.items()}
-        shown.setdefault(summary.place, []).append(curve(summary, looks, points, notes.get(summary.variant, "")))
-    return panels(shown, Axis("ε", _ticks(aims, summaries), True), summaries, summaries[0].metric, title)
+    ticks = set(aims)
+    if len(aims) > 1:  # of several, those kept beyond them have ticks, too
+        kept = [one.kept(aim) for one in summaries for aim in one.by_epsilon if math.isfinite(aim)]
+        ticks |= {float(f"{end:.4g}") for end in (min(kept), max(kept)) if not aims[0] <= end <= aims[-1]}
+    placed = [(one.place, one, {one.kept(aim): found for aim, found in one.by_epsilon.items()}) for one in summaries]
+    notes = _notes(summaries, aims[0]) if len(aims) == 1 else {}
+    return panels(placed, summaries, notes, Axis("ε", tuple(sorted(ticks)), True), summaries[0].metric, title)
 
 
-def _ticks(aims: Sequence[float], summaries: Iterable[VariantSummary]) -> tuple[float, ...]:
-    """The epsilons that were aimed at and, of several, those kept beyond them."""
-    if len(aims) < 2:
-        return tuple(aims)
-    kept = {summary.kept(aim) for summary in summaries for aim in summary.by_epsilon if math.isfinite(aim)}
-    beyond = [float(f"{end:.4g}") for end in (min(kept), max(kept)) if not aims[0] <= end <= aims[-1]]
-    return tuple(sorted([*aims, *beyond]))
-
-
-def _against_key(summaries: Sequence[VariantSummary], key: str, title: str) -> Figure:
-    """One curve per variant at the middle epsilon; panels for the other swept keys."""
-    middle = _middle(summaries)
-    points: dict[_Key, dict[float, Spread]] = {}
-    known: dict[_Key, VariantSummary] = {}
-    for summary in summaries:
-        spread = summary.at(middle)
-        if key in summary.setting and spread is not None:
-            others = ", ".join(f"{name} = {value}" for name, value in summary.setting.items() if name != key)
-            points.setdefault((others, summary.variant), {})[float(summary.setting[key])] = spread
-            known[others, summary.variant] = summary
-    numbers = tuple(sorted({value for values in points.values() for value in values}))
-    axis = Axis(key, numbers, numbers[0] > 0 and numbers[-1] >= 10 * numbers[0])
-    shown = _curves(points, known, styles(summaries), _notes(summaries, middle))
-    return panels(shown, axis, summaries, summaries[0].metric, _titled(title, middle))
-
-
-def _by_number(rows: Sequence[Row], prefix: str) -> dict[float, list[VariantSummary]]:
-    """Summaries of the metrics whose names are `prefix` and a number, such as a class share, numbers rising."""
-    names = {row["metric"] for row in rows if row["metric"].startswith(prefix)}
-    return {number: summarise(rows, name) for number, name in sorted((float(n.removeprefix(prefix)), n) for n in names)}
-
-
-def _against(
-    by_number: Mapping[float, Sequence[VariantSummary]],
+def _at_middle(
+    entries: Sequence[_Entry],
+    summaries: Sequence[VariantSummary],
     name: str,
     metric: str,
     title: str,
-    references: Sequence[VariantSummary] = (),
-) -> Figure:
-    """One curve per variant at the middle epsilon, as in Iyer et al. 2016, Figs. 2 and 3; panels for the swept keys.
+    *,
+    bars: bool = True,
+) -> Figure | None:
+    """One curve per variant over the numbers of its entries at the middle epsilon of all summaries; None without any.
 
-    `references` are the same at every number (Lacombe et al. 2021, Figure 1).
+    `bars` is for swept numbers, whose axis may be logarithmic (`panels`).
     """
-    everything = [*(summary for summaries in by_number.values() for summary in summaries), *references]
-    middle = _middle(everything)
-    points: dict[_Key, dict[float, Spread]] = {}
-    known: dict[_Key, VariantSummary] = {}
-    for number, summaries in by_number.items():
-        for summary in summaries:
-            spread = summary.at(middle)
-            if spread is not None:
-                points.setdefault((summary.place, summary.variant), {})[number] = spread
-                known[summary.place, summary.variant] = summary
-    for summary in references:
-        points[summary.place, summary.variant] = dict(summary.by_epsilon)
-        known[summary.place, summary.variant] = summary
-    axis = Axis(name, tuple(by_number), False)
-    shown = _curves(points, known, styles(everything), _notes(everything, middle))
-    return panels(shown, axis, everything, metric, _titled(title, middle), bars=False)
-
-
-def _curves(
-    points: Mapping[_Key, Mapping[float, Spread]],
-    known: Mapping[_Key, VariantSummary],
-    looks: Mapping[str, Style],
-    notes: Mapping[str, str],
-) -> dict[str, list[Curve]]:
-    """The curves of each panel; `notes` by variant."""
-    shown: dict[str, list[Curve]] = {}
-    for (place, variant), values in points.items():
-        shown.setdefault(place, []).append(curve(known[place, variant], looks, values, notes[variant]))
-    return shown
+    finite = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
+    middle = finite[len(finite) // 2] if finite else math.inf
+    placed = [(panel, one, {number: spread}) for panel, one, number in entries if (spread := one.at(middle))]
+    if not placed:
+        return None
+    numbers = tuple(sorted({number for _, _, number in entries if math.isfinite(number)}))
+    axis = Axis(name, numbers, bars and numbers[0] > 0 and numbers[-1] >= 10 * numbers[0])
+    whole = f"{title}, {at(middle)}" if finite else title
+    return panels(placed, summaries, _notes(summaries, middle), axis, metric, whole, bars=bars)
 
 
 def _notes(summaries: Iterable[VariantSummary], epsilon: float) -> dict[str, str]:
-    """For each variant what it keeps in any panel where it aimed at an epsilon; empty where it meets its aim."""
+    """For each variant that keeps other epsilons, in any panel, than the one that it aimed at, those that it keeps."""
     kept: dict[str, set[float]] = {}
     for summary in summaries:
         spread = summary.at(epsilon)
-        kept.setdefault(summary.variant, set()).update(() if spread is None or spread.kept is None else (spread.kept,))
-    return {
-        variant: f"keeps {equals(*sorted({min(found), max(found)}))}" if found else ""
-        for variant, found in kept.items()
-    }
-
-
-def _middle(summaries: Iterable[VariantSummary]) -> float:
-    """The middle of the epsilons that there are; infinity without any."""
-    finite = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
-    return finite[len(finite) // 2] if finite else math.inf
-
-
-def _titled(title: str, epsilon: float) -> str:
-    return f"{title}, ε = {epsilon:g}" if math.isfinite(epsilon) else title
-
-
-def _swept_numbers(summaries: Sequence[VariantSummary]) -> list[str]:
-    """Swept keys of the worlds with two or more values, all of them numbers."""
-    values: dict[str, set[str]] = {}
-    for summary in summaries:
-        for key, value in summary.setting.items():
-            values.setdefault(key, set()).add(value)
-    return [key for key, found in values.items() if len(found) > 1 and all(map(_is_number, found))]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+        if spread is not None and spread.kept is not None:
+            kept.setdefault(summary.variant, set()).add(spread.kept)
+    return {name: f"keeps {equals(*sorted({min(found), max(found)}))}" for name, found in kept.items()}

@@ -1,4 +1,4 @@
-"""A run in plain sentences: what its leading variant reached beside the others, and who it protects."""
+"""A run in plain sentences: what its leading variant reached beside the others, who it protects, what would help."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from aggregator.contract.task import Metric
 from scenarios.reports.summary import NON_PRIVATE, VariantSummary
-from scenarios.scores.metrics import Metric, shown
+from scenarios.scores.metrics import shown
+from scenarios.scores.results import NOBODY, Row
 from scenarios.scores.tasks import ACCURACY, L1, MSE
-from scenarios.settings.protocol_options import CONSTANT, INDIVIDUAL
+from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL
 
 _MEANINGFUL_EPSILON = 10.0
 _POOLED = {
@@ -31,7 +33,7 @@ _UNITS = {
 _CHANGES = {"replace": "is replaced by anything else", "add_remove": "is added or taken away"}
 
 
-def at(epsilon: float) -> str:
+def said(epsilon: float) -> str:
     """An epsilon in a sentence."""
     return f"ε\u00a0=\u00a0{epsilon:g}"  # never broken over two lines
 
@@ -41,7 +43,12 @@ def _count(number: int, what: str) -> str:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """One, one and two, or one, two and three."""
+    """One, one and two, or one, two and three.
+
+    Examples:
+        >>> listed(["0.1", "1", "10"])
+        '0.1, 1 and 10'
+    """
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
@@ -63,7 +70,10 @@ def readings(summaries: Sequence[VariantSummary], metric: Metric) -> list[tuple[
 def _reading(leading: VariantSummary, others: Sequence[VariantSummary], metric: Metric) -> str:
     name = f"The {'default' if leading.default else 'first'} variant, {leading.variant},"
     reached = listed(
-        [f"{shown(metric.name, spread.mean)} at {at(leading.kept(aim))}" for aim, spread in leading.by_epsilon.items()]
+        [
+            f"{shown(metric.name, spread.mean)} at {said(leading.kept(aim))}"
+            for aim, spread in leading.by_epsilon.items()
+        ]
     )
     first = next(iter(leading.by_epsilon.values()))
     sentences = [
@@ -71,16 +81,13 @@ def _reading(leading: VariantSummary, others: Sequence[VariantSummary], metric: 
         f"({_count(first.splits, 'split')} of the data)."
     ]
     by_protocol = {other.protocol: next(iter(other.by_epsilon.values())).mean for other in others}
-    if "pooled" in by_protocol:
-        learned = _POOLED.get(metric.name, "What learns from all rows together")
-        sentences.append(f"{learned} (pooled, {NON_PRIVATE}) reaches {shown(metric.name, by_protocol['pooled'])}.")
-    for baseline, learned in _LEAST.items():
+    for baseline in BASELINES:
         if baseline in by_protocol:
-            least = by_protocol[baseline]
-            sentences.append(
-                f"{learned} ({baseline}, {NON_PRIVATE}) reaches {shown(metric.name, least)}; "
-                f"{_passing(leading, least, metric)}."
-            )
+            value = by_protocol[baseline]
+            learned = _POOLED.get(metric.name, "What learns from all rows together")
+            passing = f"; {_passing(leading, value, metric)}" if baseline in _LEAST else ""
+            told = f"reaches {shown(metric.name, value)}{passing}."
+            sentences.append(f"{_LEAST.get(baseline, learned)} ({baseline}, {NON_PRIVATE}) {told}")
     sentences += _ahead(leading, [other for other in others if not other.non_private], metric)
     return " ".join(sentences)
 
@@ -92,7 +99,7 @@ def _passing(leading: VariantSummary, least: float, metric: Metric) -> str:
         if not metric.better(spread.mean, least):
             break
         passed = leading.kept(epsilon)
-    return f"{leading.variant} is better from {at(passed)} on" if passed else f"{leading.variant} is not better"
+    return f"{leading.variant} is better from {said(passed)} on" if passed else f"{leading.variant} is not better"
 
 
 def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary], metric: Metric) -> list[str]:
@@ -109,7 +116,7 @@ def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary], metric: Me
         best, rival = choose(known, key=lambda pair: pair[0], default=(spread.mean, leading))
         if spread.interval is not None and metric.better(best, choose(spread.interval)):
             weaker = f", which has δ = {rival.delta:g}," if rival.delta > leading.delta else ""
-            found.setdefault(f"{rival.variant}{weaker}", []).append(f"{shown(metric.name, best)} at {at(promised)}")
+            found.setdefault(f"{rival.variant}{weaker}", []).append(f"{shown(metric.name, best)} at {said(promised)}")
     return [f"Ahead of it is {name} with {listed(values)}." for name, values in found.items()]
 
 
@@ -127,7 +134,7 @@ def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[s
         return "Nobody is protected by these releases."
     known_epsilons = [leading[0].kept(epsilon) for epsilon in leading[0].by_epsilon]
     meaningful = [epsilon for epsilon in known_epsilons if epsilon <= _MEANINGFUL_EPSILON]
-    factors = listed([f"{math.exp(epsilon):.3g} at {at(epsilon)}" for epsilon in meaningful]) if meaningful else ""
+    factors = listed([f"{math.exp(epsilon):.3g} at {said(epsilon)}" for epsilon in meaningful]) if meaningful else ""
     if len(meaningful) < len(known_epsilons):
         factors += f"{'; ' if factors else ''}beyond ε = {_MEANINGFUL_EPSILON:g} that is hardly a promise"
     delta = max(summary.delta for summary in leading)
@@ -138,3 +145,30 @@ def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[s
         f"probability of anything that one release may tell changes by more than the factor e^ε ({factors}){slack}. "
         f"This holds for one release, under the assumptions listed below.{_UNPROTECTED.get(known['unit'], '')}"
     )
+
+
+_HELP = {
+    "soft_vote": "more parties, a larger epsilon, Gaussian noise or fewer dimensions",
+    "class_ratio": "larger bags, a larger epsilon or fewer classes",
+}
+SWAMPED = 1.0  # expected noise over the largest possible signal
+
+
+def hints(rows: Iterable[Row]) -> list[str]:
+    """One line when noise exceeds all signal that the leading variant could have, at the epsilons where it does.
+
+    The leading variant is the default, or else the first with a guarantee that says how noisy it is. What is said rests
+    on diagnostics that are public themselves.
+    """
+    known = [row for row in rows if row["metric"] == "noise_to_signal" and row["unit"] != NOBODY]
+    leading = next(iter(sorted(known, key=lambda row: not row["default"])), None)
+    ratios: dict[float, float] = {}
+    for row in known:
+        if leading is not None and row["variant"] == leading["variant"]:
+            ratios[row["epsilon"]] = min(row["value"], ratios.get(row["epsilon"], math.inf))
+    swamped = [f"{epsilon:g} ({ratio:.1f} times)" for epsilon, ratio in sorted(ratios.items()) if ratio > SWAMPED]
+    if leading is None or not swamped:
+        return []
+    remedy = _HELP.get(leading["protocol"], _HELP["soft_vote"])
+    too_much = f"the noise exceeds the largest possible signal at epsilon {', '.join(swamped)}"
+    return [f"{leading['variant']}: {too_much}; {remedy} would help"]

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from scenarios.scores.metrics import primary, shown
+from scenarios.scores.metrics import primary
 from scenarios.scores.results import AIMED, COLUMNS, NOBODY, Row
 
 NON_PRIVATE = "NON-PRIVATE"
-CLAIMING = f"{NON_PRIVATE} under some ε: it is claimed, not kept"
-KEEPING = "ε under a value: kept instead of the one aimed at"
 CONFIDENCE = 0.95
 QUANTILES = (0.05, 0.95)
 _NAME_WIDTH = 22
@@ -23,7 +21,6 @@ _LONGEST_WORD = 40
 _BREAKS = re.compile(r"(?<= )|(?<=[-_.])(?=[^\W\d])")  # before a word, so that 1e-06 stays whole
 _FIXED = frozenset(COLUMNS)
 _Group = tuple[str, tuple[tuple[str, str], ...]]  # a variant, and the swept keys with their values
-_Release = tuple[int, float]  # the split, and the epsilon that is kept
 
 
 @dataclass(frozen=True)
@@ -46,8 +43,14 @@ class Spread:
     kept: float | None = None
 
     @classmethod
-    def of(cls, by_split: Mapping[int, Sequence[float]]) -> Spread:
-        """From the values of each split's releases; at least one value per split."""
+    def of(cls, by_split: Mapping[int, Sequence[float]], kept: float | None = None) -> Spread:
+        """From the values of each split's releases; at least one value per split.
+
+        Examples:
+            >>> spread = Spread.of({0: [0.1, 0.3], 1: [0.5, 0.7]})
+            >>> spread.mean, spread.deviation, spread.releases
+            (0.4, 0.258, 4)
+        """
         values = np.concatenate([np.asarray(part, dtype=float) for part in by_split.values()])
         low, high = np.quantile(values, QUANTILES)
         return cls(
@@ -58,19 +61,8 @@ class Spread:
             releases=len(values),
             splits=len(by_split),
             interval=student_interval([float(np.mean(part)) for part in by_split.values()]),
+            kept=kept,
         )
-
-    def text(self, metric: str, *, percent: bool = False) -> str:
-        """Mean ± standard deviation of the metric over releases, or the single value."""
-        mean = shown(metric, self.mean, percent=percent)
-        if self.deviation is None:
-            return mean
-        return f"{mean} ± {shown(metric, self.deviation, self.mean, percent=percent)}"
-
-    @property
-    def note(self) -> str:
-        """The epsilon that is kept, as text; empty where it is the one that was aimed at."""
-        return "" if self.kept is None else equals(self.kept)
 
 
 @dataclass(frozen=True)
@@ -108,13 +100,17 @@ class VariantSummary:
     @property
     def place(self) -> str:
         """The setting as text, empty without a sweep."""
-        return ", ".join(f"{key} = {value}" for key, value in self.setting.items())
+        return self.place_but_for("")
+
+    def place_but_for(self, key: str) -> str:
+        """The setting of all other swept keys as text."""
+        return ", ".join(f"{name} = {value}" for name, value in self.setting.items() if name != key)
 
     @property
     def mark(self) -> str:
         """What a reader must know about the variant: (default), (NON-PRIVATE) or nothing."""
-        marks = [*(["default"] if self.default else []), *([NON_PRIVATE] if self.non_private else [])]
-        return f"({', '.join(marks)})" if marks else ""
+        marks = ", ".join(["default"] * self.default + [NON_PRIVATE] * self.non_private)
+        return f"({marks})" if marks else ""
 
     @property
     def label(self) -> str:
@@ -130,28 +126,31 @@ class VariantSummary:
         known = self.by_epsilon[epsilon].kept
         return epsilon if known is None else known
 
-    def lines(self, width: int) -> list[str]:
-        """The label in lines of at most `width` letters, the name `broken` and the mark never."""
-        if len(self.label) <= width:
-            return [self.label]
-        return [*broken(self.variant, width), *([self.mark] if self.mark else [])]
-
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; epsilon is null where there is no guarantee, and else what is kept."""
         values = []
         for aimed, spread in self.by_epsilon.items():
-            known = asdict(spread)
-            del known["kept"]
             missed = {} if spread.kept is None else {AIMED: aimed}
+            known = {name: value for name, value in asdict(spread).items() if name != "kept"}
             values.append({"epsilon": None if math.isinf(aimed) else self.kept(aimed), **missed, **known})
         record = {name: getattr(self, name) for name in ("variant", "protocol", "default", "unit", "delta", "metric")}
         return {**record, "swept": dict(self.swept), "non_private": self.non_private, "values": values}
+
+
+def lines_of(name: str, mark: str, width: int) -> list[str]:
+    """A name and its mark in lines of at most `width` letters, the name `broken` and the mark never."""
+    label = f"{name} {mark}".strip()
+    return [label] if len(label) <= width else [*broken(name, width), *([mark] if mark else [])]
 
 
 def broken(name: str, width: int) -> list[str]:
     """A name in lines of at most `width` letters, broken before words: after hyphens, underscores, dots and spaces.
 
     A word that is longer than `width` is cut; `name_width` gives a width at which that does not happen.
+
+    Examples:
+        >>> broken("soft_vote-output-published", 12)
+        ['soft_vote-', 'output-', 'published']
     """
     lines = [""]
     for part in _BREAKS.split(name):
@@ -169,7 +168,12 @@ def name_width(names: Iterable[str]) -> int:
 
 
 def student_interval(means: Sequence[float]) -> tuple[float, float] | None:
-    """mean ± t_{0.975, n-1} s / sqrt(n) of n independent means; None when n is 1."""
+    """mean ± t_{0.975, n-1} s / sqrt(n) of n independent means; None when n is 1.
+
+    Examples:
+        >>> student_interval([0.2, 0.6])
+        (-2.14, 2.94)
+    """
     from scipy.special import stdtrit
 
     if len(means) < 2:
@@ -186,13 +190,31 @@ def summarise(rows: Sequence[Row], metric: str | None = None) -> list[VariantSum
     """
     wanted = primary(rows).name if metric is None else metric
     groups: dict[_Group, list[Row]] = {}
-    aims: dict[_Group, dict[_Release, float]] = {}
+    aims: dict[tuple[_Group, int, float], float] = {}  # by the split of a release, and the epsilon that it keeps
     for row in rows:
         if row["metric"] == wanted:
             groups.setdefault(_group(row), []).append(row)
         elif row["metric"] == AIMED:
-            aims.setdefault(_group(row), {})[row["split"], row["epsilon"]] = row["value"]
-    return [_summary(*group, wanted, members, aims.get(group, {})) for group, members in groups.items()]
+            aims[_group(row), row["split"], row["epsilon"]] = row["value"]
+    found = []
+    for (variant, swept), members in groups.items():
+        values: dict[float, dict[int, list[float]]] = {}
+        kept: dict[float, float] = {}
+        for row in members:
+            epsilon: float = row["epsilon"]
+            aim = aims.get(((variant, swept), row["split"], epsilon), epsilon)
+            values.setdefault(aim, {}).setdefault(row["split"], []).append(row["value"])
+            kept[aim] = max(kept.get(aim, 0.0), epsilon)
+        spreads = {
+            aim: Spread.of(values[aim], None if equals(kept[aim]) == equals(aim) else kept[aim])
+            for aim in sorted(values)
+        }
+        unit = NOBODY if any(row["unit"] == NOBODY for row in members) else members[0]["unit"]
+        delta, default = max(row["delta"] for row in members), bool(members[0]["default"])
+        found.append(
+            VariantSummary(variant, members[0]["protocol"], default, unit, delta, dict(swept), wanted, spreads)
+        )
+    return found
 
 
 def _group(row: Row) -> _Group:
@@ -200,37 +222,6 @@ def _group(row: Row) -> _Group:
     if len(row) == len(_FIXED):
         return row["variant"], ()
     return row["variant"], tuple((key, str(value)) for key, value in row.items() if key not in _FIXED and value != "")
-
-
-def _summary(
-    variant: str,
-    swept: tuple[tuple[str, str], ...],
-    metric: str,
-    members: Sequence[Row],
-    aims: Mapping[_Release, float],
-) -> VariantSummary:
-    values: dict[float, dict[int, list[float]]] = {}
-    kept: dict[float, float] = {}
-    for row in members:
-        epsilon = aims.get((row["split"], row["epsilon"]), row["epsilon"])
-        values.setdefault(epsilon, {}).setdefault(row["split"], []).append(row["value"])
-        kept[epsilon] = max(kept.get(epsilon, 0.0), row["epsilon"])
-    first = members[0]
-    return VariantSummary(
-        variant=variant,
-        protocol=first["protocol"],
-        default=bool(first["default"]),
-        unit=NOBODY if any(row["unit"] == NOBODY for row in members) else first["unit"],
-        delta=max(row["delta"] for row in members),
-        swept=dict(swept),
-        metric=metric,
-        by_epsilon={epsilon: _spread(values[epsilon], epsilon, kept[epsilon]) for epsilon in sorted(values)},
-    )
-
-
-def _spread(by_split: Mapping[int, Sequence[float]], aimed: float, kept: float) -> Spread:
-    found = Spread.of(by_split)
-    return found if equals(kept) == equals(aimed) else replace(found, kept=kept)
 
 
 def equals(epsilon: float, *others: float) -> str:
@@ -241,3 +232,25 @@ def equals(epsilon: float, *others: float) -> str:
 def epsilons(summaries: Iterable[VariantSummary]) -> list[float]:
     """All epsilons that were aimed at or claimed, rising; infinity last if something is non-private."""
     return sorted({epsilon for summary in summaries for epsilon in summary.by_epsilon})
+
+
+def at(epsilon: float) -> str:
+    """An epsilon as the head of a column or table, or what stands there without a guarantee."""
+    return NON_PRIVATE if math.isinf(epsilon) else f"ε = {epsilon:g}"
+
+
+def swept(summaries: Iterable[VariantSummary]) -> dict[str, list[str]]:
+    """The values of each swept key of the worlds, of which there are two or more."""
+    values: dict[str, dict[str, None]] = {}
+    for summary in summaries:
+        for key, value in summary.setting.items():
+            values.setdefault(key, {})[value] = None
+    return {key: list(found) for key, found in values.items() if len(found) > 1}
+
+
+def is_number(text: str) -> bool:
+    """Whether a swept value is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

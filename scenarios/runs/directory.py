@@ -33,10 +33,10 @@ class RunDirectory:
         holds files and is not to be resumed, or holds no run to resume.
         """
         if out is None:
-            taken = [path for path in _numbered(RUNS, name) if path.exists()]
+            *taken, free = _numbered(RUNS, name)
             if resume and not taken:
                 raise InputError(f"nothing to resume: there is no {RUNS / name}; run without --resume first")
-            out = taken[-1] if resume else next(path for path in _numbered(RUNS, name) if not path.exists())
+            out = taken[-1] if resume else free
         elif out.exists() and not out.is_dir():
             raise InputError(f"--out {out} is a file; name a directory")
         elif not resume and out.exists() and any(out.iterdir()):
@@ -72,7 +72,7 @@ class RunDirectory:
     def finished(self, cell: str) -> bool:
         """Whether the world was completed, now or before an interruption, and its files are whole."""
         try:
-            return len(self.rows(cell)) == self.summary(cell)["rows"]
+            return bool(len(self.rows(cell)) == self.summary(cell)["rows"])
         except (InputError, OSError, ValueError, KeyError):
             return False
 
@@ -95,22 +95,12 @@ class RunDirectory:
 
     def summary(self, cell: str) -> dict[str, Any]:
         """The summary of a finished world."""
-        return json.loads((self.path / ".cells" / f"{cell}.json").read_text())
-
-    def failed_variants(self, cell: str) -> dict[str, str]:
-        """Why variants of a finished world have no rows, by name."""
-        known: dict[str, str] = self.summary(cell).get("failed_variants", {})  # older runs kept no world that had some
-        return known
+        found: dict[str, Any] = json.loads((self.path / ".cells" / f"{cell}.json").read_text())
+        return found
 
     def model(self, variant: str, place: str, split: int) -> Path:
         """Where a variant's releases of one world stay: models/VARIANT/[PLACE/]split-N.npz."""
         return self.path / "models" / variant / place / f"split-{split}.npz"
-
-    def keep(self, file: Path, variant: str, place: str, split: int) -> None:
-        """Move a variant's releases to where they stay."""
-        target = self.model(variant, place, split)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        file.replace(target)
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write one JSON artefact."""

@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Protocol
+from contextlib import AbstractContextManager
 
 
-class Progress(Protocol):
-    """Hears how far a run has come."""
+class Progress:
+    """Hears how far a run has come; this one does nothing of it."""
 
     def data(self, description: str) -> None:
         """How the data set was read."""
-        ...
 
     def begin(self, worlds: int, done: int) -> None:
         """A run of so many worlds begins, of which some were done before."""
-        ...
 
     def world(self, label: str) -> None:
         """A world begins."""
-        ...
 
     def answers(self, answered: int, sent: int) -> None:
         """Nodes have answered so many of the messages sent; those of a round are all sent before its first answer."""
-        ...
 
     def world_done(self) -> None:
         """The world is complete."""
-        ...
 
 
-class Silent:
-    """Progress that nobody watches."""
-
-    def data(self, description: str) -> None:
-        """Ignore."""
-
-    def begin(self, worlds: int, done: int) -> None:
-        """Ignore."""
-
-    def world(self, label: str) -> None:
-        """Ignore."""
-
-    def answers(self, answered: int, sent: int) -> None:
-        """Ignore."""
-
-    def world_done(self) -> None:
-        """Ignore."""
-
-
-class TerminalProgress:
+class TerminalProgress(Progress, AbstractContextManager["TerminalProgress"]):
     """Bars on standard error, from the first world to the end of the context."""
 
     def __init__(self) -> None:
@@ -70,12 +45,7 @@ class TerminalProgress:
         self._answers = self._bars.add_task("answers", total=None, visible=False)
         self._round = self._before = self._sent = 0
 
-    def __enter__(self) -> TerminalProgress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._bars.live.is_started:
             self._bars.stop()
 

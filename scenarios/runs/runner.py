@@ -18,21 +18,18 @@ from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee
 from federation.grids.launch import open_grid
 from federation.grids.simulation import SimulationGrid
-from scenarios.data.catalogue import digest
 from scenarios.data.tables import Table, describe
-from scenarios.runs.costs import Costs
 from scenarios.runs.directory import RunDirectory
-from scenarios.runs.progress import Progress, Silent
-from scenarios.runs.world import World
+from scenarios.runs.progress import Progress
+from scenarios.runs.world import Costs, World, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
 from scenarios.settings.explained import to_yaml
 from scenarios.settings.floors import require_floors
 from scenarios.settings.label_rules import require_two_classes
 from scenarios.settings.protocol_options import BASELINES, promise
 from scenarios.settings.schema import Scenario, resolve
-from scenarios.settings.sweep import Variant, WorldSetting, cell_id, expand, swept_columns, variants, world_key
-from scenarios.simulated.simulation import SplitSpec, split
-from scenarios.simulated.targets import target_sets, wants_targets
+from scenarios.settings.sweep import Variant, swept_columns, variants
+from scenarios.simulated.targets import wants_targets
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
 
@@ -72,37 +69,6 @@ class IncompleteRunError(FederationError):
         super().__init__("\n".join([*lines, f"all other results are in {run.directory}; --resume tries these again"]))
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One world to run: a sweep point and a split; `name` for its files, `key` for its noise."""
-
-    name: str
-    key: str
-    setting: WorldSetting
-    split: int
-
-    @property
-    def label(self) -> str:
-        """Readable: the swept values and the split."""
-        return ", ".join([*(f"{key}={value}" for key, value in self.setting.swept.items()), f"split {self.split}"])
-
-    @property
-    def place(self) -> str:
-        """A folder name for the sweep point, empty without a sweep."""
-        return "_".join(f"{key}={value}" for key, value in self.setting.swept.items()).replace("/", "-")
-
-
-def cells(scenario: Scenario, data_dir: str | None) -> list[Cell]:
-    """All worlds of a scenario in the order of results.csv. Raises `InputError` when the data is missing."""
-    found = []
-    for setting in expand(scenario):
-        contents = digest(setting.scenario.data.source, data_dir)
-        for number in range(setting.scenario.trials.splits):
-            name, key = cell_id(setting, number, contents), world_key(setting, number, contents)
-            found.append(Cell(name, key, setting, number))
-    return found
-
-
 def check_budget(scenario: Scenario) -> None:
     """Refuse a scenario whose budget cannot pay for a release, before any data is read.
 
@@ -139,28 +105,27 @@ def run(
     """
     resolved = scenario if isinstance(scenario, Scenario) else resolve(scenario, overrides)
     check_budget(resolved)
-    watcher = progress or Silent()
-    folder = None if data_dir is None else str(data_dir)
-    costs = Costs()
+    watcher, costs = progress or Progress(), Costs()
     with costs.phase("data"):  # data that cannot be used must stop us before anything is written
-        todo = cells(resolved, folder)
-        table = usable_data(todo, folder)
+        todo = worlds(resolved, None if data_dir is None else str(data_dir))
+        table = usable_data(todo)
     watcher.data(describe(table))
     directory = RunDirectory.open(None if out is None else Path(out), resolved.name, resume)
-    directory.require_same_run([cell.name for cell in todo])
+    directory.require_same_run([world.name for world in todo])
     (directory.path / "scenario.yaml").write_text(to_yaml(resolved))
     started = datetime.now(UTC)
-    unfinished = [cell for cell in todo if not _complete(cell, directory, keep_models)]
+    unfinished = [world for world in todo if not _complete(world, directory, keep_models)]
     watcher.begin(len(todo), len(todo) - len(unfinished))
     status = "failed"
     try:
-        _run_cells(resolved, unfinished, directory, folder, keep_models, watcher, costs, grid)
+        if unfinished:
+            _run_worlds(resolved, unfinished, directory, keep_models, watcher, costs, grid)
         status = "done"
     except KeyboardInterrupt:
         status = "interrupted"
         raise
     finally:
-        if directory.fresh and not any(directory.finished(cell.name) for cell in todo):
+        if directory.fresh and not any(directory.finished(world.name) for world in todo):
             directory.discard()  # nothing to keep, and nothing in the way of the next attempt
         else:
             finished = _write(resolved, todo, directory, status, started, costs)
@@ -169,47 +134,40 @@ def run(
     return finished
 
 
-def usable_data(todo: Sequence[Cell], data_dir: str | None) -> Table:
+def usable_data(todo: Sequence[World]) -> Table:
     """The table of the last setting, once all that a run will cut out of its data is known to be there.
 
     Floors that protocols declare are true of it, too, and it has as many classes as they are for. Without target sets
     one split stands for all. Raises `InputError`.
     """
-    for cell in todo:
-        point = cell.setting.scenario
-        wanted = wants_targets(point)
-        if wanted or cell.split == 0:
-            world = split(SplitSpec.of(point, cell.split, data_dir))
-        require_two_classes(point, world.table)
+    for world in todo:
+        wanted = wants_targets(world.scenario)
+        if wanted or world.spec.split == 0:
+            pieces = world.split
+        require_two_classes(world.scenario, pieces.table)
         if wanted:
-            target_sets(world.table, world.cut.test, point.data.targets, seed=point.seed, split=cell.split)
-            require_floors(point, world, cell.label)
-    return world.table
+            world.targets()
+            require_floors(world.scenario, pieces, world.label)
+    return pieces.table
 
 
-def _complete(cell: Cell, directory: RunDirectory, keep_models: bool) -> bool:
+def _complete(world: World, directory: RunDirectory, keep_models: bool) -> bool:
     """Whether the rows of all of a world's variants and all models that should stay are there."""
-    kept = _kept(variants(cell.setting.scenario), keep_models)
-    models = (directory.model(variant.name, cell.place, cell.split) for variant in kept)
-    return (
-        directory.finished(cell.name)
-        and not directory.failed_variants(cell.name)
-        and all(path.exists() for path in models)
-    )
+    kept = _kept(world.variants, keep_models)
+    models = [directory.model(variant.name, world.place, world.spec.split) for variant in kept]
+    whole = directory.finished(world.name) and not directory.summary(world.name)["failed_variants"]
+    return whole and all(path.exists() for path in models)
 
 
-def _run_cells(
+def _run_worlds(
     scenario: Scenario,
-    unfinished: Sequence[Cell],
+    unfinished: Sequence[World],
     directory: RunDirectory,
-    data_dir: str | None,
     keep_models: bool,
     watcher: Progress,
     costs: Costs,
     grid: SimulationGrid | None,
 ) -> None:
-    if not unfinished:
-        return
     with ExitStack() as stack:
         if grid is None:
             engine = scenario.engine
@@ -218,24 +176,18 @@ def _run_cells(
                     engine.kind, workers=engine.workers, address=engine.ray.address, on_reply=watcher.answers
                 )
             stack.callback(grid.close)
-        for cell in unfinished:
-            watcher.world(cell.label)
-            world = world_of(cell, directory.scratch(cell.name), data_dir)
+        for world in unfinished:
+            watcher.world(world.label)
+            work = directory.scratch(world.name)
             # What cannot begin in the first world is a mistake to be told at once; afterwards there is more to gain.
-            sparing = directory.has_results
-            rows, summary = world.run(grid, costs, sparing)
+            rows, summary = world.run(grid, costs, work, directory.has_results)
             for variant in _kept(world.variants, keep_models):
-                if variant.name in summary["failed_variants"]:
-                    continue
-                directory.keep(world.directory / f"{variant.name}.npz", variant.name, cell.place, cell.split)
-            directory.finish(cell.name, rows, swept_columns(scenario), summary)
+                if variant.name not in summary["failed_variants"]:
+                    target = directory.model(variant.name, world.place, world.spec.split)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    (work / f"{variant.name}.npz").replace(target)
+            directory.finish(world.name, rows, swept_columns(scenario), summary)
             watcher.world_done()
-
-
-def world_of(cell: Cell, work: Path, data_dir: str | None) -> World:
-    """The world of a cell; its files go to `work`."""
-    point = cell.setting.scenario
-    return World(cell.key, point, variants(point), SplitSpec.of(point, cell.split, data_dir), work)
 
 
 def _kept(candidates: Sequence[Variant], everything: bool) -> list[Variant]:
@@ -245,35 +197,28 @@ def _kept(candidates: Sequence[Variant], everything: bool) -> list[Variant]:
 
 
 def _write(
-    scenario: Scenario,
-    todo: Sequence[Cell],
-    directory: RunDirectory,
-    status: str,
-    started: datetime,
-    costs: Costs,
+    scenario: Scenario, todo: Sequence[World], directory: RunDirectory, status: str, started: datetime, costs: Costs
 ) -> Run:
     """All artefacts of the worlds finished so far, and what they say."""
-    done = [cell for cell in todo if directory.finished(cell.name)]
-    swept = {cell.name: {key: str(value) for key, value in cell.setting.swept.items()} for cell in done}
-    rows = [{**row, **swept[cell.name]} for cell in done for row in directory.rows(cell.name)]
-    summaries = [directory.summary(cell.name) for cell in done]
+    done = [(world, directory.summary(world.name)) for world in todo if directory.finished(world.name)]
+    rows: list[Row] = []
     failures: Counter[str] = Counter()
-    for summary in summaries:
+    failed_variants = []
+    for world, summary in done:
+        swept = {key: str(value) for key, value in world.swept.items()}
+        rows += [{**row, **swept} for row in directory.rows(world.name)]
         failures.update(summary["failures"])
-    failed_variants = [
-        {"variant": name, "world": cell.label, "cause": cause}
-        for cell in done
-        for name, cause in directory.failed_variants(cell.name).items()
-    ]
+        failed_variants += [
+            {"variant": name, "world": world.label, "cause": cause}
+            for name, cause in summary["failed_variants"].items()
+        ]
     exposed = {row["variant"] for row in rows if row["unit"] == NOBODY}
     unprotected = [variant for variant in variants(scenario) if variant.name in exposed]
     write_results(directory.path / "results.csv", rows, swept_columns(scenario))
-    worlds = [
-        {"swept": cell.setting.swept, "split": cell.split, **summary["ledger"]}
-        for cell, summary in zip(done, summaries, strict=True)
-        if cell.split == 0
+    ledgers = [
+        {"swept": world.swept, "split": 0, **summary["ledger"]} for world, summary in done if world.spec.split == 0
     ]
-    directory.write_json("ledger.json", {"worlds": worlds})
+    directory.write_json("ledger.json", {"worlds": ledgers})
     directory.write_json(
         "run.json",
         {

@@ -2,80 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aggregator.contract.registry import model
 from aggregator.releases.classifier_models import ReleasedClassifiers
-from aggregator.releases.model_files import LINEAR, ReleasedFile, head
+from aggregator.releases.model_files import ReleasedFile
 from aggregator.releases.models import ReleasedModels
-from federation.contract.digest import digest
 from federation.features.feature_map import FeatureMap
 from parties.training.classifiers import fit as fit_classifier
+from scenarios.data.tables import Table
 from scenarios.scores.metrics import at_round
-from scenarios.scores.scored import Metrics
-from scenarios.scores.scoring import TestRows, hit_metrics, score, score_outputs
+from scenarios.scores.scoring import Metrics, Scoring
 from scenarios.scores.tasks import ACCURACY
-from scenarios.simulated.simulation import Split
+
+_BLOCK = 1 << 16  # scores held at a time: small enough to stay in the processor's cache
+Scores = dict[str, NDArray[np.float64]]  # metrics (m,) of m models
 
 
-class ClassificationScoring:
-    """`scored.Scoring` of models that classify rows: accuracy, balanced accuracy and, with two classes, auc.
+@dataclass(frozen=True, eq=False)
+class TestRows:
+    """Test rows (n, d) behind the feature map, sorted by label; `labels` (n,), and `sizes` (C,) rows per class."""
+
+    __test__ = False  # not a test case for pytest
+
+    rows: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+
+def hits(test: TestRows, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether argmax_c <weights[m, c], x>, the smallest class on ties, is the row's label: bool (n, m).
+
+    A row of class y is hit when its score beats every class before y and no class after y beats it, so each
+    class needs one comparison and no argmax.
+    """
+    models, classes, _ = weights.shape
+    by_class = np.ascontiguousarray(weights.transpose(1, 2, 0))
+    out = np.ones((len(test.rows), models), dtype=bool)
+    ends = np.cumsum(test.sizes)
+    step = max(1, _BLOCK // models)
+    for label, (end, size) in enumerate(zip(ends, test.sizes, strict=True)):
+        for start in range(end - size, end, step):
+            block = slice(start, min(start + step, end))
+            own = test.rows[block] @ by_class[label]
+            for other in range(classes):
+                if other != label:
+                    beats = np.greater if other < label else np.greater_equal
+                    out[block] &= beats(own, test.rows[block] @ by_class[other])
+    return out
+
+
+def score(test: TestRows, weights: NDArray[np.float64]) -> Scores:
+    """Metrics (m,) of m models, weights (m, C, d): accuracy, balanced_accuracy and, with two classes, auc.
+
+    Balanced accuracy is the mean recall of the classes that occur among the test rows.
+
+    Examples:
+        >>> test = TestRows(np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 1]), np.array([1, 2]))
+        >>> {name: float(value[0]) for name, value in score(test, np.array([[[0.0], [1.0]]])).items()}
+        {'accuracy': 0.667, 'balanced_accuracy': 0.5, 'auc': 1.0}
+    """
+    metrics = hit_metrics(test, hits(test, weights))
+    if len(test.sizes) == 2 and test.sizes.all():
+        metrics["auc"] = _auc(test, (test.rows @ (model[1] - model[0]) for model in weights))
+    return metrics
+
+
+def score_outputs(test: TestRows, outputs: NDArray[np.float64]) -> Scores:
+    """The same metrics (m,) of m classifiers of two classes that say class 1 where their output (n, m) is 0 or more.
+
+    An output that is no number is below all others.
+    """
+    ordered = np.where(np.isnan(outputs), -np.inf, outputs)
+    metrics = hit_metrics(test, (ordered >= 0) == test.labels[:, None])
+    return metrics | ({"auc": _auc(test, ordered.T)} if test.sizes.all() else {})
+
+
+def hit_metrics(test: TestRows, hit: NDArray[np.bool_]) -> Scores:
+    """Accuracy and balanced accuracy (m,) of m models from which rows they hit, bool (n, m)."""
+    occurring = test.sizes > 0
+    starts = (np.cumsum(test.sizes) - test.sizes)[occurring]
+    recalled = np.add.reduceat(hit, starts, axis=0, dtype=np.int64)
+    return {
+        "accuracy": recalled.sum(axis=0) / len(test.labels),
+        "balanced_accuracy": (recalled / test.sizes[occurring, None]).mean(axis=0),
+    }
+
+
+def _auc(test: TestRows, outputs: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Probability that a row of class 1 outscores one of class 0, ties counting half (Mann-Whitney).
+
+    From each model's scores (n,).
+    """
+    values = []
+    for scores in outputs:
+        # Both sides sorted, and the smaller one looked up in the larger: that keeps the search in the cache.
+        sides = np.sort(scores[: test.sizes[0]]), np.sort(scores[test.sizes[0] :])
+        few, many = sorted(sides, key=len)
+        below = np.searchsorted(many, few, "left").sum() + np.searchsorted(many, few, "right").sum()
+        share = below / (2 * len(few) * len(many))
+        values.append(1 - share if few is sides[0] else share)
+    return np.array(values)
+
+
+class ClassificationScoring(Scoring):
+    """Of models that classify rows: accuracy, balanced accuracy and, with two classes, auc.
 
     What was learned in rounds has the accuracy after each round, too.
     """
 
-    def __init__(self, split: Split) -> None:
-        self._split = split
-        self._tests: dict[str, TestRows] = {}
+    def __init__(self, table: Table, private: NDArray[np.int64], test: NDArray[np.int64]) -> None:
+        super().__init__(table, private, test)
+        self._order = np.argsort(table.labels[test], kind="stable")
+        self._labels = table.labels[test][self._order]
+        self._sizes = np.bincount(self._labels, minlength=len(table.classes))
 
-    def releases(self, path: Path) -> Iterator[tuple[Mapping[str, Any], list[Metrics]]]:
-        """The guarantee of each release in a file, and the metrics of its noise draws. Raises `InputError`."""
-        kind, _ = head(path)
-        if kind == ReleasedClassifiers.kind:
-            yield from self._networks(ReleasedClassifiers.load(path))
-            return
-        if kind != LINEAR:
-            yield from self._others(model(kind).load(path))
-            return
-        models = ReleasedModels.load(path)
-        for guarantee, weights, feature_map in zip(models.guarantees, models.weights, models.feature_maps, strict=True):
-            scores = score(self._test(feature_map), weights)
-            yield guarantee, [_at(scores, draw) for draw in range(len(weights))]
+    def arranged(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Test rows sorted by label."""
+        return np.ascontiguousarray(rows[self._order])
+
+    def scored(self, models: ReleasedFile[Any], release: int) -> list[Metrics]:
+        """Of kinds of models that are not this project's own, by the classes that they say raw rows are of."""
+        test = self._rows(self.tested(models.feature_maps[release]))
+        draws = range(models.draws(release))
+        if isinstance(models, ReleasedClassifiers):
+            return [_network(models, release, draw, test) for draw in draws]
+        if isinstance(models, ReleasedModels):
+            scores = score(test, models.weights[release])
+        else:
+            raw = self.table.rows(self.test)
+            found = [models.predicted(release, draw, raw)[self._order] == test.labels for draw in draws]
+            scores = hit_metrics(test, np.column_stack(found))
+        return [_at(scores, draw) for draw in draws]
 
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
         """The classifier on the union of all private rows (Hamm's `batch`)."""
-        table, held = self._split.table, self._split.cut.order
-        predict = fit_classifier(feature_map.transform(table.rows(held)), table.labels[held], classifier, random)
-        test = self._test(feature_map)
+        predict = fit_classifier(*self.held(feature_map), classifier, random)
+        test = self._rows(self.tested(feature_map))
         return _at(hit_metrics(test, (predict(test.rows) == test.labels)[:, None]), 0)
 
-    def _networks(self, models: ReleasedClassifiers) -> Iterator[tuple[Mapping[str, Any], list[Metrics]]]:
-        for release, (guarantee, feature_map) in enumerate(zip(models.guarantees, models.feature_maps, strict=True)):
-            test = self._test(feature_map)
-            yield guarantee, [_network(models, release, draw, test) for draw in range(models.draws(release))]
+    def constant(self) -> Metrics:
+        """Of the baseline `constant`: the most frequent class of the private rows, whatever the row; NON-PRIVATE.
 
-    def _others(self, models: ReleasedFile[Any]) -> Iterator[tuple[Mapping[str, Any], list[Metrics]]]:
-        """Of a kind of models that says only which class a row is of."""
-        table, indices = self._split.table, self._split.cut.test
-        raw, labels = table.rows(indices), table.labels[indices]
-        for release, (guarantee, feature_map) in enumerate(zip(models.guarantees, models.feature_maps, strict=True)):
-            test, by_label = self._test(feature_map), np.argsort(labels, kind="stable")
-            found = [models.predicted(release, draw, raw) == labels for draw in range(models.draws(release))]
-            scores = hit_metrics(test, np.column_stack([hit[by_label] for hit in found]))
-            yield guarantee, [_at(scores, draw) for draw in range(len(found))]
+        The class is the most frequent one of all private rows with their true labels, the first of equally frequent
+        ones. Lacombe et al. 2021 call it h_0^*. Balanced accuracy is the mean recall of the classes that occur among
+        the test rows; auc is 1/2.
+        """
+        guess = np.bincount(self.table.labels[self.private], minlength=len(self._sizes)).argmax()
+        metrics = _at(hit_metrics(self._rows(np.empty((len(self.test), 0))), (self._labels == guess)[:, None]), 0)
+        return metrics | ({"auc": 0.5} if len(self._sizes) == 2 else {})
 
-    def _test(self, feature_map: FeatureMap) -> TestRows:
-        """Labelled test rows behind a map; each map is applied once."""
-        name = digest(*feature_map.to_arrays())
-        if name not in self._tests:
-            table, indices = self._split.table, self._split.cut.test
-            rows = feature_map.transform(table.rows(indices))
-            self._tests[name] = TestRows.of(rows, table.labels[indices], len(table.classes))
-        return self._tests[name]
+    def _rows(self, rows: NDArray[np.float64]) -> TestRows:
+        return TestRows(rows, self._labels, self._sizes)
 
 
 def _network(models: ReleasedClassifiers, release: int, draw: int, test: TestRows) -> Metrics:
@@ -92,5 +174,5 @@ def _network(models: ReleasedClassifiers, release: int, draw: int, test: TestRow
     return found
 
 
-def _at(scores: Mapping[str, np.ndarray], draw: int) -> Metrics:
+def _at(scores: Scores, draw: int) -> Metrics:
     return {metric: float(values[draw]) for metric, values in scores.items()}

@@ -17,16 +17,21 @@ _DIGITS = 4  # of a squared error
 _LEAST_MAGNITUDE, _MOST_MAGNITUDE = -4, 6  # powers of ten that are written without an exponent
 
 
-def label(name: str) -> str:
-    """A metric's name in words, as on the axis of a figure."""
-    known = {metric.name: metric.label for metric in primaries()}
-    return {**_LABELS, **known}.get(name, name.replace("_", " "))
+def metric_named(name: str) -> Metric:
+    """The primary metric of that name; of any other, such as `auc`, more is better."""
+    other = Metric(name, f"{name}s", True, _LABELS.get(name, name.replace("_", " ")))
+    return next((metric for metric in primaries() if metric.name == name), other)
 
 
 def heading(name: str) -> str:
-    """A metric's name above its values; of an error it says which of them are good."""
-    metric = next((metric for metric in primaries() if metric.name == name), ACCURACY)
-    return label(name) if metric.higher_is_better else f"{label(name)} (lower is better)"
+    """A metric's name above its values; of an error it says which of them are good.
+
+    Examples:
+        >>> heading("balanced_accuracy"), heading("l1")
+        ('balanced accuracy', 'L1 error (lower is better)')
+    """
+    metric = metric_named(name)
+    return metric.label if metric.higher_is_better else f"{metric.label} (lower is better)"
 
 
 def in_percent(name: str) -> bool:
@@ -39,6 +44,10 @@ def shown(name: str, value: float, beside: float | None = None, *, percent: bool
 
     Squared errors have the unit of the labels squared, and so any magnitude. `beside` is another value whose decimals
     this one takes: that of a mean for its deviation. `percent`: a hundred times as much, with one decimal.
+
+    Examples:
+        >>> shown("accuracy", 0.82345), shown("accuracy", 0.82345, percent=True), shown("mse", 13315503.0)
+        ('0.823', '82.3', '1.332e+07')
     """
     if percent:
         return f"{100 * value:.1f}"
@@ -54,7 +63,12 @@ def shown(name: str, value: float, beside: float | None = None, *, percent: bool
 
 
 def primary(rows: Iterable[Row]) -> Metric:
-    """The metric by which variants are compared: the first primary one that rows have, accuracy if they have none."""
+    """The metric by which variants are compared: the first primary one that rows have, accuracy if they have none.
+
+    Examples:
+        >>> primary([{"metric": "bytes_per_party"}, {"metric": "mse"}]).label
+        'mean squared error'
+    """
     present = {row["metric"] for row in rows}
     return next((metric for metric in primaries() if metric.name in present), ACCURACY)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from aggregator.contract.registry import model
@@ -33,25 +34,12 @@ class Used:
     epsilons: tuple[float, ...]
     guarantee: dict[str, Any]
 
-    @property
-    def non_private(self) -> bool:
-        """Whether the release protects nobody."""
-        return bool(self.guarantee.get("non_private"))
-
 
 @dataclass(frozen=True)
 class Prediction:
-    """One class name per row."""
+    """One class name per row, or one number per row of a regression."""
 
-    classes: tuple[str, ...]
-    used: Used
-
-
-@dataclass(frozen=True)
-class RegressionPrediction:
-    """One number per row."""
-
-    values: tuple[float, ...]
+    values: tuple[str, ...] | tuple[float, ...]
     used: Used
 
 
@@ -82,7 +70,7 @@ def predict(
     split: int = 0,
     draw: int = 0,
     by: str | None = None,
-) -> Prediction | RegressionPrediction | RatioPrediction:
+) -> Prediction | RatioPrediction:
     """What one released model of a run directory says of the rows of `file` (`scenarios.data.files.read_rows`).
 
     A model says of which class each row is, ties going to the first; a regression gives each row a number; a model of
@@ -98,41 +86,32 @@ def predict(
         does = "predicts a number for" if loaded.predicts == "numbers" else "names the class of"
         raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
     models = loaded.load(source)
-    used, index = _chosen(source, models, epsilon)
-    _check_draw(source, draw, models.draws(index))
+    known = [float(value) for value in models.epsilons]
+    wanted = max(known) if epsilon is None else epsilon
+    index = next((i for i, value in enumerate(known) if math.isclose(value, wanted, rel_tol=1e-9)), None)
+    if index is None:
+        there = _are(f"{value:g}" for value in known)
+        raise InputError(f"--epsilon {wanted:g} has no release in {source}; there {there}")
+    if not 0 <= draw < models.draws(index):
+        raise InputError(f"--draw must be from 0 to {models.draws(index) - 1} for {source}, got {draw}")
+    used = Used(source, known[index], tuple(known), models.guarantees[index])
     rows = read_rows(file, models.columns, models.text_columns)
     if loaded.predicts == "ratios":
-        sets = {"": np.arange(len(rows))} if by is None else _sets(read_group(file, by))
+        groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
+        members = {str(value): np.broadcast_to(groups == value, len(rows)) for value in np.unique(groups)}
         with threadpool_limits(1):  # many small products, which threads slow down
-            found = {name: _ratios(models, index, draw, rows[members]) for name, members in sets.items()}
+            found = {name: _ratios(models, index, draw, rows[chosen]) for name, chosen in members.items()}
         return RatioPrediction(found, len(rows), used)
     predicted = models.predicted(index, draw, rows)
     if loaded.predicts == "numbers":
-        return RegressionPrediction(tuple(map(float, predicted)), used)
+        return Prediction(tuple(map(float, predicted)), used)
     return Prediction(tuple(models.classes[code] for code in predicted), used)
 
 
-def _ratios(models: ReleasedFile[Any], index: int, draw: int, rows: np.ndarray) -> list[Ratio]:
-    shares, known = models.predicted(index, draw, rows), models.intervals(index, draw, rows, LEVEL)
+def _ratios(models: ReleasedFile[Any], release: int, draw: int, rows: NDArray[np.float64]) -> list[Ratio]:
+    shares, known = models.predicted(release, draw, rows), models.intervals(release, draw, rows, LEVEL)
     ends = [None] * len(shares) if known is None else [(float(low), float(high)) for low, high in known]
     return [Ratio(name, float(share), end) for name, share, end in zip(models.classes, shares, ends, strict=True)]
-
-
-def _chosen(source: Path, models: ReleasedFile[Any], epsilon: float | None) -> tuple[Used, int]:
-    """The release at an epsilon, the largest that there is for None, and its number."""
-    known = [float(value) for value in models.epsilons]
-    index = known.index(max(known)) if epsilon is None else _index(known, epsilon, source)
-    return Used(source, known[index], tuple(known), models.guarantees[index]), index
-
-
-def _check_draw(source: Path, draw: int, draws: int) -> None:
-    if not 0 <= draw < draws:
-        raise InputError(f"--draw must be from 0 to {draws - 1} for {source}, got {draw}")
-
-
-def _sets(values: np.ndarray) -> dict[str, np.ndarray]:
-    """Positions of the rows of each value, values sorted."""
-    return {str(value): np.flatnonzero(values == value) for value in np.unique(values)}
 
 
 def find_model(directory: Path, variant: str, split: int) -> Path:
@@ -171,13 +150,6 @@ def _default(directory: Path, stored: Iterable[str]) -> str:
     if len(variants) != 1:
         raise InputError(f"{directory} has no default variant; --variant must name one: there {_are(stored)}")
     return variants.pop()
-
-
-def _index(known: list[float], epsilon: float, source: Path) -> int:
-    for i, value in enumerate(known):
-        if value == epsilon or math.isclose(value, epsilon, rel_tol=1e-9):
-            return i
-    raise InputError(f"--epsilon {epsilon:g} has no release in {source}; there {_are(f'{v:g}' for v in known)}")
 
 
 def _are(names: Iterable[str]) -> str:

@@ -3,66 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
+from aggregator.releases.model_files import ReleasedFile
 from federation.contract.digest import digest
 from federation.features.feature_map import FeatureMap
+from scenarios.data.tables import Table
 from scenarios.scores.adjusted_count import AdjustedCount
 from scenarios.scores.metrics import at_share
-from scenarios.scores.scored import Metrics
+from scenarios.scores.scoring import Metrics, Scoring
 from scenarios.scores.tasks import L1
-from scenarios.simulated.simulation import Split
-from scenarios.simulated.targets import Target
 
 _MOST_KEPT = 1 << 24  # features of all target sets that stay in memory
 _KINDS_KEPT = 16  # of embeddings
 
 
-class RatioScoring:
-    """`scored.Scoring` of estimators of class ratios: the L1 error on each target set, and its mean over them.
+class RatioScoring(Scoring):
+    """Of estimators of class ratios: the L1 error on each target set, and its mean over them.
 
     The error is the L1 distance between the estimate and the sample proportions of the set (Iyer et al. 2016,
-    Sec. 4.2). An embedding is costly and the same for most noise draws, so that it is found once for all of them.
+    Sec. 4.2). `targets` are the rows of each set in the table, by its share of one class. An embedding is costly and
+    the same for most noise draws, so that it is found once for all of them.
     """
 
-    def __init__(self, split: Split, targets: Sequence[Target]) -> None:
-        self._split, self._targets = split, targets
-        self._features: dict[str, list[np.ndarray]] = {}
-        self._embeddings: dict[tuple[str, str], list[np.ndarray]] = {}
+    def __init__(
+        self,
+        table: Table,
+        private: NDArray[np.int64],
+        test: NDArray[np.int64],
+        targets: Mapping[float, NDArray[np.int64]],
+    ) -> None:
+        super().__init__(table, private, test)
+        self._targets = targets
+        self._features: dict[str, list[NDArray[np.float64]]] = {}
+        self._embeddings: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
 
-    def releases(self, path: Path) -> Iterator[tuple[Mapping[str, Any], list[Metrics]]]:
-        """The guarantee of each release in a file, and the metrics of its noise draws. Raises `InputError`."""
-        models = ReleasedRatios.load(path)
-        for release, (guarantee, feature_map) in enumerate(zip(models.guarantees, models.feature_maps, strict=True)):
-            name = digest(*feature_map.to_arrays())
-            found = []
-            for draw in range(models.draws(release)):
+    def scored(self, models: ReleasedFile[Any], release: int) -> list[Metrics]:
+        """L1 errors; of kinds of models that are not this project's own, by what they say of raw rows."""
+        found = []
+        for draw in range(models.draws(release)):
+            if isinstance(models, ReleasedRatios):
                 estimator = models.estimator(release, draw)
-                embeddings = self._embedded(estimator, feature_map, name)
+                embeddings = self._embedded(estimator, models.feature_maps[release])
                 found.append(self._errors([estimator.estimate(embedding) for embedding in embeddings]))
-            yield guarantee, found
+            else:
+                found.append(self._errors([models.predicted(release, draw, rows) for rows in self._raw()]))
+        return found
 
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
         """Adjusted classify-and-count with the label of every private row (`adjusted_count.AdjustedCount`)."""
-        table, held = self._split.table, self._split.cut.order
-        rows = feature_map.transform(table.rows(held))
-        count = AdjustedCount.fit(rows, table.labels[held], len(table.classes), classifier, random)
-        return self._errors([count.predict(feature_map.transform(target.rows)) for target in self._targets])
+        count = AdjustedCount.fit(*self.held(feature_map), len(self.table.classes), classifier, random)
+        return self._errors([count.predict(feature_map.transform(rows)) for rows in self._raw()])
 
-    def _errors(self, estimates: Sequence[np.ndarray]) -> Metrics:
-        errors = {
-            at_share(target.share): float(np.abs(estimate - target.proportions).sum())
-            for target, estimate in zip(self._targets, estimates, strict=True)
-        }
+    def _errors(self, estimates: Sequence[NDArray[np.float64]]) -> Metrics:
+        errors = {}
+        for (share, target), estimate in zip(self._targets.items(), estimates, strict=True):
+            counts = np.bincount(self.table.labels[target], minlength=len(self.table.classes))
+            errors[at_share(share)] = float(np.abs(estimate - counts / len(target)).sum())
         return {L1.name: float(np.mean(list(errors.values()))), **errors}
 
-    def _embedded(self, estimator: RatioEstimator, feature_map: FeatureMap, name: str) -> list[np.ndarray]:
-        """The embeddings of all target sets behind the map called `name`."""
+    def _raw(self) -> Iterator[NDArray[np.float64]]:
+        """The raw rows (n, columns) of each target set, read anew at each call."""
+        return map(self.table.rows, self._targets.values())
+
+    def _embedded(self, estimator: RatioEstimator, feature_map: FeatureMap) -> list[NDArray[np.float64]]:
+        """The embeddings of all target sets behind a map."""
+        name = digest(*feature_map.to_arrays())
         key = name, estimator.embedding_key()
         if key not in self._embeddings:
             if len(self._embeddings) >= _KINDS_KEPT:
@@ -70,14 +81,11 @@ class RatioScoring:
             self._embeddings[key] = [estimator.embed(rows) for rows in self._transformed(feature_map, name)]
         return self._embeddings[key]
 
-    def _transformed(self, feature_map: FeatureMap, name: str) -> Iterator[np.ndarray]:
+    def _transformed(self, feature_map: FeatureMap, name: str) -> Iterator[NDArray[np.float64]]:
         """Features (n, D) of the target sets; those of the latest map are kept unless they are many."""
-        if name in self._features:
-            yield from self._features[name]
-            return
-        rows = sum(len(target.indices) for target in self._targets)
-        if rows * feature_map.dimension > _MOST_KEPT:
-            yield from (feature_map.transform(target.rows) for target in self._targets)
-            return
-        self._features = {name: [feature_map.transform(target.rows) for target in self._targets]}
+        if name not in self._features:
+            if sum(map(len, self._targets.values())) * feature_map.dimension > _MOST_KEPT:
+                yield from map(feature_map.transform, self._raw())
+                return
+            self._features = {name: [feature_map.transform(rows) for rows in self._raw()]}
         yield from self._features[name]

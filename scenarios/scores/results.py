@@ -24,6 +24,10 @@ def protection(guarantee: Mapping[str, Any]) -> Row:
     """The columns `epsilon`, `delta` and `unit` of a release with this guarantee (`to_dict` of federation.guarantee).
 
     Without a guarantee the unit is `NOBODY`, and epsilon and delta are what is claimed, or infinity and 0.
+
+    Examples:
+        >>> protection({"non_private": True})
+        {'epsilon': inf, 'delta': 0.0, 'unit': 'none'}
     """
     if guarantee.get("non_private"):
         epsilon, delta = guarantee.get("claimed", (math.inf, 0.0))
@@ -35,6 +39,10 @@ def missed(epsilon: float, aim: float) -> dict[str, float]:
     """The metric `AIMED` of a release with another epsilon than it aimed at; nothing for one that meets its aim.
 
     Infinity stands for no guarantee, or no aim.
+
+    Examples:
+        >>> missed(4.6, aim=1.0), missed(1.0, aim=1.0)
+        ({'aimed_epsilon': 1.0}, {})
     """
     return {} if epsilon == aim or math.isinf(epsilon) or math.isinf(aim) else {AIMED: aim}
 

@@ -1,99 +1,64 @@
-"""Scores many released classifiers at once on labelled test rows, which neither app ever sees."""
+"""What scores the releases of a world, whatever its task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-_BLOCK = 1 << 16  # scores held at a time: small enough to stay in the processor's cache
+from aggregator.contract.registry import model
+from aggregator.releases.model_files import ReleasedFile, head
+from federation.contract.digest import digest
+from federation.features.feature_map import FeatureMap
+from scenarios.data.tables import Table
 
-
-@dataclass(frozen=True, eq=False)
-class TestRows:
-    """Test rows (n, d) behind the feature map, sorted by label; `sizes` (C,) rows per class."""
-
-    __test__ = False  # not a test case for pytest
-
-    rows: np.ndarray
-    labels: np.ndarray
-    sizes: np.ndarray
-
-    @classmethod
-    def of(cls, rows: np.ndarray, labels: np.ndarray, classes: int) -> TestRows:
-        """Sort by label, once for all scoring."""
-        order = np.argsort(labels, kind="stable")
-        return cls(np.ascontiguousarray(rows[order]), labels[order], np.bincount(labels, minlength=classes))
+Metrics = dict[str, float]
 
 
-def hits(test: TestRows, weights: np.ndarray) -> np.ndarray:
-    """Whether argmax_c <weights[m, c], x>, the smallest class on ties, is the row's label: bool (n, m).
+class Scoring(ABC):
+    """Scores on test rows of one world, which neither app ever sees.
 
-    A row of class y is hit when its score beats every class before y and no class after y beats it, so each
-    class needs one comparison and no argmax.
+    `private` (n,) and `test` (T,) are indices into the rows of `table`. A task names its subclass, which is called with
+    these, and with target sets where the task has some.
     """
-    models, classes, _ = weights.shape
-    by_class = np.ascontiguousarray(weights.transpose(1, 2, 0))
-    out = np.ones((len(test.rows), models), dtype=bool)
-    ends = np.cumsum(test.sizes)
-    step = max(1, _BLOCK // models)
-    for label, (end, size) in enumerate(zip(ends, test.sizes, strict=True)):
-        for start in range(end - size, end, step):
-            block = slice(start, min(start + step, end))
-            own = test.rows[block] @ by_class[label]
-            for other in range(classes):
-                if other != label:
-                    beats = np.greater if other < label else np.greater_equal
-                    out[block] &= beats(own, test.rows[block] @ by_class[other])
-    return out
 
+    def __init__(self, table: Table, private: NDArray[np.int64], test: NDArray[np.int64]) -> None:
+        self.table, self.private, self.test = table, private, test
+        self._tested: dict[str, NDArray[np.float64]] = {}
 
-def score(test: TestRows, weights: np.ndarray) -> dict[str, np.ndarray]:
-    """Metrics (m,) of m models, weights (m, C, d): accuracy, balanced_accuracy and, with two classes, auc.
+    def releases(self, path: Path) -> Iterator[tuple[Mapping[str, Any], list[Metrics]]]:
+        """The guarantee of each release in a file, and the metrics of its noise draws. Raises `InputError`."""
+        kind, _ = head(path)
+        models = model(kind).load(path)
+        for release, guarantee in enumerate(models.guarantees):
+            yield guarantee, self.scored(models, release)
 
-    Balanced accuracy is the mean recall of the classes that occur among the test rows.
-    """
-    metrics = hit_metrics(test, hits(test, weights))
-    if len(test.sizes) == 2 and test.sizes.all():
-        metrics["auc"] = _auc(test, (test.rows @ (model[1] - model[0]) for model in weights))
-    return metrics
+    @abstractmethod
+    def scored(self, models: ReleasedFile[Any], release: int) -> list[Metrics]:
+        """The metrics of the noise draws of one release. Raises `InputError`."""
 
+    @abstractmethod
+    def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
+        """What the scenario's classifier can do with all private rows and labels, without any privacy.
 
-def score_outputs(test: TestRows, outputs: np.ndarray) -> dict[str, np.ndarray]:
-    """The same metrics (m,) of m classifiers of two classes that say class 1 where their output (n, m) is 0 or more.
+        The rows are those that the parties hold: nobody drops out or attacks.
+        """
 
-    An output that is no number is below all others.
-    """
-    ordered = np.where(np.isnan(outputs), -np.inf, outputs)
-    metrics = hit_metrics(test, (ordered >= 0) == test.labels[:, None])
-    if test.sizes.all():
-        metrics["auc"] = _auc(test, ordered.T)
-    return metrics
+    def held(self, feature_map: FeatureMap) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """All private rows (n, D) behind a map, and their labels (n,)."""
+        return feature_map.transform(self.table.rows(self.private)), self.table.labels[self.private]
 
+    def tested(self, feature_map: FeatureMap) -> NDArray[np.float64]:
+        """The test rows (T, D) behind a map, `arranged`; each map is applied once."""
+        name = digest(*feature_map.to_arrays())
+        if name not in self._tested:
+            self._tested[name] = self.arranged(feature_map.transform(self.table.rows(self.test)))
+        return self._tested[name]
 
-def hit_metrics(test: TestRows, hit: np.ndarray) -> dict[str, np.ndarray]:
-    """Accuracy and balanced accuracy (m,) of m models from which rows they hit, bool (n, m)."""
-    occurring = test.sizes > 0
-    starts = (np.cumsum(test.sizes) - test.sizes)[occurring]
-    recalled = np.add.reduceat(hit, starts, axis=0, dtype=np.int64)
-    return {
-        "accuracy": recalled.sum(axis=0) / len(test.labels),
-        "balanced_accuracy": (recalled / test.sizes[occurring, None]).mean(axis=0),
-    }
-
-
-def _auc(test: TestRows, outputs: Iterable[np.ndarray]) -> np.ndarray:
-    """Probability that a row of class 1 outscores one of class 0, ties counting half (Mann-Whitney).
-
-    From each model's scores (n,).
-    """
-    values = []
-    for scores in outputs:
-        # Both sides sorted, and the smaller one looked up in the larger: that keeps the search in the cache.
-        sides = np.sort(scores[: test.sizes[0]]), np.sort(scores[test.sizes[0] :])
-        few, many = sorted(sides, key=len)
-        below = np.searchsorted(many, few, "left").sum() + np.searchsorted(many, few, "right").sum()
-        share = below / (2 * len(few) * len(many))
-        values.append(1 - share if few is sides[0] else share)
-    return np.array(values)
+    def arranged(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Test rows as they are kept."""
+        return rows

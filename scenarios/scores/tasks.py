@@ -12,7 +12,7 @@ from federation.contract.errors import InputError
 from federation.contract.installed import Installed, find, installed
 
 if TYPE_CHECKING:
-    from scenarios.scores.scored import Scoring
+    from scenarios.scores.scoring import Scoring
 
 ACCURACY = Metric("accuracy", "accuracies", True, "accuracy")
 L1 = Metric("l1", "L1 errors", False, "L1 error")
@@ -29,7 +29,12 @@ REGRESSION = Task("regression", "real", MSE, "scenarios.scores.regression_scorin
 
 
 def task(name: str) -> Task:
-    """An installed task. Raises `InputError` if it is unknown or cannot be used."""
+    """An installed task. Raises `InputError` if it is unknown or cannot be used.
+
+    Examples:
+        >>> task("class_ratio").metric.label
+        'L1 error'
+    """
     return _loaded(find(TASKS, "task", name))
 
 
@@ -53,7 +58,7 @@ def primaries() -> list[Metric]:
 
 
 def scoring(known: Task, *arguments: Any) -> Scoring:
-    """What scores the releases of a world of this task: its class, called with the split, and target sets if any."""
+    """What scores the releases of a world of this task: its class, called with these arguments (`scoring.Scoring`)."""
     module, _, attribute = known.scoring.partition(":")
-    made: Scoring = vars(import_module(module))[attribute](*arguments)
+    made: Scoring = getattr(import_module(module), attribute)(*arguments)
     return made

@@ -40,7 +40,7 @@ def run(tmp_path):
 def test_every_row_has_the_name_of_its_class(run, draw, classes):
     found = predict(run[0], "default", run[1], epsilon=0.5, draw=draw)
     assert isinstance(found, Prediction)
-    assert found.classes == classes
+    assert found.values == classes
     assert (found.used.epsilon, found.used.guarantee["epsilon"]) == (0.5, 2.0)
 
 

@@ -12,7 +12,7 @@ from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
 from scenarios.commands.predict import predict_command
-from scenarios.scores.prediction import RegressionPrediction, predict
+from scenarios.scores.prediction import Prediction, predict
 
 WEIGHTS = [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [[1.0, 2.0, 0.5], [0.0, 0.0, 7.0]]]  # of a, b and a constant
 
@@ -35,7 +35,7 @@ def run(tmp_path):
 )
 def test_every_row_has_a_number(run, epsilon, draw, values):
     found = predict(run[0], "slope", run[1], epsilon=epsilon, draw=draw)
-    assert isinstance(found, RegressionPrediction)
+    assert isinstance(found, Prediction)
     assert found.values == values
     assert found.used.epsilon == (epsilon or 2.0)
 

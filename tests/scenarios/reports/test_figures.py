@@ -505,3 +505,9 @@ def test_at_one_epsilon_the_name_says_what_is_kept():
     drawn = figures(made, "t")["accuracy-parties.count"]
     assert "ε = 1" in drawn.get_suptitle()
     assert legend(drawn)[1] == "soft_vote-gaussian\nkeeps ε = 4.2 to 5.2"
+
+
+def test_a_swept_number_that_nothing_has_at_the_middle_epsilon_has_no_figure():
+    made = rows((1.0, 100.0), settings=({"parties.count": 10}, {"parties.count": 20}), references=False)
+    apart = rows((10.0,), settings=({"rows": 5},), references=False)
+    assert list(figures(made + apart, "two runs")) == ["accuracy"]

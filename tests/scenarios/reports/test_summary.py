@@ -33,13 +33,7 @@ def test_closed_form_of_two_splits_with_two_draws():
 
 def test_one_split_has_no_interval_and_one_release_no_deviation():
     assert Spread.of({3: [0.2, 0.4]}).interval is None
-    single = Spread.of({3: [0.25]})
-    assert single.deviation is None
-    assert single.text("accuracy") == "0.250"
-
-
-def test_text_is_mean_and_deviation():
-    assert Spread.of({0: [0.825, 0.843]}).text("accuracy") == "0.834 ± 0.013"
+    assert Spread.of({3: [0.25]}).deviation is None
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -175,7 +169,7 @@ def test_releases_stand_under_the_epsilon_that_they_aimed_at_and_say_what_they_k
     assert epsilons([met, missed]) == [1.0, 5.0]
     assert [met.by_epsilon[e].kept for e in (1.0, 5.0)] == [None, None]
     assert (missed.by_epsilon[1.0].mean, missed.by_epsilon[1.0].splits) == (pytest.approx(0.8), 2)
-    assert [(missed.kept(e), missed.by_epsilon[e].note) for e in (1.0, 5.0)] == [(5.0, "ε = 5"), (5.0, "")]
+    assert [(missed.kept(e), missed.by_epsilon[e].kept) for e in (1.0, 5.0)] == [(5.0, 5.0), (5.0, None)]
     values = missed.to_dict()["values"]
     assert [(value["epsilon"], value.get("aimed_epsilon")) for value in values] == [(5.0, 1.0), (5.0, None)]
     assert met.to_dict()["values"][0].keys() == values[1].keys()

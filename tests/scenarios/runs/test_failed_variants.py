@@ -58,8 +58,8 @@ def whole(tmp_path_factory):
 def test_a_variant_that_cannot_be_scored_has_failed(whole, tmp_path, monkeypatch):
     score = World._rows
 
-    def failing(self, variant, summary):
-        rows = score(self, variant, summary)
+    def failing(self, variant, *arguments):
+        rows = score(self, variant, *arguments)
         if variant.kind == "mean_operator":
             next(rows)
             raise InputError("not finite")

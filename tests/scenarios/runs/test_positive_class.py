@@ -164,6 +164,6 @@ def test_a_run_and_its_model_speak_of_the_two_classes(tmp_path: Path) -> None:
     assert reached["soft_vote", "auc"] > 0.8  # which is for two classes
     np.savez(tmp_path / "new.npz", X=load("digits").rows(np.arange(60)))
     found = predict(done.directory, "soft_vote", tmp_path / "new.npz")
-    assert set(found.classes) == {"0+2+4+6+8", "1+3+5+7+9"}
+    assert set(found.values) == {"0+2+4+6+8", "1+3+5+7+9"}
     known = json.loads((done.directory / "ledger.json").read_text())
     assert "1, 3, 5, 7, 9 together are the positive class of two, as declared" in json.dumps(known)

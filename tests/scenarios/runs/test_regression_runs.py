@@ -14,7 +14,7 @@ from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
 from scenarios.runs import world
 from scenarios.runs.preview import preview
-from scenarios.runs.runner import cells, world_of
+from scenarios.runs.world import worlds
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.regression_scoring import RegressionScoring
 from scenarios.scores.results import read_results
@@ -106,17 +106,17 @@ def test_the_aggregator_is_told_the_range_and_no_classes(own_file, released, tmp
 
 @pytest.mark.parametrize("kinds", [["pooled"], ["slope", "pooled"]])
 def test_own_files_are_scored_as_regressions_where_a_range_is_declared(own_file, tmp_path, kinds):
-    found = world_of(cells(resolve(document(own_file, *kinds)), None)[0], tmp_path, None)
-    assert isinstance(found.scoring, RegressionScoring)
+    found = worlds(resolve(document(own_file, *kinds)), None)[0]
+    assert isinstance(found.scoring(), RegressionScoring)
     classes = resolve(
         {**document(own_file, "pooled", range=None), "data": {"source": "digits"}, "parties": {"count": 4}}
     )
-    assert isinstance(world_of(cells(classes, None)[0], tmp_path, None).scoring, ClassificationScoring)
+    assert isinstance(worlds(classes, None)[0].scoring(), ClassificationScoring)
 
 
 def test_a_documented_range_is_a_premise(tmp_path):
     given = {**document("diabetes", "slope"), "data": {"source": "diabetes"}, "parties": {"count": 4}}
-    plan = world_of(cells(resolve(given), None)[0], tmp_path, None).plan(4)
+    plan = worlds(resolve(given), None)[0].plan(tmp_path, 4)
     assert plan.label_range == (25.0, 346.0)
     assert plan.class_names == (
         "the range [25, 346] of the labels, and which columns hold text, are as the data set documents"

@@ -7,8 +7,7 @@ import scenarios
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.runs import runner
 from scenarios.runs.preview import preview
-from scenarios.runs.runner import cells
-from scenarios.runs.world import World
+from scenarios.runs.world import World, worlds
 from scenarios.scores.results import read_results
 from scenarios.settings.schema import resolve
 
@@ -299,7 +298,7 @@ def test_baselines_are_listed_as_non_private(finished):
 
 
 def test_worlds_have_distinct_names():
-    names = [cell.name for cell in cells(resolve(document(parties={"count": [20, 40], "rows": 5})), None)]
+    names = [cell.name for cell in worlds(resolve(document(parties={"count": [20, 40], "rows": 5})), None)]
     assert len(set(names)) == len(names) == 4
 
 

@@ -14,7 +14,8 @@ from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Uni
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
 from scenarios.runs import world
-from scenarios.runs.runner import cells, check_budget, world_of
+from scenarios.runs.runner import check_budget
+from scenarios.runs.world import worlds
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.ratio_scoring import RatioScoring
 from scenarios.settings.schema import resolve
@@ -114,7 +115,7 @@ def test_what_protects_nobody_is_listed_whatever_its_options_are_called(promises
 def test_the_task_of_the_protocols_decides_how_releases_are_scored(tmp_path):
     def scoring(*entries):
         resolved = resolve({**document(), "data": {"source": "breast_cancer"}, "protocols": list(entries)})
-        return world_of(cells(resolved, None)[0], tmp_path, None).scoring
+        return worlds(resolved, None)[0].scoring()
 
     assert isinstance(scoring({"kind": "pooled"}, {"kind": "ratio"}), RatioScoring)
     assert isinstance(scoring({"kind": "pooled"}, {"kind": "soft_vote"}), ClassificationScoring)

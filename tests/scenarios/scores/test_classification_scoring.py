@@ -1,16 +1,23 @@
 """Linear models and networks in one scenario, scored against what they are by hand."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
+import scenarios
 from aggregator.releases.classifier_models import ReleasedClassifiers, network
 from aggregator.releases.models import ReleasedModels
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap
 from federation.questions.hypotheses import Hypothesis
 from scenarios.data.tables import Table
-from scenarios.scores.classification_scoring import ClassificationScoring
-from scenarios.simulated.partition import cut
+from scenarios.scores.classification_scoring import ClassificationScoring, TestRows, score, score_outputs
+from scenarios.simulated.partition import Cut, cut
 from scenarios.simulated.simulation import Split
 
 OFF = NoGuarantee("noise is off").to_dict()
@@ -45,7 +52,7 @@ def test_a_network_that_is_a_line_scores_as_the_linear_model(split, tmp_path):
     path = tmp_path / "linear.npz"
     weights = np.array([[[0.0, 0.0], [1.0, -0.5]]])
     ReleasedModels("y", CLASSES, ("a", "b"), (), np.array([np.inf]), (weights,), (NO_STEPS,), (OFF,)).save(path)
-    scoring = ClassificationScoring(split)
+    scoring = ClassificationScoring(split.table, split.cut.order, split.cut.test)
     [(_, [linear])] = scoring.releases(path)
     same = network([line(1.0, -0.5)], line(1.0, -0.5), 1)
     [(guarantee, [found])] = scoring.releases(networks(tmp_path / "network.npz", [same]))
@@ -58,7 +65,9 @@ def test_a_network_that_is_a_line_scores_as_the_linear_model(split, tmp_path):
 def test_every_round_has_its_accuracy_and_a_round_without_news_that_of_the_one_before(split, tmp_path):
     first, second, aside = line(0, 1), line(1, 0, offset=-0.3), Hypothesis.constant(2, 0)
     draws = [network([first, second], first, 4), network([], aside, 2), network([second], aside, 1)]
-    [(_, (learned, nothing, guarded))] = ClassificationScoring(split).releases(networks(tmp_path / "x.npz", draws))
+    [(_, (learned, nothing, guarded))] = ClassificationScoring(split.table, split.cut.order, split.cut.test).releases(
+        networks(tmp_path / "x.npz", draws)
+    )
     accuracies = [by_hand(split, hypothesis) for hypothesis in (first, second, aside)]
     assert accuracies[0] < accuracies[2] < accuracies[1]
     assert learned["accuracy"] == accuracies[0]
@@ -75,8 +84,130 @@ def test_the_test_rows_pass_each_feature_map_once(split, tmp_path, monkeypatch):
     asked = []
     transform = FeatureMap.transform
     monkeypatch.setattr(FeatureMap, "transform", lambda self, rows: asked.append(len(rows)) or transform(self, rows))
-    scoring = ClassificationScoring(split)
+    scoring = ClassificationScoring(split.table, split.cut.order, split.cut.test)
     for _ in range(2):
         [(_, draws)] = scoring.releases(path)
         assert len(draws) == 3
     assert asked == [50]
+
+
+def sorted_rows(rows, labels, classes):
+    order = np.argsort(labels, kind="stable")
+    return TestRows(rows[order], labels[order], np.bincount(labels, minlength=classes))
+
+
+def instance(seed, classes, rows=60, models=4):
+    random = np.random.default_rng(seed)
+    return (
+        random.normal(size=(rows, 3)).round(1),
+        np.concatenate([np.arange(classes), random.integers(0, classes, rows - classes)]),
+        random.normal(size=(models, classes, 3)).round(1),
+    )
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10**6), classes=st.integers(2, 5))
+def test_scores_agree_with_scikit_learn(seed, classes):
+    rows, labels, weights = instance(seed, classes)
+    scores = score(sorted_rows(rows, labels, classes), weights)
+    for model, matrix in enumerate(weights):
+        predicted = (rows @ matrix.T).argmax(axis=1)
+        assert scores["accuracy"][model] == pytest.approx(accuracy_score(labels, predicted))
+        assert scores["balanced_accuracy"][model] == pytest.approx(balanced_accuracy_score(labels, predicted))
+        if classes == 2:
+            expected = roc_auc_score(labels, rows @ (matrix[1] - matrix[0]))
+            assert scores["auc"][model] == pytest.approx(expected)
+
+
+def test_ties_go_to_the_smallest_class():
+    rows, labels = np.ones((3, 2)), np.array([0, 1, 2])
+    scores = score(sorted_rows(rows, labels, 3), np.zeros((1, 3, 2)))
+    assert scores["accuracy"][0] == pytest.approx(1 / 3)
+
+
+def test_many_models_are_scored_as_one_by_one():
+    rows, labels, weights = instance(3, 4, rows=500, models=3000)
+    test = sorted_rows(rows, labels, 4)
+    together = score(test, weights)
+    for model in (0, 1234, 2999):
+        assert score(test, weights[model : model + 1])["accuracy"][0] == together["accuracy"][model]
+
+
+def test_absent_classes_do_not_count_towards_balanced_accuracy():
+    rows, labels = np.eye(2), np.array([0, 1])
+    weights = np.array([[[1.0, 0.0], [0.0, 1.0], [-9.0, -9.0]]])
+    assert score(sorted_rows(rows, labels, 3), weights)["balanced_accuracy"][0] == 1.0
+    only_zero = sorted_rows(rows[:1], labels[:1], 2)
+    assert "auc" not in score(only_zero, weights[:, :2])
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10**6))
+def test_scores_of_outputs_agree_with_scikit_learn(seed):
+    _, labels, _ = instance(seed, 2)
+    outputs = np.random.default_rng(seed).normal(size=(2, len(labels))).round(1)
+    test = sorted_rows(np.arange(len(labels), dtype=float)[:, None], labels, 2)
+    scores = score_outputs(test, outputs[:, test.rows[:, 0].astype(int)].T)
+    for model, values in enumerate(outputs):
+        assert scores["accuracy"][model] == pytest.approx(accuracy_score(labels, values >= 0))
+        assert scores["balanced_accuracy"][model] == pytest.approx(balanced_accuracy_score(labels, values >= 0))
+        assert scores["auc"][model] == pytest.approx(roc_auc_score(labels, values))
+
+
+def test_an_output_that_is_no_number_is_below_all_others():
+    test = sorted_rows(np.zeros((4, 1)), np.array([0, 0, 1, 1]), 2)
+    scores = score_outputs(test, np.array([[np.nan], [-5.0], [np.nan], [np.inf]]))
+    assert scores == {"accuracy": [0.75], "balanced_accuracy": [0.75], "auc": [0.625]}
+    alone = sorted_rows(np.zeros((1, 1)), np.array([1]), 2)
+    assert score_outputs(alone, np.zeros((1, 1))) == {"accuracy": [1.0], "balanced_accuracy": [1.0]}
+
+
+def labelled(private: list[int], test: list[int], classes: int = 2) -> Split:
+    """Private rows and test rows with these labels, beside public rows of the last class."""
+    labels = np.array([*private, *test, *[classes - 1] * 20])
+    table = Table("toy", ("x",), tuple("abc"[:classes]), labels, (np.zeros((len(labels), 1)),))
+    held, tested, public = np.split(np.arange(len(labels)), [len(private), len(private) + len(test)])
+    ends = np.array([0, len(private)])
+    return Split(table, Cut(public, tested, held, ends, ends))
+
+
+@pytest.mark.parametrize(
+    ("private", "test", "classes"),
+    [
+        ([0, 0, 1], [0, 1, 1, 1], 2),
+        ([1, 1, 0], [0, 1, 1, 1], 2),
+        ([0, 1], [0, 1, 1], 2),
+        ([0, 0, 1, 2, 2, 2], [0, 1, 2, 2], 3),
+        ([1, 1, 2], [0, 2, 2], 3),
+    ],
+)
+def test_the_most_frequent_private_class_is_scored(private, test, classes):
+    dummy = DummyClassifier(strategy="most_frequent").fit(np.zeros((len(private), 1)), private)
+    guesses = dummy.predict(np.zeros((len(test), 1)))
+    known = labelled(private, test, classes)
+    found = ClassificationScoring(known.table, known.cut.order, known.cut.test).constant()
+    expected = {"accuracy": accuracy_score(test, guesses)}
+    # scikit-learn drops classes without test rows, too, and warns of a guess among them.
+    recalls = [np.mean(guesses[np.array(test) == c] == c) for c in np.unique(test)]
+    expected["balanced_accuracy"] = np.mean(recalls)
+    if set(guesses) <= set(test):
+        assert np.mean(recalls) == pytest.approx(balanced_accuracy_score(test, guesses))
+    if classes == 2:
+        expected["auc"] = roc_auc_score(test, guesses)
+    assert found == pytest.approx(expected)
+
+
+def test_it_is_a_reference_beside_the_others(tmp_path):
+    document = {
+        "name": "frequent",
+        "data": {"source": "breast_cancer"},
+        "parties": {"count": 3},
+        "protocols": [{"kind": "constant"}],
+        "privacy": {"epsilon": 1},
+        "trials": {"splits": 2, "noise": 1},
+    }
+    rows = scenarios.run(document, out=tmp_path / "out").rows
+    assert {(row["unit"], row["variant"], row["epsilon"]) for row in rows} == {("none", "constant", np.inf)}
+    found = {(row["split"], row["metric"]): row["value"] for row in rows}
+    assert {value for (_, metric), value in found.items() if metric != "accuracy"} == {0.5}
+    assert all(0.5 < found[number, "accuracy"] < 0.75 for number in (0, 1))  # 62.7 % of all rows are benign

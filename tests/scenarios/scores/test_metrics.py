@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.scores.metrics import at_round, at_share, heading, in_percent, label, primary, shown
+from scenarios.scores.metrics import at_round, at_share, heading, in_percent, metric_named, primary, shown
 from scenarios.scores.tasks import ACCURACY, L1, MSE, primaries
 
 
@@ -33,7 +33,7 @@ def test_errors_are_better_when_smaller(metric, better, worse):
 
 def test_names_in_words():
     assert [metric.mean for metric in primaries()] == ["mean accuracy", "mean L1 error", "mean squared error"]
-    assert [label(name) for name in ("accuracy", "balanced_accuracy", "auc", "l1")] == [
+    assert [metric_named(name).label for name in ("accuracy", "balanced_accuracy", "auc", "l1")] == [
         "accuracy", "balanced accuracy", "AUC", "L1 error",
     ]  # fmt: skip
     assert [at_share(share) for share in (0.1, 0.25, 1.0)] == ["l1_at_0.1", "l1_at_0.25", "l1_at_1"]

@@ -85,8 +85,8 @@ def test_predictions_are_those_of_plain_numpy(tmp_path_factory, seed, epsilon, s
     cells, _ = table(rng, 30)
     file = write_csv(directory / "new.csv", cells)
     found = predict(directory, "soft_vote", file, epsilon=epsilon, split=split, draw=draw)
-    assert found.classes == by_hand(find_model(directory, "soft_vote", split), cells, epsilon, draw)
-    assert len(set(found.classes)) > 1
+    assert found.values == by_hand(find_model(directory, "soft_vote", split), cells, epsilon, draw)
+    assert len(set(found.values)) > 1
     assert found.used.guarantee == json.loads(json.dumps(guarantee(epsilon).to_dict()))
 
 
@@ -96,7 +96,7 @@ def test_npz_rows_and_the_largest_epsilon(tmp_path, rng):
     np.savez(tmp_path / "new.npz", X=rows)
     found = predict(tmp_path, "default", tmp_path / "new.npz")
     assert found.used.epsilon == 8.0
-    assert found.classes == by_hand(tmp_path / "models/soft_vote/split-0.npz", cells, 8.0, 0)
+    assert found.values == by_hand(tmp_path / "models/soft_vote/split-0.npz", cells, 8.0, 0)
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_command_prints_csv_and_says_what_it_used(run, capsys):
     predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, None, False)
     out, err = capsys.readouterr()
     lines = list(csv.reader(io.StringIO(out)))
-    wanted = predict(directory, "soft_vote", file, epsilon=2.0, draw=1).classes
+    wanted = predict(directory, "soft_vote", file, epsilon=2.0, draw=1).values
     assert lines == [["row", "prediction"], *([str(i), name] for i, name in enumerate(wanted))]
     assert "epsilon=2, delta=0 for one party (replace), l2_gamma" in err
 

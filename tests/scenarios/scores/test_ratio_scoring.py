@@ -30,7 +30,11 @@ def split():
 @pytest.fixture
 def scoring(split):
     targets = target_sets(split.table, split.cut.test, Targets(rows=50, shares=SHARES), seed=1, split=0)
-    return RatioScoring(split, targets)
+    return scoring_of(split, {target.share: target.indices for target in targets})
+
+
+def scoring_of(split, targets):
+    return RatioScoring(split.table, split.cut.order, split.cut.test, targets)
 
 
 def test_an_estimator_is_as_wrong_as_it_is(scoring, estimators, tmp_path):
@@ -65,7 +69,7 @@ def test_what_is_kept_in_memory_changes_no_error(scoring, split, estimators, tmp
     paths = [tmp_path / f"{number}.npz" for number in (0, 1, 2, 0, 1)]
     wanted = [list(scoring.releases(path)) for path in paths]
     monkeypatch.setattr(ratio_scoring, limit, 1)
-    assert [list(RatioScoring(split, scoring._targets).releases(path)) for path in paths] == wanted
+    assert [list(scoring_of(split, scoring._targets).releases(path)) for path in paths] == wanted
 
 
 def test_pooled_counts_with_every_label(scoring, split):

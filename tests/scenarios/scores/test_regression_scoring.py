@@ -24,6 +24,10 @@ def split_of(labels, rows):
     return Split(table, cut(table, auxiliary=40, test=0.25, parties=4, rows=None, partition="iid", seed=1))
 
 
+def scoring_of(known):
+    return RegressionScoring(known.table, known.cut.order, known.cut.test)
+
+
 @pytest.fixture
 def split(rng):
     rows = rng.normal(size=(400, 2))
@@ -33,7 +37,7 @@ def split(rng):
 def test_a_release_is_as_wrong_as_its_predictions(split, tmp_path):
     weights = [[[2.0, -1.0, 5.0], [2.0, -1.0, 6.0]], [[0.0, 0.0, 0.0]]]
     path = stored(tmp_path / "x.npz", weights, [OFF, OFF], WITH_CONSTANT)
-    (guarantee, draws), (_, [zero]) = RegressionScoring(split).releases(path)
+    (guarantee, draws), (_, [zero]) = scoring_of(split).releases(path)
     assert guarantee == OFF
     test = split.cut.test
     labels, rows = split.table.labels[test], split.table.rows(test)
@@ -48,14 +52,14 @@ def test_the_test_rows_pass_each_feature_map_once(split, tmp_path, monkeypatch):
     asked = []
     transform = FeatureMap.transform
     monkeypatch.setattr(FeatureMap, "transform", lambda self, rows: asked.append(len(rows)) or transform(self, rows))
-    scoring = RegressionScoring(split)
+    scoring = scoring_of(split)
     for _ in range(2):
         assert [len(draws) for _, draws in scoring.releases(path)] == [3, 3]
     assert asked == [100]
 
 
 def test_pooled_is_ordinary_least_squares_on_the_private_rows(split, rng):
-    found = RegressionScoring(split).pooled(WITH_CONSTANT, CLASSIFIER, rng)
+    found = scoring_of(split).pooled(WITH_CONSTANT, CLASSIFIER, rng)
     table, held, test = split.table, split.cut.order, split.cut.test
     rows = np.column_stack([table.rows(held), np.ones(len(held))])
     weights = np.linalg.solve(rows.T @ rows, rows.T @ table.labels[held])  # the normal equations
@@ -68,10 +72,10 @@ def test_pooled_is_the_solution_of_least_norm_where_columns_repeat(rng):
     base = rng.normal(size=(200, 1))
     labels = base[:, 0] * 3.0
     twice = split_of(labels, np.hstack([base, base, np.zeros((200, 1))]))
-    assert RegressionScoring(twice).pooled(FeatureMap(3, ()), CLASSIFIER, rng)["mse"] == pytest.approx(0, abs=1e-20)
+    assert scoring_of(twice).pooled(FeatureMap(3, ()), CLASSIFIER, rng)["mse"] == pytest.approx(0, abs=1e-20)
 
 
 def test_predictions_that_are_not_finite_are_refused(split, tmp_path):
     path = stored(tmp_path / "x.npz", [[[np.nan, 0, 0]]], [OFF], WITH_CONSTANT)
     with pytest.raises(InputError, match="its training has diverged"):
-        list(RegressionScoring(split).releases(path))
+        list(scoring_of(split).releases(path))

@@ -9,7 +9,7 @@ from support.packages import install
 
 from aggregator.contract.task import Metric, Task
 from federation.contract.errors import InputError
-from scenarios.runs.runner import cells, world_of
+from scenarios.runs.world import worlds
 from scenarios.scores import metrics, tasks
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.ratio_scoring import RatioScoring
@@ -17,7 +17,6 @@ from scenarios.scores.regression_scoring import RegressionScoring
 from scenarios.scores.tasks import CLASS_RATIO, CLASSIFICATION, REGRESSION, primaries, scoring, task
 from scenarios.settings import protocol_options
 from scenarios.settings.schema import resolve
-from scenarios.simulated.targets import target_sets
 
 OWN = [CLASSIFICATION, CLASS_RATIO, REGRESSION]
 ENTRIES = {
@@ -116,6 +115,6 @@ def test_only_classification_has_baselines_that_predict_classes() -> None:
 def test_a_task_names_what_scores_its_releases(known: Task, source: str, scored: type, tmp_path: Path) -> None:
     document = {"data": {"source": source}, "parties": {"count": 4}, "privacy": {"epsilon": 1}}
     scenario = resolve({**document, "protocols": [{"kind": "pooled"}]})
-    split = world_of(cells(scenario, None)[0], tmp_path, None).split
-    sets = [target_sets(split.table, split.cut.test, None, seed=1, split=0)] if known.targets else []
-    assert type(scoring(known, split, *sets)) is scored
+    split = worlds(scenario, None)[0].split
+    sets = [{0.5: split.cut.test}] if known.targets else []
+    assert type(scoring(known, split.table, split.cut.order, split.cut.test, *sets)) is scored

@@ -14,7 +14,8 @@ from parties.answers.bags import bags_of
 from parties.holdings.cohort import Cohort
 from scenarios.data.tables import Table
 from scenarios.runs.preview import preview
-from scenarios.runs.runner import cells, usable_data
+from scenarios.runs.runner import usable_data
+from scenarios.runs.world import worlds
 from scenarios.settings.schema import resolve
 from scenarios.simulated.partition import cut, smallest_count
 from scenarios.simulated.simulation import SplitSpec, split
@@ -39,7 +40,7 @@ def smallest(known, number):
 def test_a_floor_that_the_bags_do_not_keep_is_refused_before_anything_is_written(tmp_path):
     least = smallest(document(1), 0)
     assert least > 2
-    usable_data(cells(resolve(document(least - 1)), None), None)
+    usable_data(worlds(resolve(document(least - 1)), None))
     with pytest.raises(
         InputError,
         match=rf"'class_ratio-dirichlet_floor-floor={least}' declares the floor {least}.* in split 0 a bag has {least} "
@@ -56,15 +57,15 @@ def test_every_swept_floor_and_every_split_is_looked_at():
     found = [smallest(known, number) for number in range(8)]
     later = next(number for number, least in enumerate(found) if least < found[0])
     floors = {**known, "protocols": [{"kind": "class_ratio", "noise": "dirichlet_floor", "floor": [1, found[0] - 1]}]}
-    usable_data(cells(resolve({**floors, "trials": {"splits": 1, "noise": 1}}), None), None)
+    usable_data(worlds(resolve({**floors, "trials": {"splits": 1, "noise": 1}}), None))
     with pytest.raises(InputError, match=f"floor={found[0] - 1}' .* in split {later} a bag has {found[later]} of"):
-        usable_data(cells(resolve({**floors, "trials": {"splits": 8, "noise": 1}}), None), None)
+        usable_data(worlds(resolve({**floors, "trials": {"splits": 8, "noise": 1}}), None))
 
 
 def test_no_floor_is_proposed_where_none_is_true():
     known = document(1, parties={"count": 40, "partition": {"dirichlet": 0.1}})
     with pytest.raises(InputError, match=r"a bag has 0 of a class; deal larger") as refused:
-        usable_data(cells(resolve(known), None), None)
+        usable_data(worlds(resolve(known), None))
     assert "lower it" not in str(refused.value)
 
 
@@ -132,7 +133,7 @@ def test_a_floor_counts_persons_as_parties_do(tmp_path):
     assert people < rows - 5
     floor = people + 1
     known["protocols"] = [{"kind": "class_ratio", "noise": "dirichlet_floor", "floor": floor}]
-    usable_data(cells(resolve(known), None), None)
+    usable_data(worlds(resolve(known), None))
     known["data"]["person"] = "who"
     with pytest.raises(InputError, match=f"a bag has {people} of a class"):
-        usable_data(cells(resolve(known), None), None)
+        usable_data(worlds(resolve(known), None))

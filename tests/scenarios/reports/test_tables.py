@@ -1,9 +1,11 @@
+"""Tables of variants over epsilons and over what was swept."""
+
 import math
 
 import pytest
 
-from scenarios.reports.pivots import pivots
 from scenarios.reports.summary import Spread, VariantSummary
+from scenarios.reports.tables import Cell, pivots, results
 
 
 def summary(variant, value, unit="label", place=(), **swept):
@@ -15,7 +17,23 @@ def summary(variant, value, unit="label", place=(), **swept):
 
 
 def shown(pivot):
-    return pivot.corner, pivot.columns, [(v, [s and s.mean for s in spreads]) for v, spreads in pivot.rows]
+    """Corner, columns and lines of a table, numbers for all but a last column of ratios."""
+    return (
+        pivot.corner,
+        [column for column in pivot.columns if column != "ratio"],
+        [
+            (line.name, [float(cell.text) if cell.text else None for cell in measured(pivot, line)])
+            for line in pivot.lines
+        ],
+    )
+
+
+def measured(pivot, line):
+    return line.cells[:-1] if "ratio" in pivot.columns else line.cells
+
+
+def ratios(pivot):
+    return tuple(line.cells[-1].text for line in pivot.lines) if "ratio" in pivot.columns else ()
 
 
 def test_one_swept_number_stands_against_epsilon_in_the_order_of_numbers():
@@ -74,24 +92,24 @@ def test_variants_stand_against_a_swept_text_at_every_epsilon():
     one, two = pivots(two_sources())
     assert [one.title, two.title] == ["ε = 1", "ε = 2"]
     columns = ["mo (default)", "pooled (NON-PRIVATE)", "constant (NON-PRIVATE)"]
-    assert shown(one) == ("data.source", columns, [("A", [0.75, 0.9375, None]), ("B", [0.5, 0.625, 0.25])])
-    assert shown(two)[2] == [("A", [0.8, 0.9375, None]), ("B", [None, 0.625, 0.25])]
-    assert one.percent
-    assert one.ratios == ("0.200", "0.200")  # .1875 / .9375 and .125 / .625
-    assert two.ratios == ("0.147", "")
-    assert one.meaning == "by how much mo is worse than pooled, as a share of pooled"
+    assert shown(one) == ("data.source", columns, [("A", [75, 93.8, None]), ("B", [50, 62.5, 25])])
+    assert shown(two)[2] == [("A", [80, 93.8, None]), ("B", [None, 62.5, 25])]
+    assert one.caption == "ε = 1: accuracy in percent, mean ± standard deviation over single releases"
+    assert ratios(one) == ("0.200", "0.200")  # .1875 / .9375 and .125 / .625
+    assert ratios(two) == ("0.147", "")
+    assert one.notes == ["Ratio: by how much mo is worse than pooled, as a share of pooled"]
 
 
 def test_of_errors_the_ratio_says_how_much_larger_they_are():
     [one, _] = pivots(two_sources("mse"))
-    assert not one.percent
-    assert one.ratios == ("-0.200", "-0.200")
+    assert "percent" not in one.caption
+    assert ratios(one) == ("-0.200", "-0.200")
 
 
 def test_without_pooled_there_is_no_ratio_and_without_epsilon_one_table():
-    assert pivots([s for s in two_sources() if s.variant != "pooled"])[0].ratios == ()
+    assert ratios(pivots([s for s in two_sources() if s.variant != "pooled"])[0]) == ()
     [only] = pivots([s for s in two_sources() if s.unit == "none"])
-    assert (only.title, only.ratios) == ("NON-PRIVATE", ())
+    assert (only.title, ratios(only)) == ("NON-PRIVATE", ())
 
 
 def test_further_settings_have_tables_of_their_own_and_numbers_have_none():
@@ -106,3 +124,22 @@ def test_further_settings_have_tables_of_their_own_and_numbers_have_none():
 @pytest.mark.parametrize("swept", [{}, {"size": 4}, {"noise": "laplace"}])
 def test_nothing_is_tabulated_where_nothing_is_swept_over_numbers(swept):
     assert pivots([summary("llp", 1.0, **swept)]) == []
+
+
+def test_a_cell_is_mean_and_deviation_or_the_single_value():
+    several = Cell.of(Spread.of({0: [0.825, 0.843], 1: [0.834]}, kept=4.25), "accuracy")
+    assert (several.text, several.interval, several.kept) == ("0.834 ± 0.009", "0.834 to 0.834", "ε = 4.25")
+    assert several.quantiles == "5-95 % of single releases: 0.826 to 0.842; 3 releases"
+    assert Cell.of(Spread.of({3: [0.25]}), "accuracy") == Cell("0.250")
+    assert Cell.of(Spread.of({3: [0.25]}), "accuracy", percent=True) == Cell("25.0")
+    assert Cell.of(None, "accuracy") == Cell()
+
+
+def test_variants_stand_over_epsilons_in_their_settings():
+    table = results(two_sources("l1"))
+    assert (table.title, table.corner, table.notes) == ("L1 error (lower is better)", "variant", [])
+    assert table.columns == ["ε = 1", "ε = 2", "NON-PRIVATE"]
+    first, second, *_ = table.lines
+    assert (first.name, first.mark, first.place, first.default) == ("mo", "(default)", ("data.source = A",), True)
+    assert [cell.text for cell in second.cells] == ["", "", "0.938"]
+    assert results([]).title == "no results"

@@ -1,0 +1,198 @@
+"""Results as tables: variants over epsilons, or over what was swept, as papers print them.
+
+There is one model of a table: `scenarios.reports.terminal` draws it for a terminal, the page's template as HTML.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from scenarios.reports.summary import NON_PRIVATE, Spread, VariantSummary, at, epsilons, equals, is_number, swept
+from scenarios.scores.metrics import heading, in_percent, metric_named, shown
+from scenarios.settings.protocol_options import POOLED
+
+MEANS = "mean ± standard deviation over single releases"
+CLAIMING = f"{NON_PRIVATE} under some ε: it is claimed, not kept"
+KEEPING = "ε under a value: kept instead of the one aimed at"
+_PREFIX = "protocols."
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in one place of a table; all texts are empty where nothing was measured.
+
+    `interval` is that of the mean, `quantiles` those of single releases. `kept` is the epsilon that is kept where it is
+    not the one that was aimed at.
+    """
+
+    text: str = ""
+    interval: str = ""
+    quantiles: str = ""
+    kept: str = ""
+
+    @classmethod
+    def of(cls, spread: Spread | None, metric: str, *, percent: bool = False) -> Cell:
+        """Mean ± standard deviation of a metric over releases, or the single value.
+
+        Examples:
+            >>> Cell.of(Spread.of({0: [0.825, 0.843]}), "accuracy").text
+            '0.834 ± 0.013'
+        """
+        if spread is None:
+            return cls()
+        text = partial(shown, metric, beside=spread.mean, percent=percent)
+        kept = "" if spread.kept is None else equals(spread.kept)
+        interval = "" if spread.interval is None else " to ".join(map(text, spread.interval))
+        if spread.deviation is None:
+            return cls(text(spread.mean), interval, kept=kept)
+        quantiles = f"5-95 % of single releases: {text(spread.low)} to {text(spread.high)}; {spread.releases} releases"
+        return cls(f"{text(spread.mean)} ± {text(spread.deviation)}", interval, quantiles, kept)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table: its name, and for a variant its `mark` and its setting, a text for each swept key."""
+
+    name: str
+    cells: Sequence[Cell]
+    mark: str = ""
+    place: tuple[str, ...] = ()
+    default: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Lines over columns, all as texts; `corner` says what the lines are, `caption` and `notes` how to read them."""
+
+    title: str
+    corner: str
+    columns: Sequence[str]
+    lines: Sequence[Line]
+    caption: str = MEANS
+    notes: Sequence[str] = ()
+
+
+def results(summaries: Sequence[VariantSummary]) -> Table:
+    """Variants, in every setting of the swept keys, over epsilons; what has no guarantee has a column of its own."""
+    columns = epsilons(summaries)
+    lines = [
+        Line(
+            one.variant,
+            [Cell.of(one.by_epsilon.get(epsilon), one.metric) for epsilon in columns],
+            one.mark,
+            tuple(f"{key} = {value}" for key, value in one.setting.items()),
+            one.default,
+        )
+        for one in summaries
+    ]
+    notes = [CLAIMING] if any(one.claiming for one in summaries) else []
+    notes += [KEEPING] if any(cell.kept for line in lines for cell in line.cells) else []
+    title = heading(summaries[0].metric) if summaries else "no results"
+    return Table(title, "variant", [at(epsilon) for epsilon in columns], lines, notes=notes)
+
+
+def pivots(summaries: Sequence[VariantSummary]) -> list[Table]:
+    """The tables of all variants over a swept setting that is no number, and of each protocol over its swept numbers.
+
+    Variants stand against the values of the first such setting of worlds, in a table for each epsilon and each setting
+    of all else, as in Lacombe et al. 2021, Table 2. Protocols with an option swept over two numbers or more have a
+    table for each setting of all else: one such option stands against epsilon; of two, one stands against the other,
+    in a table for each epsilon; further ones make further tables.
+    """
+    return [*_over_settings(summaries), *_over_options(summaries)]
+
+
+def _over_settings(summaries: Sequence[VariantSummary]) -> Iterator[Table]:
+    key = next((key for key, values in swept(summaries).items() if not all(map(is_number, values))), None)
+    if key is None or len({summary.variant for summary in summaries}) == 1:
+        return
+    groups: dict[str, list[VariantSummary]] = {}
+    for summary in summaries:
+        if key in summary.setting:
+            groups.setdefault(summary.place_but_for(key), []).append(summary)
+    for place, members in groups.items():
+        labels = {member.variant: member.label for member in members}
+        leading = next((member.variant for member in members if member.default), "")
+        values = dict.fromkeys(member.setting[key] for member in members)
+        for epsilon in list(filter(math.isfinite, epsilons(members))) or [math.inf]:
+            placed = {(one.setting[key], labels[one.variant]): found for one in members if (found := one.at(epsilon))}
+            metric, title = members[0].metric, _joined(place, at(epsilon))
+            table = _crossed(title, key, values, labels.values(), placed, metric, in_percent(metric))
+            pairs = [[placed.get((value, labels.get(name, ""))) for name in (POOLED, leading)] for value in values]
+            yield _with_ratios(table, [_ratio(metric, *pair) for pair in pairs], leading)
+
+
+def _ratio(metric: str, pooled: Spread | None, leading: Spread | None) -> str:
+    """How much worse than `pooled` the leading variant is, relative to it; empty where either is missing."""
+    if pooled is None or leading is None or pooled.mean == 0:
+        return ""
+    sign = 1 if metric_named(metric).higher_is_better else -1
+    return f"{sign * (pooled.mean - leading.mean) / pooled.mean:.3f}"
+
+
+def _with_ratios(table: Table, ratios: Sequence[str], leading: str) -> Table:
+    """The table with these in a last column, if there are any."""
+    if not any(ratios):
+        return table
+    lines = [replace(line, cells=[*line.cells, Cell(text)]) for line, text in zip(table.lines, ratios, strict=True)]
+    meaning = f"Ratio: by how much {leading} is worse than {POOLED}, as a share of {POOLED}"
+    return replace(table, columns=[*table.columns, "ratio"], lines=lines, notes=[meaning])
+
+
+def _over_options(summaries: Sequence[VariantSummary]) -> Iterator[Table]:
+    groups: dict[tuple[str, ...], list[VariantSummary]] = {}
+    for summary in summaries:
+        keys = [key for key, value in summary.swept.items() if key.startswith(_PREFIX) and is_number(value)]
+        swept_parts = tuple(f"{_option(key)}=" for key in keys)
+        rest = "-".join(part for part in summary.variant.split("-") if not part.startswith(swept_parts))
+        groups.setdefault((summary.protocol, _joined(rest, summary.place), *keys), []).append(summary)
+    for (_, name, *keys), members in groups.items():
+        axes = [key for key in keys if len({member.swept[key] for member in members}) > 1]
+        if axes:
+            yield from _over_numbers(name, axes, members)
+
+
+def _over_numbers(name: str, axes: Sequence[str], members: Sequence[VariantSummary]) -> Iterator[Table]:
+    """One swept number over epsilons, or the first over the second at each epsilon and setting of the others."""
+    placed: dict[str, dict[tuple[str, str], Spread]] = {}
+    for member in members:
+        value, *across = (member.swept[key] for key in axes[:2])
+        fixed = [f"{_option(key)} = {member.swept[key]}" for key in axes[2:]]
+        for epsilon, spread in member.by_epsilon.items():
+            title = ", ".join([name, *fixed, at(epsilon)]) if across else name
+            placed.setdefault(title, {})[value, across[0] if across else at(epsilon)] = spread
+    for title, spreads in placed.items():
+        values = sorted({value for value, _ in spreads}, key=float)
+        columns = [at(epsilon) for epsilon in epsilons(members)]
+        if len(axes) > 1:
+            columns = sorted({column for _, column in spreads}, key=float)
+        yield _crossed(title, ", by ".join(map(_option, axes[:2])), values, columns, spreads, members[0].metric)
+
+
+def _crossed(
+    title: str,
+    corner: str,
+    values: Iterable[str],
+    columns: Collection[str],
+    placed: Mapping[tuple[str, str], Spread],
+    metric: str,
+    percent: bool = False,
+) -> Table:
+    """A line for each of `values`, with the spreads that are `placed` at it and each of the columns."""
+    lines = [
+        Line(value, [Cell.of(placed.get((value, column)), metric, percent=percent) for column in columns])
+        for value in values
+    ]
+    caption = f"{title}: {heading(metric).lower()}{' in percent' if percent else ''}, {MEANS}"
+    return Table(title, corner, list(columns), lines, caption)
+
+
+def _option(key: str) -> str:
+    return key.removeprefix(_PREFIX)
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))

@@ -216,7 +216,7 @@ class Parties(Section):
         uneven = [(n, b) for n in all_values(self.rows) for b in bags if n and isinstance(b, int) and n % b]
         if uneven and any(kind != BY for kind in kinds):
             rows, number = uneven[0]
-            text = f"must divide parties.answers.rows, got {number} bags for {rows} rows; change one of them"
+            text = f"must divide parties.rows, got {number} bags for {rows} rows; change one of them"
             refuse([(("bags",), refusal(text), None)])
         return self
 

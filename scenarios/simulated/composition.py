@@ -111,7 +111,7 @@ def bag_counts(
         smaller = f"bags of {most} rows would do: " if most else ""
         raise InputError(
             f"parties.partition: {bags} bags of {size} rows with these shares need {needed(size)[label]} private rows "
-            f"of the class '{class_names[label]}', but there are {available[label]}; {smaller}lower parties.answers.rows, "
+            f"of the class '{class_names[label]}', but there are {available[label]}; {smaller}lower parties.rows, "
             "the number of parties or bags, data.auxiliary or data.test"
         )
     return exact_counts(shares, size, in_turn=True)[np.arange(bags) % len(shares)]

@@ -133,7 +133,7 @@ def cut(
     `InputError` when the rows do not suffice, a party or bag would be empty, or a name is unknown.
     """
     each, column = _bags_form(bags)
-    for name, value in (("parties.count", parties), ("parties.answers.rows", rows), ("parties.bags", each)):
+    for name, value in (("parties.count", parties), ("parties.rows", rows), ("parties.bags", each)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
             raise InputError(f"{name} must be a whole number from 1, got {value!r}")
     kind, value = _form(partition)
@@ -259,14 +259,14 @@ def _even_offsets(
     if parties is None:
         raise InputError(f"parties.count is needed for the {kind} partition: give the number of parties")
     if rows is not None and rows % bags:
-        raise InputError(f"parties.answers.rows must be a multiple of parties.bags, got {rows} rows for {bags} bags")
+        raise InputError(f"parties.rows must be a multiple of parties.bags, got {rows} rows for {bags} bags")
     needed = parties * (rows or bags)
     if needed > available:
         least = "one row" if bags == 1 else f"{bags} rows"
-        each = f" x parties.answers.rows {rows}" if rows else f" with at least {least} each"
+        each = f" x parties.rows {rows}" if rows else f" with at least {least} each"
         raise InputError(
             f"parties.count {parties}{each} needs {needed} private rows, but {available} are left "
-            f"after {taken}; lower parties.count, parties.answers.rows, data.auxiliary or data.test"
+            f"after {taken}; lower parties.count, parties.rows, data.auxiliary or data.test"
         )
     number = np.arange(parties * bags + 1, dtype=np.int64)
     return number * (rows // bags) if rows is not None else number * available // (parties * bags)

@@ -66,7 +66,7 @@ class SplitSpec:
             auxiliary=data.auxiliary,
             test=data.test,
             parties=parties.count,
-            rows=parties.answers.rows,
+            rows=parties.rows,
             partition=parties.partition,
             seed=scenario.seed,
             split=number,

@@ -360,12 +360,12 @@ def test_an_error_is_never_below_zero():
 
 
 def test_shares_have_a_panel_for_each_setting_and_one_share_has_no_figure():
-    made = ratio_rows(settings=[{"parties.answers.rows": "10"}, {"parties.answers.rows": "20"}])
+    made = ratio_rows(settings=[{"parties.rows": "10"}, {"parties.rows": "20"}])
     drawn = figures(made, "t")
-    assert list(drawn) == ["l1", "l1-parties.answers.rows", "l1-share"]
+    assert list(drawn) == ["l1", "l1-parties.rows", "l1-share"]
     assert [axes.get_title() for axes in drawn["l1-share"].axes] == [
-        "parties.answers.rows = 10",
-        "parties.answers.rows = 20",
+        "parties.rows = 10",
+        "parties.rows = 20",
     ]
     assert list(figures(ratio_rows(shares=(0.5,)), "t")) == ["l1"]
 

@@ -20,7 +20,7 @@ MINIMAL: dict[str, Any] = {"data": {"source": "digits"}, "parties": {"count": 50
 
 _OVERRIDES = st.lists(
     st.sampled_from([
-        "parties.count=[1, 10]", "parties.answers.rows=[3, null]", "parties.partition={by: a b}", "data.label=on",
+        "parties.count=[1, 10]", "parties.rows=[3, null]", "parties.partition={by: a b}", "data.label=on",
         "data.auxiliary=[0.1, 100]", "data.test=official", "data.features=[]", "data.classes=[0, yes]",
         "data.features=[{pca: 3}, max_norm]", "data.source=[digits, har]", "privacy.budget={epsilon: 1, delta: 0}",
         "parties.classifier=[logistic, {GaussianNB: {var_smoothing: 1e-9}}]", "privacy.epsilon=[1, 0.5]",

@@ -29,7 +29,7 @@ def test_worlds_are_the_product_in_schema_order_last_key_fastest() -> None:
         MINIMAL,
         [
             "parties.classifier.logistic.regularisation=[1e-4, 1]",
-            "parties.answers.rows=[3, null]",
+            "parties.rows=[3, null]",
             "data.auxiliary=[0.5, 100]",
             "protocols=[{kind: soft_vote, rounds: [1, 3]}, {kind: count, size: [1, 2]}, {kind: soft_vote, noise: off}]",
         ],
@@ -43,7 +43,7 @@ def test_worlds_are_the_product_in_schema_order_last_key_fastest() -> None:
     ]
     for point in points:
         assert point.scenario.data.auxiliary == point.swept["data.auxiliary"]
-        assert point.scenario.parties.rows == point.swept["parties.answers.rows"]
+        assert point.scenario.parties.rows == point.swept["parties.rows"]
         parameters = point.scenario.parties.classifier["parameters"]
         assert parameters["regularisation"] == point.swept["parties.classifier.logistic.regularisation"]
         assert (point.scenario.parties.count, point.scenario.privacy.epsilon) == (50, (1.0, 2.0))
@@ -51,7 +51,7 @@ def test_worlds_are_the_product_in_schema_order_last_key_fastest() -> None:
         assert resolve(point.scenario.to_plain()) == point.scenario
     assert swept_columns(scenario) == [
         "data.auxiliary",
-        "parties.answers.rows",
+        "parties.rows",
         "parties.classifier.logistic.regularisation",
         "protocols.rounds",
         "protocols.size",

@@ -142,7 +142,7 @@ def test_a_class_that_does_not_suffice_is_named():
     with pytest.raises(
         InputError,
         match=r"4 bags of 100 rows with these shares need 200 private rows of the class 'a', but there are 180; "
-        "bags of 90 rows would do: lower parties.answers.rows",
+        "bags of 90 rows would do: lower parties.rows",
     ):
         bag_counts(bag_shares("majority", 0.05, 2), 4, 100, np.array([180, 999]), ("a", "b"))
     assert bag_counts(bag_shares("majority", 0.05, 2), 4, 100, np.array([200, 200]), ("a", "b")).tolist() == [

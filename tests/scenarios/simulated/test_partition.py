@@ -285,15 +285,15 @@ def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
         ({"auxiliary": float("nan")}, "data.auxiliary must be a count or a fraction"),
         ({"parties": None}, "parties.count is needed"),
         ({"parties": 0}, "parties.count must be a whole number from 1, got 0"),
-        ({"rows": 2.5}, "parties.answers.rows must be a whole number from 1, got 2.5"),
+        ({"rows": 2.5}, "parties.rows must be a whole number from 1, got 2.5"),
         (
             {"parties": 61},
             "parties.count 61 with at least one row each needs 61 private rows, but 60 are left",
         ),
         (
             {"parties": 31, "rows": 2},
-            "parties.count 31 x parties.answers.rows 2 needs 62 private rows, but 60 are left after 20 auxiliary "
-            "and 20 test rows; lower parties.count, parties.answers.rows, data.auxiliary or data.test",
+            "parties.count 31 x parties.rows 2 needs 62 private rows, but 60 are left after 20 auxiliary "
+            "and 20 test rows; lower parties.count, parties.rows, data.auxiliary or data.test",
         ),
         ({"partition": "dirichlet"}, "parties.partition must be iid, .* from 1e-06 to 1e.06, .* got 'dirichlet'"),
         ({"partition": {"dirichlet": 0}}, "parties.partition must be iid, .* got {'dirichlet': 0}"),
@@ -306,7 +306,7 @@ def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
         ({"bags": 0}, "parties.bags must be a whole number from 1, got 0"),
         ({"bags": {"to": "site"}}, "parties.bags must be a whole number from 1 or {by: COLUMN}"),
         ({"bags": {"by": "sit"}}, "parties.bags: 'toy' has no group 'sit'; allowed: site; did you mean 'site'"),
-        ({"bags": 4, "rows": 6}, "parties.answers.rows must be a multiple of parties.bags, got 6 rows for 4 bags"),
+        ({"bags": 4, "rows": 6}, "parties.rows must be a multiple of parties.bags, got 6 rows for 4 bags"),
         ({"bags": 16}, "parties.count 4 with at least 16 rows each needs 64 private rows, but 60 are left"),
         ({"bags": 9, "partition": {"by": "site"}, "parties": None}, "parties.bags is 9, but party . has . rows"),
         ({"bags": {"by": "site"}, "partition": {"majority": 0.1}}, "must be a number with the majority partition"),

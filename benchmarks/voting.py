@@ -35,8 +35,9 @@ from parties.holdings.cohort import Cohort, Holdings
 from parties.training import linear
 from parties.training.loading import load
 from parties.training.training import trained
+from scenarios.runs.world import split_of
 from scenarios.settings.schema import resolve
-from scenarios.simulated.simulation import SplitSpec, split
+from scenarios.simulated.simulation import split
 
 REGULARISATION = 1e-4
 WORKERS = 2  # that the automatic cohort size is chosen for
@@ -89,7 +90,7 @@ def world(
     """The first split of a library scenario, or rows drawn in its shape when its data is not in the folder `data`."""
     source = resolve(name).data.source
     if data is not None and (Path(data) / f"{source}.npz").exists():
-        spec = SplitSpec.of(resolve(name, [f"parties.count={parties}"]), 0, data)
+        spec = split_of(resolve(name, [f"parties.count={parties}"]), 0, data)
         holdings, table = spec.reference("SimulatedParties"), spec.reference("public_rows").call()
         rows, text, classes, title = table.rows, table.text_columns, len(split(spec).table.classes), source
     else:

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
+from scenarios.data.sheets import is_missing
 
 
 class Archive:
-    """The named arrays of one npz file. Raises `InputError` when it is not readable as such."""
+    """The named arrays of one npz file. Raises `InputError` when it is not readable as such.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     np.savez(Path(folder, "toy.npz"), X=np.ones((3, 2)), y=np.array([0, 1, 0]))
+        ...     archive = Archive(Path(folder, "toy.npz"))
+        >>> archive.names, archive.vector("y", 3).tolist(), archive.tables("X")[0].shape
+        (['X', 'y'], [0, 1, 0], (3, 2))
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -34,7 +47,7 @@ class Archive:
         """Names of the arrays."""
         return list(self._opened.files)
 
-    def array(self, name: str) -> np.ndarray:
+    def array(self, name: str) -> NDArray[Any]:
         """The array of that name. Raises `InputError` when it is missing, pickled or damaged."""
         if name not in self:
             raise InputError(
@@ -50,38 +63,49 @@ class Archive:
                 ) from error
             raise InputError(f"{self.path} is damaged: array '{name}' cannot be read; save the file again") from error
 
-    def tables(self, *names: str) -> list[np.ndarray]:
-        """The arrays (n, d) of those names, checked to be finite numbers and of equal width."""
-        tables = [self._numbers(name) for name in names]
+    def tables(self, *names: str) -> list[NDArray[Any]]:
+        """The arrays (n, d) of those names. Raises `InputError` unless they are finite numbers and of equal width."""
+        tables = [self.array(name) for name in names]
+        for name, values in zip(names, tables, strict=True):
+            if values.ndim != 2 or values.dtype.kind not in "iufb" or values.size == 0:
+                raise self._of_another_form(name, "numbers in rows and columns", values)
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                row, column = np.argwhere(~np.isfinite(values))[0]
+                raise InputError(
+                    f"{self.path}: array '{name}', row {row}, column {column} (counted from 0) is "
+                    f"{values[row, column]}; remove or replace such values"
+                )
         widths = {table.shape[1] for table in tables}
         if len(widths) > 1:
             raise InputError(f"{self.path}: {' and '.join(names)} must have equal columns, got {sorted(widths)}")
         return tables
 
-    def _numbers(self, name: str) -> np.ndarray:
-        values = self.array(name)
-        if values.ndim != 2 or values.dtype.kind not in "iufb" or values.size == 0:
-            raise InputError(
-                f"{self.path}: array '{name}' must hold numbers in rows and columns, "
-                f"got {values.dtype} of shape {values.shape}"
-            )
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            row, column = np.argwhere(~np.isfinite(values))[0]
-            raise InputError(
-                f"{self.path}: array '{name}', row {row}, column {column} (counted from 0) is "
-                f"{values[row, column]}; remove or replace such values"
-            )
-        return values
+    def vector(self, name: str, length: int, *, names: bool = False) -> NDArray[Any]:
+        """The array (length,) of that name: numbers or texts, none of them missing. Raises `InputError` for others.
 
-    def vector(self, name: str, length: int) -> np.ndarray:
-        """The array (length,) of that name: numbers or texts, none of them missing."""
+        NaN, blank texts and words such as NA are missing values; among `names` such a word is one.
+        """
         values = self.array(name)
         if values.shape != (length,) or values.dtype.kind not in "iufbU":
-            raise InputError(
-                f"{self.path}: array '{name}' must hold {length} numbers or texts, "
-                f"got {values.dtype} of shape {values.shape}"
-            )
-        missing = np.isnan(values) if values.dtype.kind == "f" else values == ""
-        if values.dtype.kind in "fU" and missing.any():
-            raise InputError(f"{self.path}: array '{name}', row {np.argmax(missing)} (counted from 0) is missing")
+            raise self._of_another_form(name, f"{length} numbers or texts", values)
+        for row, value in enumerate(values.tolist()):
+            if is_missing(value) and not (names and value):
+                raise InputError(
+                    f"{self.path}: array '{name}', row {row} (counted from 0) is missing; correct it or remove the row"
+                )
         return values
+
+    def joined(self, name: str, parts: Sequence[str], blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The arrays of that name with the endings `parts`, one after the other, with a value per row of `blocks`."""
+        return np.concatenate(
+            [self.vector(f"{name}{part}", len(block)) for part, block in zip(parts, blocks, strict=True)]
+        )
+
+    def column_names(self, name: str, rows: NDArray[Any], *, needed: bool = True) -> tuple[str, ...]:
+        """The texts of the array `name`, one for each column of `rows` (n, d); x0, x1, ... where it need not exist."""
+        if not needed and name not in self:
+            return tuple(f"x{i}" for i in range(rows.shape[1]))
+        return tuple(map(str, self.vector(name, rows.shape[1], names=True).tolist()))
+
+    def _of_another_form(self, name: str, wanted: str, values: NDArray[Any]) -> InputError:
+        return InputError(f"{self.path}: array '{name}' must hold {wanted}, got {values.dtype} of shape {values.shape}")

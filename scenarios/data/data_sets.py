@@ -6,51 +6,38 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from federation.contract.errors import InputError
 from scenarios.data.tables import Table
 
 
 @dataclass(frozen=True)
-class Bundled:
-    """A data set that needs no file: it is generated or comes with scikit-learn.
+class DataSet:
+    """One data set by name: where its rows come from, and what is known of its labels before they are read.
 
-    With `regression` its labels are real numbers; `label_range` is the range that its documentation gives, if any.
+    With a `file`, which lies in the data directory, `make(data_set, path)` reads it; `holds` says what the file must
+    hold, `origin` where the original can be had. A data set without a file comes with scikit-learn or is generated:
+    `make()` gives it. One that is `generated` anew for every split is made by `make(instance)` of the instance 0, 1,
+    ..., which depends on that number alone, whatever the seed of the scenario, so that everybody who names the data
+    set has the same rows. With `regression` the labels are real numbers; `label_range` [lo, hi] is the range that its
+    documentation gives, if any.
     """
 
+    name: str
     description: str
-    read: Callable[[], Table]
+    make: Callable[..., Table]
+    file: str | None = None
+    holds: str = ""
+    origin: str = ""
+    generated: bool = False
     regression: bool = False
     label_range: tuple[float, float] | None = None
 
+    def read(self, path: Path | None, instance: int = 0) -> Table:
+        """Its rows, from the file at `path` if it has one. Raises `InputError` for a file of another content."""
+        if path is not None:
+            return self.make(self, path)
+        return self.make(instance) if self.generated else self.make()
 
-@dataclass(frozen=True)
-class Generated:
-    """A data set that is generated anew for every split: a scenario's splits are independent instances of it.
-
-    `read(instance)` of the instance 0, 1, ... depends on that number alone, whatever the seed of the scenario, so that
-    everybody who names the data set has the same rows. `regression` and `label_range` are as for a bundled one.
-    """
-
-    description: str
-    read: Callable[[int], Table]
-    regression: bool = False
-    label_range: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Filed:
-    """A data set whose `file` lies in the data directory.
-
-    `holds` says what the file must hold, `origin` where the original can be had. `regression` and `label_range` are as
-    for a bundled one.
-    """
-
-    description: str
-    read: Callable[[Path], Table]
-    file: str
-    holds: str
-    origin: str
-    regression: bool = False
-    label_range: tuple[float, float] | None = None
-
-
-DataSet = Bundled | Generated | Filed
+    def refusal(self, path: Path, found: str = "") -> InputError:
+        """The error to raise for a file of another content."""
+        return InputError(f"{path} must hold {self.holds}{f'; got {found}' if found else ''}")

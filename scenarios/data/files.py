@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
 from scenarios.data.archives import Archive
-from scenarios.data.parquet import ParquetSheet, read_parquet
-from scenarios.data.sheets import Sheet, is_missing, read_sheet
-from scenarios.data.tables import Table, cut, encode_labels, listed
+from scenarios.data.sheets import Sheet, is_missing, read_csv, read_parquet
+from scenarios.data.tables import Floats, Integers, Table, cut, encode_labels, listed
 
 SUFFIXES = (".csv", ".npz", ".parquet")
 _MOST_CLASSES = 1000
@@ -26,20 +27,28 @@ def read_table(
     label: str | None,
     groups: Sequence[str] = (),
     classes: Sequence[str] | None = None,
-    *,
     real: bool = False,
 ) -> Table:
     """The labelled rows of a CSV, npz or Parquet file; with `real` the labels are real numbers and have no range yet.
 
     CSV: `label` names the column of the labels; all other columns but `groups` are features, as numbers
     or, when fewer than nine in ten of a column's cells are numbers, as texts. Parquet: the same, with numbers and
-    texts by the types of the columns (`scenarios.data.parquet`). npz: X (n, d) and y (n,), or
+    texts by the types of the columns (`scenarios.data.sheets`). npz: X (n, d) and y (n,), or
     X_train, X_test, y_train and y_test for an official split; `label` names another array than y, each of `groups`
     an array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present.
 
     Raises `InputError` for missing or unreadable values (naming file, line and column), unknown names, texts
     that are nearly all different, real labels that are no finite numbers, labels outside the declared `classes` and,
     unless these are declared, labels of one class or with more values than 20 and than a third of the rows.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "people.csv")
+        ...     _ = path.write_text("age,city,ill\\n30,Rome,yes\\n41,Oslo,no\\n52,Rome,yes\\n")
+        ...     table = read_table(path, "ill", groups=["city"])
+        >>> table.columns, table.classes, table.labels.tolist(), table.groups["city"].tolist()
+        (('age',), ('no', 'yes'), [1, 0, 1], ['Rome', 'Oslo', 'Rome'])
     """
     npz = _suffix(path) == ".npz"
     table = _from_npz(path, label, groups, real) if npz else _from_sheet(_sheet(path), label, groups, real)
@@ -60,11 +69,20 @@ def read_table(
     return table
 
 
-def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> np.ndarray:
+def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> Floats:
     """Unlabelled rows (n, d) with the raw columns of a model, of which those numbered in `text` are texts.
 
     CSV and Parquet: columns are found by name, others are ignored. npz: the array X, with d columns in the same order.
     Raises `InputError` for missing columns and unreadable values.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "new.csv")
+        ...     _ = path.write_text("height;note;weight\\n1.8;tall;80\\n1.6;;65\\n")
+        ...     read_rows(path, ("weight", "height"))
+        array([[80. ,  1.8],
+               [65. ,  1.6]])
     """
     if _suffix(path) == ".npz":
         rows = Archive(path).tables("X")[0].astype(np.float64)
@@ -74,15 +92,15 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> n
     return _features(_sheet(path), columns, text)
 
 
-def read_group(path: Path, name: str) -> np.ndarray:
+def read_group(path: Path, name: str) -> NDArray[Any]:
     """The values (n,) of one column, which say where each row belongs: whole numbers if they all are, else texts.
 
     npz: the array of that name. Raises `InputError` for a missing column and for missing values.
     """
     if _suffix(path) == ".npz":
         archive = Archive(path)
-        return _joined(archive, name, ("",), archive.tables("X"))
-    return _as_integers(_complete(_sheet(path), name))
+        return archive.joined(name, ("",), archive.tables("X"))
+    return _as_integers(_sheet(path).texts(name, complete=True))
 
 
 def _suffix(path: Path) -> str:
@@ -96,16 +114,16 @@ def _suffix(path: Path) -> str:
     return path.suffix.lower()
 
 
-def _sheet(path: Path) -> Sheet | ParquetSheet:
-    return read_parquet(path) if path.suffix.lower() == ".parquet" else read_sheet(path)
+def _sheet(path: Path) -> Sheet:
+    return read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv(path)
 
 
-def _from_sheet(sheet: Sheet | ParquetSheet, label: str | None, groups: Sequence[str], real: bool) -> Table:
+def _from_sheet(sheet: Sheet, label: str | None, groups: Sequence[str], real: bool) -> Table:
     path = sheet.path
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
-    classes, labels = ((), sheet.numbers(label)) if real else encode_labels(_complete(sheet, label))
-    grouped = {name: _as_integers(_complete(sheet, name)) for name in groups}
+    classes, labels = ((), sheet.numbers(label)) if real else encode_labels(np.array(sheet.texts(label, complete=True)))
+    grouped = {name: _as_integers(sheet.texts(name, complete=True)) for name in groups}
     columns = tuple(name for name in sheet.header if name != label and name not in grouped)
     if not columns:
         raise InputError(f"{path} must have a column beside '{label}' that can be a feature")
@@ -115,9 +133,9 @@ def _from_sheet(sheet: Sheet | ParquetSheet, label: str | None, groups: Sequence
     return Table(path.name, columns, classes, labels, (_features(sheet, columns, text),), text, grouped)
 
 
-def _require_categories(sheet: Sheet | ParquetSheet, name: str) -> None:
+def _require_categories(sheet: Sheet, name: str) -> None:
     """Refuse a column of texts that are nearly all different: misread numbers, or identifiers."""
-    cells = sheet.texts(name).tolist()
+    cells = sheet.texts(name)
     texts = [cell for cell in dict.fromkeys(cells) if not is_missing(cell)]
     if len(texts) > max(_TEXTS_OF_A_SMALL_FILE, len(cells) * _SHARE_OF_TEXTS):
         raise InputError(
@@ -126,32 +144,16 @@ def _require_categories(sheet: Sheet | ParquetSheet, name: str) -> None:
         )
 
 
-def _features(sheet: Sheet | ParquetSheet, columns: Sequence[str], text: Sequence[int]) -> np.ndarray:
+def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int]) -> Floats:
     return np.column_stack([sheet.codes(c) if i in text else sheet.numbers(c) for i, c in enumerate(columns)])
 
 
-def _complete(sheet: Sheet | ParquetSheet, name: str) -> np.ndarray:
-    """A column of texts without a gap."""
-    texts = sheet.texts(name)
-    row = _first_missing(texts)
-    if row is not None:
-        raise InputError(f"{sheet.place(row)}: column '{name}' is missing; correct it or remove the row")
-    return texts
-
-
-def _first_missing(values: np.ndarray) -> int | None:
-    """The first row whose text says that its value is not known."""
-    return next(
-        (row for row, value in enumerate(values.tolist()) if isinstance(value, str) and is_missing(value)), None
-    )
-
-
-def _as_integers(texts: np.ndarray) -> np.ndarray:
-    """The same as whole numbers, if they all are, so that they sort by value."""
+def _as_integers(texts: list[str]) -> Integers | NDArray[np.str_]:
+    """As whole numbers, if they all are, so that they sort by value."""
     try:
-        return texts.astype(np.int64)
-    except ValueError:
-        return texts
+        return np.array(texts).astype(np.int64)
+    except (ValueError, OverflowError):
+        return np.array(texts)
 
 
 def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool) -> Table:
@@ -163,47 +165,23 @@ def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool) 
             f"it has {', '.join(archive.names) or 'none'}"
         )
     blocks = archive.tables(*(f"X{part}" for part in parts))
-    width = blocks[0].shape[1]
-    found = _joined(archive, label or "y", parts, blocks)
-    classes, labels = ((), _numbers(path, label or "y", found)) if real else encode_labels(found)
+    found = archive.joined(label or "y", parts, blocks)
+    if real and found.dtype.kind not in "iufb":
+        raise InputError(
+            f"{path}: array '{label or 'y'}' holds texts, and real labels are numbers; name another in data.label"
+        )
+    classes, labels = ((), found.astype(np.float64)) if real else encode_labels(found)
     return Table(
         path.name,
-        _column_names(archive, width),
+        archive.column_names("feature_names", blocks[0], needed=False),
         classes,
         labels,
         (np.concatenate(blocks),) if len(blocks) > 1 else (blocks[0],),
-        groups={name: _joined(archive, name, parts, blocks) for name in groups},
+        groups={name: archive.joined(name, parts, blocks) for name in groups},
         official=official_split(*map(len, blocks)) if len(blocks) > 1 else None,
     )
 
 
-def _numbers(path: Path, name: str, labels: np.ndarray) -> np.ndarray:
-    """The labels of an array as float64 (n,)."""
-    if labels.dtype.kind not in "iufb":
-        raise InputError(f"{path}: array '{name}' holds texts, and real labels are numbers; name another in data.label")
-    return labels.astype(np.float64)
-
-
-def official_split(train: int, test: int) -> tuple[np.ndarray, np.ndarray]:
+def official_split(train: int, test: int) -> tuple[Integers, Integers]:
     """Row indices of `train` training rows followed by `test` test rows."""
     return np.arange(train), np.arange(train, train + test)
-
-
-def _joined(archive: Archive, name: str, parts: Sequence[str], blocks: Sequence[np.ndarray]) -> np.ndarray:
-    """One value per row, of all parts, without a gap."""
-    vectors = []
-    for part, block in zip(parts, blocks, strict=True):
-        vectors.append(archive.vector(f"{name}{part}", len(block)))
-        row = _first_missing(vectors[-1])
-        if row is not None:
-            raise InputError(
-                f"{archive.path}: array '{name}{part}', row {row} (counted from 0) is missing; correct it or "
-                "remove the row"
-            )
-    return np.concatenate(vectors)
-
-
-def _column_names(archive: Archive, width: int) -> tuple[str, ...]:
-    if "feature_names" not in archive:
-        return tuple(f"x{i}" for i in range(width))
-    return tuple(map(str, archive.vector("feature_names", width)))

@@ -1,91 +1,127 @@
-"""CSV files with a header, and their cells as numbers or texts, with errors that name file and line."""
+"""CSV and Parquet files: their columns as numbers or texts, with errors that name file, line and column."""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
 from federation.features.feature_map import text_code
-from scenarios.data.tables import cut, listed
+from scenarios.data.tables import CodedTexts, Floats, cut, listed
 
-# A column with at least this share of numbers is meant to be one: a cell that is none is then a mistake.
+if TYPE_CHECKING:  # imported where it is used, because the command line must start without it
+    import pyarrow
+    from pyarrow.dataset import Expression
+
+# A CSV column with at least this share of numbers is meant to be one: a cell that is none is then a mistake.
 _NUMERIC_SHARE = 0.9
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 _COLUMNS_SHOWN = 20
+_BLOCK = 1 << 24  # bytes of a large file that are parsed at a time
+_MOST_TEXTS = 1 << 16  # different ones in a column, each of which two bytes can tell apart
 
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The cells of a CSV file, column by column; `lines` are the line numbers of its n rows."""
+    """The columns of a Parquet file, or those of a CSV file, all of texts, with the `separator` of its cells.
+
+    Parquet: integers, floats, decimals and booleans (1 is true) are numbers, strings are texts; a column of any other
+    type is refused when it is used, and so is one with a null.
+    """
 
     path: Path
-    header: tuple[str, ...]
-    cells: tuple[Sequence[str], ...]
-    lines: tuple[int, ...]
+    table: pyarrow.Table
+    separator: str | None = None
+
+    @property
+    def header(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.table.column_names)
 
     @property
     def names(self) -> str:
         """The first columns by name, for messages."""
         return listed([*map(cut, self.header)], _COLUMNS_SHOWN)
 
-    def place(self, row: int) -> str:
-        """Where a row is, for messages."""
-        return f"{self.path}:{self.lines[row]}"
+    def is_text(self, name: str) -> bool:
+        """Whether Parquet says so or, of CSV, fewer than nine in ten of the cells that are not missing are numbers."""
+        column = self._column(name)
+        if self.separator is None:
+            return _is_string(column.type)
+        if np.isfinite(_floats(column)).all():
+            return False
+        present = {cell: n for cell, n in Counter(column.to_pylist()).items() if not is_missing(cell)}
+        numbers = sum(n for cell, n in present.items() if _float(cell) is not None)
+        return numbers < _NUMERIC_SHARE * sum(present.values())
 
-    def column(self, name: str) -> Sequence[str]:
-        """The cells of a column. Raises `InputError` with the nearest name when there is none."""
+    def numbers(self, name: str) -> Floats:
+        """A column as float64 (n,). Raises `InputError` naming the first line or row that holds no finite number."""
+        column = self._column(name)
+        values = _floats(column)
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            cell = column[row].as_py()
+            found = repr(cut(cell)) if isinstance(cell, str) else cell
+            raise self._problem(row, name, "is missing" if is_missing(cell) else f"is {found}, not a finite number")
+        return values
+
+    def texts(self, name: str, *, complete: bool = False) -> list[str]:
+        """A column as n texts, without the spaces around them; numbers are written out.
+
+        Raises `InputError` naming the first line or row that is null or, if they are to be `complete`, missing.
+        """
+        cells = self._column(name).to_pylist()
+        for row, cell in enumerate(cells):
+            if cell is None or (complete and is_missing(cell)):
+                raise self._problem(row, name, "is missing")
+        return [str(cell).strip() for cell in cells]
+
+    def codes(self, name: str) -> Floats:
+        """A column as `text_code` numbers, float64 (n,)."""
+        texts = self.texts(name)
+        codes = {text: text_code(text) for text in set(texts)}
+        return np.array([codes[text] for text in texts])
+
+    def _column(self, name: str) -> pyarrow.ChunkedArray:
+        """Raises `InputError` with the nearest name for an unknown column, and for a type that cannot be used."""
+        from pyarrow import types
+
         if name not in self.header:
             raise InputError(
                 f"{self.path} has no column '{name}'; it has {self.names}{nearest_name(name, self.header)}"
             )
-        return self.cells[self.header.index(name)]
-
-    def is_text(self, name: str) -> bool:
-        """Whether fewer than nine in ten of the cells that are not missing are numbers."""
-        cells = self.column(name)
-        if _floats(cells) is not None:
-            return False
-        present = {cell: n for cell, n in Counter(cells).items() if not is_missing(cell)}
-        numbers = sum(n for cell, n in present.items() if _floats([cell]) is not None)
-        return numbers < _NUMERIC_SHARE * sum(present.values())
-
-    def numbers(self, name: str) -> np.ndarray:
-        """A column as float64 (n,). Raises `InputError` naming the first line that holds no finite number."""
-        cells = self.column(name)
-        values = _floats(cells)
-        if values is None or not np.isfinite(values).all():
-            row, cell = next(
-                (row, cell)
-                for row, cell in enumerate(cells)
-                if (value := _floats([cell])) is None or not np.isfinite(value).all()
+        column = self.table.column(name)
+        column = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+        known = (_is_string, types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
+        if not any(is_one(column.type) for is_one in known):
+            raise InputError(
+                f"{self.path}: column '{name}' holds {column.type}, neither numbers nor texts; turn it into one of "
+                "them or remove the column"
             )
-            problem = "is missing" if is_missing(cell) else f"is {cut(cell)!r}, not a finite number"
-            raise InputError(f"{self.place(row)}: column '{name}' {problem}; correct it or remove the row")
-        return values
+        return column
 
-    def texts(self, name: str) -> np.ndarray:
-        """A column as texts (n,), without the spaces around them."""
-        return np.array([cell.strip() for cell in self.column(name)], dtype=np.str_)
-
-    def codes(self, name: str) -> np.ndarray:
-        """A text column as `text_code` numbers, float64 (n,)."""
-        texts = [cell.strip() for cell in self.column(name)]
-        codes = {text: text_code(text) for text in set(texts)}
-        return np.array([codes[text] for text in texts])
+    def _problem(self, row: int, name: str, problem: str) -> InputError:
+        place = f"{self.path}, row {row} (counted from 0)"
+        if self.separator is not None:
+            lines = (line for line, _ in _rows(self.path, self.separator))
+            place = f"{self.path}:{next(islice(lines, row + 1, None))}"
+        return InputError(f"{place}: column '{name}' {problem}; correct it or remove the row")
 
 
-def is_missing(cell: str) -> bool:
-    """Whether a cell says that its value is not known: blank, or a usual word for it such as NA."""
-    return cell.strip().lower() in _MISSING
+def is_missing(cell: object) -> bool:
+    """Whether a cell says that its value is not known: nothing, blank, or a usual word for it such as NA."""
+    return cell is None or str(cell).strip().lower() in _MISSING
 
 
-def read_sheet(path: Path) -> Sheet:
+def read_csv(path: Path) -> Sheet:
     """The cells of a UTF-8 file separated by commas, semicolons or tabs, whichever its header has most of.
 
     Raises `InputError` for an unreadable file, a header that does not name every column, and ragged rows.
@@ -93,59 +129,181 @@ def read_sheet(path: Path) -> Sheet:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             first = file.readline()
-            file.seek(0)
-            separator = max(",;\t", key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
-            reader = csv.reader(file, delimiter=separator, skipinitialspace=True)
-            header = _checked_header(path, next(reader, []))
-            rows, lines = [], []
-            for row in reader:
-                if not row:
-                    continue
-                if len(row) != len(header):
-                    raise InputError(
-                        f"{path}:{reader.line_num}: the header names {len(header)} columns, "
-                        f"this row has {len(row)}; correct it or remove the row"
-                    )
-                rows.append(row)
-                lines.append(reader.line_num)
+        separator = max(",;\t", key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
+        rows = _rows(path, separator)
+        header = _checked_header(path, next(rows, (1, []))[1])
+        table = _fast_table(path, separator, header)
+        return Sheet(path, _slow_table(path, rows, header) if table is None else table, separator)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text (line {_undecodable_line(path)}); save it as UTF-8") from error
+        readable, *_ = re.split("[\udc80-\udcff]", path.read_text("utf-8", errors="surrogateescape"), maxsplit=1)
+        line = readable.count("\n") + 1
+        raise InputError(f"{path} is not UTF-8 text (line {line}); save it as UTF-8") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; check the path") from error
     except csv.Error as error:
         raise InputError(f"{path} cannot be read as CSV: {error}; check its quotation marks") from error
-    if not rows:
-        raise InputError(f"{path} has no rows below its header")
-    return Sheet(path, header, tuple(zip(*rows, strict=True)), tuple(lines))
 
 
-def _undecodable_line(path: Path) -> int:
-    """Number of the first line that is not UTF-8; the error of a buffered reader knows no position."""
-    content = path.read_bytes()
+def read_parquet(path: Path) -> Sheet:
+    """The columns of a Parquet file.
+
+    Raises `InputError` for an unreadable file, one without rows, columns of one name, and a stored pandas index.
+    """
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
     try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return content.count(b"\n", 0, error.start) + 1
-    return 1
+        with ParquetFile(path) as file:
+            table = file.read(use_threads=False)
+    except (ArrowException, OSError) as error:
+        raise InputError(f"{path} is damaged or not a Parquet file ({' '.join(str(error).split())[:100]})") from error
+    if not table.num_rows:
+        raise InputError(f"{path} has no rows")
+    for name in _different(table.column_names, str(path)):
+        if name.startswith("__index_level_"):
+            raise InputError(f"{path} holds a pandas index as the column '{name}'; write it with index=False")
+    return Sheet(path, table)
 
 
-def _checked_header(path: Path, cells: list[str]) -> tuple[str, ...]:
-    header = tuple(cell.strip() for cell in cells)
-    if not any(header) or all(cell and _floats([cell]) is not None for cell in header):
+def read_large(
+    path: Path,
+    numbers: Sequence[str],
+    texts: Sequence[str],
+    wanted: Expression,
+    *,
+    separator: str = ",",
+    names: Sequence[str] | None = None,
+) -> tuple[dict[str, Floats], CodedTexts]:
+    """The columns `numbers`, each float64 (n,) with NaN for what is missing, and `texts` of the `wanted` rows.
+
+    `names` are those of all columns of a file without a header, whose cells have no quotation marks. The file is read
+    in blocks and never in memory as a whole. Raises `InputError` for a file that cannot be read so, missing columns,
+    columns with more than 65536 different texts, and no rows.
+    """
+    import pyarrow
+    from pyarrow import csv as arrow_csv
+    from pyarrow import dataset
+
+    types = dict.fromkeys(numbers, pyarrow.float64())
+    types |= dict.fromkeys(texts, pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
+    if names is None:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            found = next(csv.reader([file.readline()], delimiter=separator), [])
+        if missing := [name for name in types if name not in found]:
+            raise InputError(
+                f"{path} lacks the columns {', '.join(missing)}; it has {listed(found, _COLUMNS_SHOWN) or 'none'}"
+            )
+    form = dataset.CsvFileFormat(
+        read_options=arrow_csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False),
+        parse_options=arrow_csv.ParseOptions(delimiter=separator, quote_char='"' if names is None else False),
+        convert_options=arrow_csv.ConvertOptions(column_types=types),
+    )
+    try:
+        rows = dataset.dataset(path, pyarrow.schema(types), form).to_table(filter=wanted, use_threads=False)
+    except (pyarrow.ArrowException, OSError) as error:
+        said = " ".join(str(error).split()).rpartition("Invalid: ")[2][:160]
+        raise InputError(f"{path} is not of the documented format ({said}); name another file") from error
+    if not rows.num_rows:
+        raise InputError(f"{path} has no row with a label; name a file of the documented format")
+    codes, vocabularies = np.empty((rows.num_rows, len(texts)), dtype=np.uint16), []
+    for i, name in enumerate(texts):
+        column = rows.column(name).unify_dictionaries().combine_chunks()
+        used, codes_of_used = np.unique(column.indices.to_numpy(), return_inverse=True)
+        if len(used) > _MOST_TEXTS:
+            raise InputError(f"{path}: column '{name}' has more than {_MOST_TEXTS} different texts")
+        codes[:, i] = codes_of_used
+        vocabularies.append(np.array([text_code(text.strip()) for text in column.dictionary.take(used).to_pylist()]))
+    return {name: rows.column(name).to_numpy() for name in numbers}, CodedTexts(codes, tuple(vocabularies))
+
+
+def _rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The last line and the cells of every row that is not blank, and of the first one even then."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, delimiter=separator, skipinitialspace=True)
+        for row in reader:
+            if row or reader.line_num == 1:
+                yield reader.line_num, row
+
+
+def _fast_table(path: Path, separator: str, header: list[str]) -> pyarrow.Table | None:
+    """All cells as texts; None for a file that only `_slow_table` can read, or say what is wrong with."""
+    import pyarrow
+    from pyarrow import compute
+    from pyarrow import csv as arrow_csv
+
+    try:
+        table = arrow_csv.read_csv(
+            path,
+            arrow_csv.ReadOptions(column_names=header, skip_rows_after_names=1, use_threads=False),
+            arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            arrow_csv.ConvertOptions(column_types=dict.fromkeys(header, pyarrow.string())),
+        )
+    except pyarrow.ArrowInvalid:
+        return None
+    for column in table.columns:
+        # Where spaces stand before a quotation mark, pyarrow takes it for a part of the cell; and a cell as long as
+        # that may be due to a mark that is missing.
+        spaced = compute.any(compute.match_substring_regex(column, r'^\s*"')).as_py()
+        if spaced or (compute.max(compute.binary_length(column)).as_py() or 0) > csv.field_size_limit():
+            return None
+    return table if table.num_rows else None
+
+
+def _slow_table(path: Path, rows: Iterator[tuple[int, list[str]]], header: list[str]) -> pyarrow.Table:
+    """All cells as texts. Raises `InputError` for ragged rows and for none."""
+    import pyarrow
+
+    cells = []
+    for line, row in rows:
+        if len(row) != len(header):
+            raise InputError(
+                f"{path}:{line}: the header names {len(header)} columns, this row has {len(row)}; correct it or "
+                "remove the row"
+            )
+        cells.append(row)
+    if not cells:
+        raise InputError(f"{path} has no rows below its header")
+    return pyarrow.table([pyarrow.array(column) for column in zip(*cells, strict=True)], names=header)
+
+
+def _checked_header(path: Path, cells: list[str]) -> list[str]:
+    header = [cell.strip() for cell in cells]
+    if not any(header) or all(_float(cell) is not None for cell in header):
         found = listed([*map(cut, header)], _COLUMNS_SHOWN) or "nothing"
         raise InputError(f"{path}:1: the first line must name the columns, got {found}")
-    for i, name in enumerate(header):
-        if not name or name in header[:i]:
+    return _different(header, f"{path}:1: the header")
+
+
+def _different(names: list[str], place: str) -> list[str]:
+    """The same column names, none of them missing or repeated, else `InputError`."""
+    for i, name in enumerate(names):
+        if not name or name in names[:i]:
             problem = f"the name '{name}' twice" if name else f"no name for column {i + 1}"
-            raise InputError(f"{path}:1: the header has {problem}; rename or remove the column")
-    return header
+            raise InputError(f"{place} has {problem}; rename or remove the column")
+    return names
 
 
-def _floats(cells: Sequence[str]) -> np.ndarray | None:
-    """Cells as float64, NaN and infinities included; None when one of them is no number."""
+def _is_string(kind: pyarrow.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _floats(column: pyarrow.ChunkedArray) -> Floats:
+    """A column as float64 (n,), NaN for what is no number."""
+    import pyarrow
+
     try:
-        values = np.array(list(map(float, cells)))
+        values = column.cast("float64", safe=False).to_numpy()
+    except pyarrow.ArrowInvalid:  # Python knows more spellings of numbers
+        values = [*map(_float, column.to_pylist())]
+    return np.array(values, dtype=np.float64)
+
+
+def _float(cell: str | None) -> float | None:
+    """The number, perhaps NaN or infinite, that a cell spells; None for a text."""
+    try:
+        # Python reads 1_000 as a number; in a data file it is a text.
+        return None if cell is None or "_" in cell else float(cell)
     except ValueError:
         return None
-    # Python reads 1_000 as a number; in a data file it is a text.
-    return None if any("_" in cell for cell in cells) else values

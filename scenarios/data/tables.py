@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
 
@@ -18,47 +19,69 @@ _CHARACTERS_SHOWN = 40
 _JOINED_CHARACTERS = 24
 _ROWS_READ = 1 << 16  # at a time, where one column is wanted
 
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Outside = Literal["refuse", "clip"]  # what becomes of real labels outside the declared range
 
 
-class Block(Protocol):
-    """Raw columns side by side: a 2-D array, or what is read like one."""
+@dataclass(frozen=True, eq=False)
+class CodedTexts:
+    """A block of a `Table`: d columns of texts, of which each cell takes two bytes.
+
+    `codes` (n, d), uint16, are positions in the columns' `vocabularies` of `text_code` numbers.
+    """
+
+    codes: NDArray[np.uint16]
+    vocabularies: tuple[Floats, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """(n, d)."""
-        ...
+        return self.codes.shape
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return len(self.codes)
 
-    def __getitem__(self, rows: np.ndarray, /) -> Any:
-        """The rows at `rows` (m,): numbers (m, d)."""
-        ...
+    def __getitem__(self, rows: Integers) -> Floats:
+        """The texts of the rows at `rows` (m,) as `text_code` numbers, float64 (m, d)."""
+        columns = zip(self.codes[rows].T, self.vocabularies, strict=True)
+        return np.column_stack([vocabulary[codes] for codes, vocabulary in columns])
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """n labelled rows of d raw columns.
 
-    `blocks` stand side by side: 2-D arrays of n rows in their storage type, or what is read like them, together d
-    columns. Those numbered in `text` hold codes of texts (`federation.features.feature_map.text_code`). `labels` (n,) are positions
-    in `classes`; without classes they are real numbers, float64, from the public `label_range` [lo, hi] (None: nobody
-    has declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's
-    own (training rows, test rows). `public` are the rows that the data set itself declares public, none of them a test
+    `blocks` stand side by side: 2-D arrays of n rows in their storage type, or coded texts, together d columns. Those
+    numbered in `text` hold codes of texts (`federation.features.feature_map.text_code`). `labels` (n,) are positions in `classes`;
+    without classes they are real numbers, float64, from the public `label_range` [lo, hi] (None: nobody has declared
+    it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's own
+    (training rows, test rows). `public` are the rows that the data set itself declares public, none of them a test
     row, and `shifted` says that these have other features than the rest: they are no random sample of the same rows.
     Raises `InputError` when these do not belong together, and for real labels that are not finite.
+
+    Examples:
+        >>> pixels, labels = np.arange(6, dtype=np.uint8).reshape(3, 2), np.array([1, 0, 1])
+        >>> table = Table("toy", ("left", "right"), ("cat", "dog"), labels, (pixels,))
+        >>> table
+        Table('toy': 3 rows, 2 columns, 2 classes)
+        >>> table.rows(np.array([2, 0]))
+        array([[4., 5.],
+               [0., 1.]])
+        >>> table.with_positive(["cat"]).labels
+        array([0, 1, 0])
     """
 
     name: str
     columns: tuple[str, ...]
     classes: tuple[str, ...]
-    labels: np.ndarray
-    blocks: tuple[Block, ...]
+    labels: NDArray[Any]
+    blocks: tuple[NDArray[Any] | CodedTexts, ...]
     text: tuple[int, ...] = ()
-    groups: Mapping[str, np.ndarray] = field(default_factory=dict)
-    official: tuple[np.ndarray, np.ndarray] | None = None
+    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    official: tuple[Integers, Integers] | None = None
     label_range: tuple[float, float] | None = None
-    public: np.ndarray | None = None
+    public: Integers | None = None
     shifted: bool = False
 
     def __post_init__(self) -> None:
@@ -72,19 +95,32 @@ class Table:
         if self.classes and self.label_range is not None:
             raise InputError(f"'{self.name}' has classes, so its labels have no range")
         if not self.classes:
-            _require_real(self)
+            self._require_real()
         if self.public is not None and self.official is not None and np.isin(self.public, self.official[1]).any():
             raise InputError(f"some of the public rows of '{self.name}' are test rows")
+
+    def _require_real(self) -> None:
+        """Refuse labels that are not finite float64 numbers in their range, if there is one."""
+        if self.labels.dtype != np.float64:
+            raise InputError(f"the real labels of '{self.name}' must be float64, got {self.labels.dtype}")
+        if not np.isfinite(self.labels).all():
+            row = np.isfinite(self.labels).argmin()
+            raise InputError(
+                f"'{self.name}': the label in row {row} (counted from 0) is {self.labels[row]}, not a finite number; "
+                "correct it or remove the row"
+            )
+        lo, hi = self.label_range or (-math.inf, math.inf)
+        if not ((self.labels >= lo) & (self.labels <= hi)).all():
+            raise InputError(f"'{self.name}' has labels outside its range [{lo:g}, {hi:g}]")
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __repr__(self) -> str:
         labels = f"{len(self.classes)} classes" if self.classes else "real labels"
-        shape = f"{len(self)} rows, {len(self.columns)} columns, {labels}"
-        return f"Table('{self.name}': {shape})"
+        return f"Table('{self.name}': {len(self)} rows, {len(self.columns)} columns, {labels})"
 
-    def rows(self, indices: np.ndarray) -> np.ndarray:
+    def rows(self, indices: Integers) -> Floats:
         """The raw rows at `indices` (m,), shape (m, d), float64; nothing else is copied."""
         out = np.empty((len(indices), len(self.columns)))
         start = 0
@@ -93,7 +129,7 @@ class Table:
             start += block.shape[1]
         return out
 
-    def column(self, name: str, key: str) -> np.ndarray:
+    def column(self, name: str, key: str) -> Floats:
         """The raw numbers (n,) of one column, float64.
 
         Raises `InputError`, which names the setting `key`, for an unknown column and for one of texts.
@@ -115,20 +151,19 @@ class Table:
         A number stands for every spelling of it: a declared 1 is also the 1.0 of the file. Raises `InputError`
         for fewer than two classes, repeated ones, and a label that is not declared.
         """
-        if not self.classes:
-            raise InputError(f"'{self.name}' has real labels, no classes: remove data.classes")
+        self._require_classes("classes")
         code = {_by_value(name): i for i, name in enumerate(classes)}
         if len(classes) < 2 or len(code) < len(classes):
             raise InputError(f"classes must name two or more different classes, got {list(classes)}")
-        present = [self.classes[i] for i in np.unique(self.labels)]
-        for name in present:
-            if _by_value(name) not in code:
-                raise InputError(
-                    f"'{self.name}' has the class '{cut(name)}', which is not among the declared classes "
-                    f"{listed([*map(cut, classes)], _CLASSES_SHOWN)}{nearest_name(name, classes)}"
-                )
         recode = np.array([code.get(_by_value(name), -1) for name in self.classes], dtype=np.int64)
-        return replace(self, classes=tuple(classes), labels=recode[self.labels])
+        labels = recode[self.labels]
+        if (labels < 0).any():
+            unknown = self.classes[self.labels[labels < 0].min()]
+            raise InputError(
+                f"'{self.name}' has the class '{cut(unknown)}', which is not among the declared classes "
+                f"{_shown(classes)}{nearest_name(unknown, classes)}"
+            )
+        return replace(self, classes=tuple(classes), labels=labels)
 
     def with_positive(self, positive: Sequence[str]) -> Table:
         """The same rows in two classes: label 1 for the classes `positive` together, 0 for all others.
@@ -136,31 +171,37 @@ class Table:
         Their names join those of their members by "+" where that is short; else they are "positive" and "rest".
         Raises `InputError` for real labels, unknown or repeated classes, none of them and all of them.
         """
-        if not self.classes:
-            raise InputError(f"'{self.name}' has real labels, no classes: remove data.positive")
+        self._require_classes("positive")
         code = {_by_value(name): i for i, name in enumerate(self.classes)}
         for name in positive:
             if _by_value(name) not in code:
                 raise InputError(
                     f"data.positive: '{self.name}' has no class '{cut(name)}'; it has "
-                    f"{listed([*map(cut, self.classes)], _CLASSES_SHOWN)}{nearest_name(name, self.classes)}"
+                    f"{_shown(self.classes)}{nearest_name(name, self.classes)}"
                 )
-        chosen = {code[_by_value(name)] for name in positive}
-        if not 0 < len(chosen) == len(positive) < len(self.classes):
+        is_positive = np.isin(np.arange(len(self.classes)), [code[_by_value(name)] for name in positive])
+        if not 0 < is_positive.sum() == len(positive) < len(self.classes):
             raise InputError(
                 f"data.positive must name one or more different classes of '{self.name}' and leave out at least one of "
                 f"the {len(self.classes)}, got {list(positive)}"
             )
-        is_positive = np.array([i in chosen for i in range(len(self.classes))])
-        return replace(
-            self, classes=_two_names(self.classes, is_positive), labels=is_positive[self.labels].astype(np.int64)
-        )
+        labels = is_positive[self.labels].astype(np.int64)
+        return replace(self, classes=_two_names(self.classes, is_positive), labels=labels)
+
+    def _require_classes(self, key: str) -> None:
+        if not self.classes:
+            raise InputError(f"'{self.name}' has real labels, no classes: remove data.{key}")
 
     def with_range(self, label_range: tuple[float, float], outside: Outside = "refuse") -> Table:
         """The same rows with real labels in the declared public range [lo, hi].
 
         Labels outside are refused, or with "clip" moved to the nearer end. Raises `InputError` for these, for classes
         and for anything but two finite numbers lo < hi.
+
+        Examples:
+            >>> table = Table("toy", ("x",), (), np.array([3.0, 70.0]), (np.ones((2, 1)),))
+            >>> table.with_range((0, 50), "clip").labels
+            array([ 3., 50.])
         """
         lo, hi = label_range
         if self.classes:
@@ -178,51 +219,41 @@ class Table:
         return replace(self, labels=labels, label_range=(float(lo), float(hi)))
 
 
-def _require_real(table: Table) -> None:
-    """Refuse labels that are not finite float64 numbers in their range, if there is one."""
-    labels, known = table.labels, table.label_range
-    if labels.dtype != np.float64:
-        raise InputError(f"the real labels of '{table.name}' must be float64, got {labels.dtype}")
-    if not np.isfinite(labels).all():
-        row = int(np.argmin(np.isfinite(labels)))
-        raise InputError(
-            f"'{table.name}': the label in row {row} (counted from 0) is {labels[row]}, not a finite number; correct "
-            "it or remove the row"
-        )
-    if known is not None and not (known[0] <= labels.min() and labels.max() <= known[1]):
-        raise InputError(f"'{table.name}' has labels outside its range [{known[0]:g}, {known[1]:g}]")
-
-
-def encode_labels(labels: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+def encode_labels(labels: NDArray[Any]) -> tuple[tuple[str, ...], Integers]:
     """Class names (numbers by value, then texts by alphabet) and every label's position, int64 (n,).
 
     Equal numbers are one class, named by the shortest of their spellings, the first in `labels` among those.
+
+    Examples:
+        >>> encode_labels(np.array(["10", "9", "1e1", "unknown"]))
+        (('9', '10', 'unknown'), array([1, 0, 1, 2]))
     """
     values, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     spelled = [_class_name(value) for value in values.tolist()]
     keys = [_by_value(name) for name in spelled]
     shortest: dict[tuple[int, Decimal, str], str] = {}
     for i in np.argsort(first):
-        if keys[i] not in shortest or len(spelled[i]) < len(shortest[keys[i]]):
-            shortest[keys[i]] = spelled[i]
+        shortest[keys[i]] = min(shortest.get(keys[i], spelled[i]), spelled[i], key=len)
     rank = {key: position for position, key in enumerate(sorted(shortest))}
     return tuple(shortest[key] for key in rank), np.array([rank[key] for key in keys], dtype=np.int64)[codes]
 
 
 def describe(table: Table) -> str:
-    """One line on how a data set was read: rows, columns, which of them are text, rows per class or label range."""
+    """One line on how a data set was read: rows, columns, which of them are text, rows per class or label range.
+
+    Examples:
+        >>> describe(Table("toy", ("x",), ("a", "b"), np.array([0, 1, 1]), (np.ones((3, 1)),)))
+        'toy: 3 rows, 1 columns, classes a 1, b 2'
+    """
     text = listed([cut(table.columns[i]) for i in table.text], _TEXTS_SHOWN)
-    columns = f"{len(table.columns)} columns{f' (text: {text})' if text else ''}"
-    return f"{table.name}: {len(table)} rows, {columns}, {_labels(table)}"
-
-
-def _labels(table: Table) -> str:
-    """The classes with their rows, or the range of real labels, of which the data itself says nothing."""
     if table.label_range is not None:
-        return f"labels from {table.label_range[0]:g} to {table.label_range[1]:g}"
-    sizes = np.bincount(table.labels, minlength=len(table.classes))
-    counts = [f"{cut(name)} {size}" for name, size in zip(table.classes, sizes, strict=True)]
-    return f"classes {listed(counts, _CLASSES_SHOWN)}"
+        labels = f"labels from {table.label_range[0]:g} to {table.label_range[1]:g}"
+    else:
+        sizes = np.bincount(table.labels, minlength=len(table.classes))
+        counts = [f"{cut(name)} {size}" for name, size in zip(table.classes, sizes, strict=True)]
+        labels = f"classes {listed(counts, _CLASSES_SHOWN)}"
+    columns = f"{len(table.columns)} columns{f' (text: {text})' if text else ''}"
+    return f"{table.name}: {len(table)} rows, {columns}, {labels}"
 
 
 def cut(text: str) -> str:
@@ -236,13 +267,15 @@ def listed(parts: Sequence[str], most: int) -> str:
     return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")
 
 
-def _two_names(classes: Sequence[str], is_positive: np.ndarray) -> tuple[str, str]:
+def _shown(classes: Sequence[str]) -> str:
+    return listed([*map(cut, classes)], _CLASSES_SHOWN)
+
+
+def _two_names(classes: Sequence[str], is_positive: NDArray[np.bool_]) -> tuple[str, str]:
     """Different names of the negative and the positive class, from those of their members."""
-    sides = ["+".join(name for name, on in zip(classes, is_positive, strict=True) if on == side) for side in (0, 1)]
-    negative, positive = (
-        name if len(name) <= _JOINED_CHARACTERS else known
-        for name, known in zip(sides, ("rest", "positive"), strict=True)
-    )
+    negative, positive = ("+".join(np.array(classes)[is_positive == side].tolist()) for side in (False, True))
+    negative = negative if len(negative) <= _JOINED_CHARACTERS else "rest"
+    positive = positive if len(positive) <= _JOINED_CHARACTERS else "positive"
     return ("others" if negative == positive else negative), positive
 
 

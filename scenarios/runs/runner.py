@@ -29,7 +29,7 @@ from scenarios.settings.label_rules import require_two_classes
 from scenarios.settings.protocol_options import BASELINES, promise
 from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.sweep import Variant, swept_columns, variants
-from scenarios.simulated.targets import wants_targets
+from scenarios.settings.target_sets import wants_targets
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
 

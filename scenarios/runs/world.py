@@ -24,7 +24,7 @@ from federation.grids.launch import run_server_app
 from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from parties.training.classifiers import LOGISTIC
-from scenarios.data.catalogue import entry
+from scenarios.data.catalogue import digest, entry
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.results import Row, missed, protection
 from scenarios.scores.scoring import Scoring
@@ -111,7 +111,8 @@ class World:
     def targets(self) -> list[Target]:
         """The unlabelled sets whose class ratios are estimated. Raises `InputError` where they cannot be drawn."""
         pieces, point = self.split, self.scenario
-        return target_sets(pieces.table, pieces.cut.test, point.data.targets, seed=point.seed, split=self.spec.split)
+        chosen = dict(point.data.targets or {})
+        return target_sets(pieces.table, pieces.cut.test, **chosen, seed=point.seed, split=self.spec.split)
 
     def scoring(self) -> Scoring:
         """What scores the releases, by the labels of the data and the task of the protocols."""
@@ -224,6 +225,30 @@ class World:
         return scored.pooled(self.feature_map(), leading(self.scenario.parties.classifier), random)
 
 
+def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:
+    """The split `number` of a scenario without sweeps. Raises `InputError` when the data is missing."""
+    data, parties = scenario.data, scenario.parties
+    return SplitSpec(
+        source=data.source,
+        label=data.label,
+        classes=data.classes,
+        data_dir=data_dir,
+        digest=digest(data.source, data_dir),
+        auxiliary=data.auxiliary,
+        test=data.test,
+        parties=parties.count,
+        rows=parties.rows,
+        partition=parties.partition,
+        seed=scenario.seed,
+        split=number,
+        bags=parties.bags,
+        person=data.person,
+        label_range=data.range,
+        outside=data.outside,
+        positive=data.positive,
+    )
+
+
 def worlds(scenario: Scenario, data_dir: str | None) -> list[World]:
     """All worlds of a scenario in the order of results.csv. Raises `InputError` when the data is missing.
 
@@ -234,7 +259,7 @@ def worlds(scenario: Scenario, data_dir: str | None) -> list[World]:
     """
     found = []
     for setting in expand(scenario):
-        first = SplitSpec.of(setting.scenario, 0, data_dir)
+        first = split_of(setting.scenario, 0, data_dir)
         for number in range(setting.scenario.trials.splits):
             name, key = (named(setting, number, first.digest) for named in (cell_id, world_key))
             found.append(World(name, key, setting.swept, setting.scenario, replace(first, split=number)))

@@ -23,12 +23,12 @@ from scenarios.settings.problems import problems, refusal, refuse, rule, shown
 from scenarios.settings.protocol_list import Protocols
 from scenarios.settings.protocol_options import misplaced, wanted_features
 from scenarios.settings.section import Count, Section
+from scenarios.settings.target_sets import Targets
 from scenarios.settings.unused_settings import unused
 from scenarios.settings.values import AutoCount, ClassName, OneOrMore, Stage, Sweep, TestShare, all_values
 from scenarios.settings.yaml_rules import KeyPath
 from scenarios.simulated.composition import PRESCRIBED
 from scenarios.simulated.conduct import Kind
-from scenarios.simulated.targets import Targets
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]

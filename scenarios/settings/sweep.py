@@ -21,7 +21,7 @@ from scenarios.settings.protocol_options import (
 )
 from scenarios.settings.schema import Scenario, swept_keys
 from scenarios.settings.section import Section
-from scenarios.simulated.targets import Targets
+from scenarios.settings.target_sets import Targets
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from federation.contract.errors import InputError
+from scenarios.data.tables import Floats, Integers
 
 MAJORITY, PROPORTIONS = "majority", "proportions"
 PRESCRIBED = (MAJORITY, PROPORTIONS)
@@ -30,12 +31,12 @@ def are_shares(value: object) -> bool:
 
 def is_prescription(kind: str, value: Any) -> bool:
     """Whether `value` is one that a prescribed partition of that kind takes."""
-    if kind == MAJORITY:
-        return is_minority(value)
-    return isinstance(value, list | tuple) and len(value) > 0 and all(map(are_shares, value))
+    if kind == PROPORTIONS:
+        return isinstance(value, list | tuple) and len(value) > 0 and all(map(are_shares, value))
+    return kind == MAJORITY and is_minority(value)
 
 
-def bag_shares(kind: str, value: Any, classes: int) -> np.ndarray:
+def bag_shares(kind: str, value: Any, classes: int) -> Floats:
     """Class shares (P, C) of bags 0, 1, ..., P - 1, which the bags after them repeat.
 
     {"majority": r}: P = C, and bag b has 1 - (C - 1) r of class b and r of every other (Iyer et al. 2016, Sec. 4.2).
@@ -57,19 +58,30 @@ def bag_shares(kind: str, value: Any, classes: int) -> np.ndarray:
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def shifted_shares(shares: np.ndarray, varied: np.ndarray, classes: int) -> np.ndarray:
-    """Class shares (P, C): shares[p] of class varied[p], the rest in equal parts of the others."""
+def shifted_shares(shares: Floats, varied: Integers, classes: int) -> Floats:
+    """Class shares (P, C): shares[p] of class varied[p], the rest in equal parts of the others.
+
+    Examples:
+        >>> shifted_shares(np.array([0.8, 0.4]), np.array([0, 2]), classes=3)
+        array([[0.8, 0.1, 0.1],
+               [0.3, 0.3, 0.4]])
+    """
     rest = (1 - shares) / (classes - 1)
     out = np.repeat(rest[:, None], classes, axis=1)
     out[np.arange(len(shares)), varied] = shares
     return out
 
 
-def exact_counts(shares: np.ndarray, size: int, *, in_turn: bool = False) -> np.ndarray:
+def exact_counts(shares: Floats, size: int, *, in_turn: bool = False) -> Integers:
     """Class counts (P, C), int64, of sets of `size` rows: the shares (P, C) of it, fractions by largest remainder.
 
     Equal remainders go to the first classes; `in_turn` to those from class p on in set p, so that over many sets no
     class gets more than others.
+
+    Examples:
+        >>> exact_counts(np.array([[0.5, 0.3, 0.2], [0.9, 0.05, 0.05]]), 7)
+        array([[4, 2, 1],
+               [6, 1, 0]])
     """
     wanted = shares * size
     counts = np.floor(wanted).astype(np.int64)
@@ -78,11 +90,16 @@ def exact_counts(shares: np.ndarray, size: int, *, in_turn: bool = False) -> np.
     turn = (np.arange(classes) - np.arange(sets)[:, None] * in_turn) % classes
     largest = np.lexsort((turn, -remainders), axis=1)
     rank = np.argsort(largest, axis=1, kind="stable")
-    return counts + (rank < (size - counts.sum(axis=1))[:, None])
+    return np.asarray(counts + (rank < (size - counts.sum(axis=1))[:, None]))
 
 
 def largest_size(fits: Callable[[int], bool], most: int) -> int:
-    """A size from 1 to `most` that fits while one more does not, 0 when not even 1 does."""
+    """A size from 1 to `most` that fits while one more does not, 0 when not even 1 does.
+
+    Examples:
+        >>> largest_size(lambda size: size**2 <= 200, 1000)
+        14
+    """
     if fits(most):
         return most
     low, high = 0, most  # bisection: `low` fits, or is 0; `high` does not
@@ -93,15 +110,15 @@ def largest_size(fits: Callable[[int], bool], most: int) -> int:
 
 
 def bag_counts(
-    shares: np.ndarray, bags: int, size: int | None, available: np.ndarray, class_names: Sequence[str]
-) -> np.ndarray:
+    shares: Floats, bags: int, size: int | None, available: Integers, class_names: Sequence[str]
+) -> Integers:
     """Class counts (B, C), int64, of `bags` bags of `size` rows, or as many as fit when None; shares (P, C) repeat.
 
     `available` (C,) rows of each class must suffice for all bags together, else `InputError`.
     """
     times = np.bincount(np.arange(bags) % len(shares), minlength=len(shares))
 
-    def needed(rows: int) -> np.ndarray:
+    def needed(rows: int) -> Integers:
         return np.asarray(times @ exact_counts(shares, rows, in_turn=True))
 
     most = largest_size(lambda rows: bool((needed(rows) <= available).all()), int(available.sum()))

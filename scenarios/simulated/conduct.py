@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.contract.question import Field
 from federation.contract.randomness import generator
@@ -21,6 +22,13 @@ class Conduct:
     Who drops out at some probability does so at every greater one, and who attacks at some fraction does so at every
     greater one. `kind` is the attack: three train on wrong labels, `malformed` and `oversized` train honestly and
     send something else.
+
+    Examples:
+        >>> conduct = Conduct(dropout=0.3, hostile=0.25, kind="flip", seed=1)
+        >>> [party for party in range(10) if conduct.drops_out(party)]
+        [4, 6, 7, 8, 9]
+        >>> conduct.attackers(8).nonzero()[0]
+        array([3, 4])
     """
 
     dropout: float = 0.0
@@ -33,7 +41,7 @@ class Conduct:
         """Whether a party does not answer."""
         return bool(self.dropout) and generator(self.seed, "dropout", party, self.split).random() < self.dropout
 
-    def attackers(self, parties: int) -> np.ndarray:
+    def attackers(self, parties: int) -> NDArray[np.bool_]:
         """Which of K parties attack, boolean (K,): exactly the rounded fraction of them, drawn at random."""
         chosen = np.zeros(parties, dtype=bool)
         if self.hostile:
@@ -41,33 +49,30 @@ class Conduct:
             chosen[order[: round(self.hostile * parties)]] = True
         return chosen
 
-    def labels(self, labels: np.ndarray, classes: int, party: int) -> np.ndarray:
-        """The class codes (n,) that an attacker trains on, given its own in 0..C-1."""
-        match self.kind:
-            case "flip":
-                return (labels + 1) % classes
-            case "random":
-                random = generator(self.seed, "hostile labels", party, self.split)
-                return random.integers(classes, size=len(labels))
-            case "target":
-                return np.zeros_like(labels)
-            case _:
-                return labels
+    def labels(self, labels: NDArray[Any], known: int | tuple[float, float], party: int) -> NDArray[Any]:
+        """The labels (n,) that an attacker answers from, given its own.
 
-    def real_labels(self, labels: np.ndarray, lo: float, hi: float, party: int) -> np.ndarray:
-        """The real labels (n,) that an attacker answers from, given its own in [lo, hi]: mirrored, random or all lo."""
-        match self.kind:
-            case "flip":
-                return np.clip(lo + hi - labels, lo, hi)
-            case "random":
-                random = generator(self.seed, "hostile labels", party, self.split)
-                return random.uniform(lo, hi, size=len(labels))
-            case "target":
-                return np.full_like(labels, lo)
-            case _:
-                return labels
+        `known` is the number C of classes, of codes 0..C-1, or the range [lo, hi] of real labels. "flip" takes the next
+        class or mirrors in the range, "random" draws uniformly, "target" answers 0 or lo.
 
-    def answers(self, declared: Field, honest: np.ndarray) -> np.ndarray:
+        Examples:
+            >>> Conduct(kind="flip").labels(np.array([0, 1, 2]), 3, party=0)
+            array([1, 2, 0])
+            >>> Conduct(kind="flip").labels(np.array([1.0, 9.0]), (0.0, 10.0), party=0)
+            array([9., 1.])
+        """
+        random = generator(self.seed, "hostile labels", party, self.split)
+        if isinstance(known, int):
+            if self.kind == "random":
+                return random.integers(known, size=len(labels))
+            lo, wrong = 0.0, (labels + 1) % known
+        else:
+            if self.kind == "random":
+                return random.uniform(*known, size=len(labels))
+            lo, wrong = known[0], np.clip(sum(known) - labels, *known)
+        return {"flip": wrong, "target": np.full_like(labels, lo)}.get(self.kind, labels)
+
+    def answers(self, declared: Field, honest: NDArray[Any]) -> NDArray[Any]:
         """What attackers send in place of the honest entries (P, ...) of a declared field.
 
         `malformed` is NaN, or a class that does not exist; where every packed code is a class (2, 4, 16 or 256 of
@@ -75,11 +80,12 @@ class Conduct:
         """
         if self.kind not in ("malformed", "oversized"):
             return honest
-        return np.full_like(honest, self._extreme(declared))
-
-    def _extreme(self, declared: Field) -> float:
+        extreme: float
         if declared.levels is None:
-            return np.nan if self.kind == "malformed" else min(declared.maximum, float(np.finfo(declared.dtype).max))
-        if self.kind == "oversized":
-            return declared.levels - 1
-        return min(2 ** bits_per_entry(declared.levels), 2 ** (8 * declared.dtype.itemsize)) - 1
+            largest = min(declared.maximum, float(np.finfo(declared.dtype).max))
+            extreme = np.nan if self.kind == "malformed" else largest
+        elif self.kind == "oversized":
+            extreme = declared.levels - 1
+        else:
+            extreme = min(2 ** bits_per_entry(declared.levels), 2 ** (8 * declared.dtype.itemsize)) - 1
+        return np.full_like(honest, extreme)

@@ -9,11 +9,12 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.randomness import generator
 from parties.answers.bags import kept_rows
-from scenarios.data.tables import Table
+from scenarios.data.tables import Integers, Table
 from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
 from scenarios.simulated.composition import PRESCRIBED, bag_counts, bag_shares, is_prescription
 from scenarios.simulated.public_rows import OFFICIAL, set_apart
@@ -31,37 +32,35 @@ class Cut:
     auxiliary rows have other features than the rest, which is public; otherwise they are a random sample of all.
     """
 
-    auxiliary: np.ndarray
-    test: np.ndarray
-    order: np.ndarray
-    offsets: np.ndarray
-    bag_offsets: np.ndarray
+    auxiliary: Integers
+    test: Integers
+    order: Integers
+    offsets: Integers
+    bag_offsets: Integers
     party_names: tuple[str, ...] | None = None
     shifted: bool = False
 
     def __repr__(self) -> str:
         bags = f" in {len(self.bag_sizes)} bags" if self.bags_per_party > 1 else ""
-        return (
-            f"Cut({len(self.auxiliary)} auxiliary, {len(self.test)} test, "
-            f"{len(self.order)} private rows of {self.parties} parties{bags})"
-        )
+        public, test, held = map(len, (self.auxiliary, self.test, self.order))
+        return f"Cut({public} auxiliary, {test} test, {held} private rows of {self.parties} parties{bags})"
 
     @property
     def parties(self) -> int:
         """Number of parties K."""
         return len(self.offsets) - 1
 
-    def party(self, k: int) -> np.ndarray:
+    def party(self, k: int) -> Integers:
         """The row indices of party `k`."""
         return self.order[self.offsets[k] : self.offsets[k + 1]]
 
-    def bags(self, k: int) -> np.ndarray:
+    def bags(self, k: int) -> Integers:
         """The bag 0, 1, ... of each row of party `k`."""
         first, last = self._first_bags[k : k + 2]
         return np.repeat(np.arange(last - first), self.bag_sizes[first:last])
 
     @property
-    def bag_sizes(self) -> np.ndarray:
+    def bag_sizes(self) -> Integers:
         """Rows of every bag of all parties; public, as is which row lies in which bag."""
         return np.diff(self.bag_offsets)
 
@@ -76,23 +75,23 @@ class Cut:
         return int(np.diff(self._first_bags).max())
 
     @cached_property
-    def _first_bags(self) -> np.ndarray:
+    def _first_bags(self) -> Integers:
         """The number of each party's first bag (K + 1,)."""
         return np.searchsorted(self.bag_offsets, self.offsets)
 
 
-def smallest_count(pieces: Cut, table: Table, persons: np.ndarray | None = None, rows_per_person: int = 1) -> int:
+def smallest_count(pieces: Cut, table: Table, persons: NDArray[Any] | None = None, rows_per_person: int = 1) -> int:
     """The rows of the rarest class in the bag that has fewest of them; private. Every row counts, honest or not.
 
     Where `persons` (n,) says whose row of the table each is, only those count that parties count
     (`parties.bags.kept_rows`), and bags that have none are no bags.
     """
-    bag, held = np.repeat(np.arange(len(pieces.bag_sizes)), pieces.bag_sizes), pieces.order
+    bags, classes = len(pieces.bag_sizes), len(table.classes)
+    bag, held = np.repeat(np.arange(bags), pieces.bag_sizes), pieces.order
     if persons is not None:
         counted = kept_rows(bag, persons[held], rows_per_person)
         bag, held = bag[counted], held[counted]
-    cells = bag * len(table.classes) + table.labels[held]
-    counts = np.bincount(cells, minlength=len(pieces.bag_sizes) * len(table.classes)).reshape(len(pieces.bag_sizes), -1)
+    counts = np.bincount(bag * classes + table.labels[held], minlength=bags * classes).reshape(bags, classes)
     return int(counts[counts.any(axis=1)].min())
 
 
@@ -131,8 +130,21 @@ def cut(
     Every draw depends on `seed` and `split` only: changing the parties moves no test or auxiliary row, and
     with `rows` given party k's rows are the same however many parties there are (but with "quantity"). Raises
     `InputError` when the rows do not suffice, a party or bag would be empty, or a name is unknown.
+
+    Examples:
+        >>> table = Table("toy", ("x",), ("a", "b"), np.arange(100) % 2, (np.zeros((100, 1)),))
+        >>> pieces = cut(table, auxiliary=10, test=0.2, parties=3, rows=None, partition={"quantity": 1.0}, seed=1)
+        >>> pieces
+        Cut(10 auxiliary, 20 test, 70 private rows of 3 parties)
+        >>> [len(pieces.party(k)) for k in range(3)]
+        [16, 46, 8]
+        >>> even = cut(table, auxiliary=10, test=20, parties=2, rows=20, partition={"majority": 0.2}, bags=2, seed=1)
+        >>> [np.bincount(table.labels[even.order[a : a + 10]]).tolist() for a in even.bag_offsets[:-1]]
+        [[8, 2], [2, 8], [8, 2], [2, 8]]
     """
-    each, column = _bags_form(bags)
+    each, column = (1, bags.get("by")) if isinstance(bags, Mapping) else (bags, None)
+    if isinstance(bags, Mapping) and list(bags) != ["by"]:
+        raise InputError(f"parties.bags must be a whole number from 1 or {{by: COLUMN}}, got {bags!r}")
     for name, value in (("parties.count", parties), ("parties.rows", rows), ("parties.bags", each)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
             raise InputError(f"{name} must be a whole number from 1, got {value!r}")
@@ -143,19 +155,33 @@ def cut(
         raise InputError(
             f"parties.partition: {kind} deals rows by class; '{table.name}' has real labels: use iid, quantity or by"
         )
-    reserved = table.official[1] if test == "official" and table.official is not None else np.empty(0, dtype=np.int64)
+    official = table.official if test == OFFICIAL else None
+    if test == OFFICIAL and official is None:
+        raise InputError(f"data.test: '{table.name}' has no official test rows; give a count or a fraction")
+    reserved = np.empty(0, dtype=np.int64) if official is None else official[1]
     public, own = set_apart(table, auxiliary, reserved, seed, split)
-    train, tested = _test_rows(table, own, test, seed, split)
+    if official is not None:
+        train, tested = official[0][np.isin(official[0], own)], official[1]
+    else:
+        count = _size("data.test", test, len(own))
+        shuffled = generator(seed, "test", trial=split).permutation(own)
+        train, tested = np.sort(shuffled[count:]), shuffled[:count]
     private = generator(seed, "auxiliary", trial=split).permutation(train)
     if not isinstance(auxiliary, Mapping) and auxiliary != OFFICIAL:
         public, private = np.split(private, [_size("data.auxiliary", auxiliary, len(train))])
     names = None
     if kind == "by":
-        labels = _group(table, value, "parties.partition")
+        groups = _group(table, value, "parties.partition")
         # An official split may keep whole groups for testing: those are no parties.
-        present = np.unique(labels[train] if test == "official" else labels[own])
-        chosen = _chosen_groups(present, parties, value, seed, split)
-        order, offsets = _grouped(private, labels, chosen, rows, value)
+        chosen = np.unique(groups[own if official is None else train])
+        if parties is not None and parties > len(chosen):
+            raise InputError(
+                f"parties.count is {parties}, but '{value}' has {len(chosen)} groups outside the test rows; "
+                "lower or omit parties.count"
+            )
+        if parties is not None and parties < len(chosen):
+            chosen = np.sort(generator(seed, "groups", trial=split).permutation(chosen)[:parties])
+        order, offsets = _grouped(private, groups, chosen, rows, value)
         names = tuple(str(name) for name in chosen)
         bag_offsets = even_bags(offsets, each)
     else:
@@ -172,16 +198,8 @@ def cut(
 
 
 def _dealt(
-    table: Table,
-    private: np.ndarray,
-    even: np.ndarray,
-    kind: str,
-    value: Any,
-    seed: int | None,
-    split: int,
-    *,
-    fixed: bool,
-) -> tuple[np.ndarray, np.ndarray]:
+    table: Table, private: Integers, even: Integers, kind: str, value: Any, seed: int | None, split: int, *, fixed: bool
+) -> tuple[Integers, Integers]:
     """The rows of all bags, bag after bag, and the bags' offsets (B + 1,).
 
     `private` are shuffled; `even` are the offsets of bags of equal size, whose size was given when `fixed`.
@@ -189,53 +207,30 @@ def _dealt(
     held, bags = table.labels[private], len(even) - 1
     if kind == "quantity":
         sizes = quantities(int(even[-1]), bags, value, seed, split)
-        return private[: even[-1]], np.concatenate([[0], np.cumsum(sizes)])
+        return private[: even[-1]], np.append(0, np.cumsum(sizes))
     if kind == "dirichlet":
         return private[dealt_by_class(held, np.diff(even), value, seed, split, shuffle=not fixed)], even
     if kind in PRESCRIBED:
         available = np.bincount(held, minlength=len(table.classes))
         shares = bag_shares(kind, value, len(table.classes))
         counts = bag_counts(shares, bags, int(even[1]) if fixed else None, available, table.classes)
-        return private[dealt(held, counts)], np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
+        return private[dealt(held, counts)], np.append(0, np.cumsum(counts.sum(axis=1)))
     return private[: even[-1]], even
-
-
-def _bags_form(bags: int | Mapping[str, str]) -> tuple[int, str | None]:
-    """Number of bags that a party's rows are dealt to, and the column whose values are its bags, if so."""
-    if isinstance(bags, Mapping):
-        if list(bags) != ["by"]:
-            raise InputError(f"parties.bags must be a whole number from 1 or {{by: COLUMN}}, got {bags!r}")
-        return 1, bags["by"]
-    return bags, None
 
 
 def _form(partition: str | Mapping[str, Any]) -> tuple[str, Any]:
     """The kind of a partition, and the value that it is given."""
     if partition == "iid":
         return "iid", None
-    if isinstance(partition, Mapping) and len(partition) == 1:
-        ((kind, value),) = partition.items()
-        if kind == "by" or (kind in SKEWS and is_skew(value)) or (kind in PRESCRIBED and is_prescription(kind, value)):
-            return kind, value
+    entries = [] if isinstance(partition, str) else [*partition.items()]
+    kind, value = entries[0] if len(entries) == 1 else ("", None)
+    if kind == "by" or (kind in SKEWS and is_skew(value)) or is_prescription(kind, value):
+        return kind, value
     skews = ", ".join(f"{{{kind}: NUMBER}}" for kind in SKEWS)
     raise InputError(
         f"parties.partition must be iid, {{by: COLUMN}}, {skews} with a number from {LEAST:g} to {MOST:g}, "
         f"{{majority: SHARE}} with a share from 0 to below 0.5 or {{proportions: [SHARES, ...]}}, got {partition!r}"
     )
-
-
-def _test_rows(
-    table: Table, own: np.ndarray, test: str | int | float, seed: int | None, split: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """(training rows, test rows) among the sorted rows `own`, which hold the official test rows."""
-    if test == "official":
-        if table.official is None:
-            raise InputError(f"data.test: '{table.name}' has no official test rows; give a count or a fraction")
-        train, tested = table.official
-        return train[np.isin(train, own)], tested
-    count = _size("data.test", test, len(own))
-    shuffled = generator(seed, "test", trial=split).permutation(own)
-    return np.sort(shuffled[count:]), shuffled[:count]
 
 
 def _size(name: str, value: object, available: int) -> int:
@@ -253,9 +248,8 @@ def _size(name: str, value: object, available: int) -> int:
     return count
 
 
-def _even_offsets(
-    kind: str, parties: int | None, rows: int | None, bags: int, available: int, taken: str
-) -> np.ndarray:
+def _even_offsets(kind: str, parties: int | None, rows: int | None, bags: int, available: int, taken: str) -> Integers:
+    """Offsets of bags of `rows` / `bags` rows or, where `rows` is None, of all rows as evenly as can be."""
     if parties is None:
         raise InputError(f"parties.count is needed for the {kind} partition: give the number of parties")
     if rows is not None and rows % bags:
@@ -272,7 +266,7 @@ def _even_offsets(
     return number * (rows // bags) if rows is not None else number * available // (parties * bags)
 
 
-def _group(table: Table, name: str, key: str) -> np.ndarray:
+def _group(table: Table, name: str, key: str) -> NDArray[Any]:
     if name not in table.groups:
         known = ", ".join(table.groups) or "none"
         raise InputError(
@@ -281,32 +275,18 @@ def _group(table: Table, name: str, key: str) -> np.ndarray:
     return table.groups[name]
 
 
-def _chosen_groups(present: np.ndarray, parties: int | None, name: str, seed: int | None, split: int) -> np.ndarray:
-    if parties is None or parties == len(present):
-        return present
-    if parties > len(present):
-        raise InputError(
-            f"parties.count is {parties}, but '{name}' has {len(present)} groups outside the test rows; "
-            "lower or omit parties.count"
-        )
-    return np.sort(generator(seed, "groups", trial=split).permutation(present)[:parties])
-
-
 def _grouped(
-    private: np.ndarray, labels: np.ndarray, chosen: np.ndarray, rows: int | None, name: str
-) -> tuple[np.ndarray, np.ndarray]:
+    private: Integers, labels: NDArray[Any], chosen: NDArray[Any], rows: int | None, name: str
+) -> tuple[Integers, Integers]:
     """Private rows of the chosen groups, group by group, at most `rows` of each; and the offsets."""
     member = private[np.isin(labels[private], chosen)]
     party = np.searchsorted(chosen, labels[member])
     sizes = np.bincount(party, minlength=len(chosen))
     if not sizes.all():
-        empty = chosen[np.flatnonzero(sizes == 0)[0]]
         raise InputError(
-            f"parties.partition: all rows of the party {name}={empty} went to the auxiliary or test rows; "
-            "lower data.auxiliary or data.test"
+            f"parties.partition: all rows of the party {name}={chosen[sizes.argmin()]} went to the auxiliary or test "
+            "rows; lower data.auxiliary or data.test"
         )
-    by_party = np.argsort(party, kind="stable")
     position = np.arange(len(member)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    kept = by_party if rows is None else by_party[position < rows]
-    capped = sizes if rows is None else np.minimum(sizes, rows)
-    return member[kept], np.concatenate([[0], np.cumsum(capped)]).astype(np.int64)
+    kept = np.argsort(party, kind="stable")[position < (rows or len(member))]
+    return member[kept], np.append(0, np.cumsum(np.minimum(sizes, rows or len(member))))

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
-from scenarios.data.tables import Table
+from scenarios.data.tables import Integers, Table
 
 OFFICIAL = "official"
 BY, FROM, TO = "by", "from", "to"
@@ -19,6 +20,10 @@ def is_inclined(auxiliary: object) -> bool:
     """Whether it is {by: COLUMN, from: PROBABILITY, to: PROBABILITY}, two different ones strictly between 0 and 1.
 
     Probabilities of 0 or 1 would leave values of the column to one side only: the public rows must overlap the others.
+
+    Examples:
+        >>> is_inclined({"by": "LB", "from": 0.1, "to": 0.9}), is_inclined({"by": "LB", "from": 0, "to": 0.9})
+        (True, False)
     """
     if not isinstance(auxiliary, Mapping) or set(auxiliary) != {BY, FROM, TO}:
         return False
@@ -28,8 +33,12 @@ def is_inclined(auxiliary: object) -> bool:
 
 
 def set_apart(
-    table: Table, auxiliary: int | float | str | Mapping[str, Any], reserved: np.ndarray, seed: int | None, split: int
-) -> tuple[np.ndarray, np.ndarray]:
+    table: Table,
+    auxiliary: int | float | str | Mapping[str, Any],
+    reserved: Integers,
+    seed: int | None,
+    split: int,
+) -> tuple[Integers, Integers]:
     """(public rows, shuffled; rows for parties and testing, sorted) as indices, int64; `reserved` are never public.
 
     - "official": the rows that `table.public` names, all of them;
@@ -43,11 +52,16 @@ def set_apart(
     Rows that the table names as public go to no party and are no test rows even where they are not asked for. The
     draws depend on `seed` and `split` only. Raises `InputError` where the table names no public rows, for a column
     that is unknown, of texts or constant, and when no row is left on either side.
+
+    Examples:
+        >>> table = Table("toy", ("x",), ("a", "b"), np.arange(1000) % 2, (np.arange(1000.0)[:, None],))
+        >>> inclined = {"by": "x", "from": 0.1, "to": 0.9}
+        >>> public, others = set_apart(table, inclined, np.array([], dtype=np.int64), seed=1, split=0)
+        >>> len(public), round(public.mean()), round(others.mean())  # rows with larger x are public more often
+        (495, 623, 379)
     """
     random = generator(seed, "public rows", trial=split)
-    named = np.zeros(len(table), dtype=bool)
-    if table.public is not None:
-        named[table.public] = True
+    named = np.isin(np.arange(len(table)), [] if table.public is None else table.public)
     if isinstance(auxiliary, Mapping):
         eligible = ~named
         eligible[reserved] = False
@@ -67,7 +81,7 @@ def set_apart(
     return random.permutation(np.flatnonzero(named)), np.flatnonzero(~named)
 
 
-def _chosen(table: Table, inclined: Mapping[str, Any], random: np.random.Generator) -> np.ndarray:
+def _chosen(table: Table, inclined: Mapping[str, Any], random: np.random.Generator) -> NDArray[np.bool_]:
     """Which rows a draw along the column would make public, bool (n,)."""
     if not is_inclined(inclined):
         raise InputError(
@@ -79,7 +93,7 @@ def _chosen(table: Table, inclined: Mapping[str, Any], random: np.random.Generat
     if lowest == highest:
         raise InputError(f"data.auxiliary: the column '{inclined[BY]}' of '{table.name}' is constant; choose another")
     probabilities = inclined[FROM] + (inclined[TO] - inclined[FROM]) * (values - lowest) / (highest - lowest)
-    return random.random(len(table)) < probabilities
+    return np.asarray(random.random(len(table)) < probabilities)
 
 
 def _is_probability(value: object) -> bool:

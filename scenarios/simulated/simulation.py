@@ -9,22 +9,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from federation.contract.question import Question
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
 from federation.questions.votes import IndividualQuestion
 from parties.holdings.cohort import DroppedOut, Holdings
-from scenarios.data.catalogue import digest, load
-from scenarios.data.tables import Outside, Table
+from scenarios.data.catalogue import load
+from scenarios.data.tables import Floats, Outside, Table
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.partition import Cut, cut
-
-if TYPE_CHECKING:
-    from scenarios.settings.schema import Scenario
 
 
 @dataclass(frozen=True)
@@ -53,30 +50,6 @@ class SplitSpec:
     outside: Outside = "refuse"
     positive: tuple[str, ...] | None = None
 
-    @classmethod
-    def of(cls, scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:
-        """The split `number` of a scenario without sweeps. Raises `InputError` when the data is missing."""
-        data, parties = scenario.data, scenario.parties
-        return cls(
-            source=data.source,
-            label=data.label,
-            classes=data.classes,
-            data_dir=data_dir,
-            digest=digest(data.source, data_dir),
-            auxiliary=data.auxiliary,
-            test=data.test,
-            parties=parties.count,
-            rows=parties.rows,
-            partition=parties.partition,
-            seed=scenario.seed,
-            split=number,
-            bags=parties.bags,
-            person=data.person,
-            label_range=data.range,
-            outside=data.outside,
-            positive=data.positive,
-        )
-
     @property
     def groups(self) -> tuple[str, ...]:
         """Columns that say where a row belongs, to a party, a bag or a person: no features."""
@@ -98,44 +71,36 @@ class Split:
 
 
 def split(spec: SplitSpec) -> Split:
-    """Load and cut; the latest split is kept, tables are kept by the catalogue. Raises `InputError`."""
+    """Load and cut; the latest split is kept, tables are kept by the catalogue. Raises `InputError`.
+
+    Examples:
+        >>> spec = SplitSpec("digits", None, None, None, None, 200, 0.2, 50, 5, "iid", seed=1, split=0)
+        >>> split(spec).cut
+        Cut(200 auxiliary, 359 test, 250 private rows of 50 parties)
+        >>> split(spec).table.labels[split(spec).cut.party(7)]
+        array([4, 2, 3, 7, 4])
+    """
     return _split(json.dumps(asdict(spec), sort_keys=True))
+
+
+# What a split takes from its data set, and how it cuts that.
+_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside")
+_CUT = ("auxiliary", "test", "parties", "rows", "partition", "seed", "split", "bags", "person")
 
 
 @lru_cache(maxsize=1)
 def _split(spec: str) -> Split:
-    known = SplitSpec(**json.loads(spec))
-    table = load(
-        known.source,
-        label=known.label,
-        data_dir=known.data_dir,
-        classes=known.classes,
-        positive=known.positive,
-        groups=known.groups,
-        label_range=known.label_range,
-        outside=known.outside,
-        instance=known.split,
-    )
-    pieces = cut(
-        table,
-        auxiliary=known.auxiliary,
-        test=known.test,
-        parties=known.parties,
-        rows=known.rows,
-        partition=known.partition,
-        seed=known.seed,
-        split=known.split,
-        bags=known.bags,
-        person=known.person,
-    )
-    return Split(table, pieces)
+    known = json.loads(spec)
+    groups = SplitSpec(**known).groups
+    table = load(**{name: known[name] for name in _LOADED}, groups=groups, instance=known["split"])
+    return Split(table, cut(table, **{name: known[name] for name in _CUT}))
 
 
 @dataclass(frozen=True, eq=False)
 class PublicRows:
     """The auxiliary rows of a split, unlabelled (`aggregator.world.plan.PublicTable`)."""
 
-    rows: np.ndarray
+    rows: Floats
     columns: tuple[str, ...]
     text_columns: tuple[int, ...]
 
@@ -153,30 +118,27 @@ class SimulatedParties:
     """
 
     def __init__(self, spec: dict[str, Any], conduct: dict[str, Any] | None = None) -> None:
-        self._world = _split(json.dumps(spec, sort_keys=True))
+        world = _split(json.dumps(spec, sort_keys=True))
+        self._table, self._cut = world.table, world.cut
         self._person = spec.get("person")
         self._conduct = Conduct(**(conduct or {}))
-        self._attackers = self._conduct.attackers(self._world.cut.parties)
+        self._attackers = self._conduct.attackers(self._cut.parties)
 
     def holdings(self, party: int) -> Holdings:
         """The raw rows of one party, with the labels that it goes by, their bags and persons. Raises `DroppedOut`."""
         if self._conduct.drops_out(party):
             raise DroppedOut
-        table, pieces = self._world.table, self._world.cut
-        indices = pieces.party(party)
+        table, indices = self._table, self._cut.party(party)
         labels = table.labels[indices]
         if self._attackers[party]:
-            if table.label_range is None:
-                labels = self._conduct.labels(labels, len(table.classes), party)
-            else:
-                labels = self._conduct.real_labels(labels, *table.label_range, party)
-        bags = pieces.bags(party) if pieces.bags_per_party > 1 else None
+            labels = self._conduct.labels(labels, table.label_range or len(table.classes), party)
+        bags = self._cut.bags(party) if self._cut.bags_per_party > 1 else None
         persons = None if self._person is None else table.groups[self._person][indices]
         return Holdings(party, table.rows(indices), labels, bags, persons)
 
-    def evaluation(self) -> tuple[np.ndarray, np.ndarray]:
+    def evaluation(self) -> tuple[Floats, NDArray[Any]]:
         """Raw test rows and labels."""
-        return self._world.table.rows(self._world.cut.test), self._world.table.labels[self._world.cut.test]
+        return self._table.rows(self._cut.test), self._table.labels[self._cut.test]
 
     def sent(self, question: Question, submission: Submission) -> Submission:
         """The answers with those of the attackers replaced; the scores that the simulation itself asks for are true."""

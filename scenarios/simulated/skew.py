@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from federation.contract.randomness import generator
+from scenarios.data.tables import Floats, Integers
 
 SKEWS = ("dirichlet", "quantity")
 LEAST, MOST = 1e-6, 1e6  # of a skew's number; nothing changes beyond
@@ -15,10 +16,14 @@ def is_skew(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and LEAST <= value <= MOST
 
 
-def quantities(total: int, parties: int, sigma: float, seed: int | None, split: int) -> np.ndarray:
+def quantities(total: int, parties: int, sigma: float, seed: int | None, split: int) -> Integers:
     """Sizes (K,), int64, of sum `total` >= K: one row each, the others in proportion to log-normal weights.
 
     The logarithms of the weights have standard deviation `sigma` > 0; fractions go by the largest remainder.
+
+    Examples:
+        >>> quantities(100, 4, sigma=1.5, seed=1, split=0)
+        array([ 9, 47,  4, 40])
     """
     logarithms = sigma * generator(seed, "quantities", trial=split).standard_normal(parties)
     weights = np.exp(logarithms - logarithms.max())
@@ -26,18 +31,18 @@ def quantities(total: int, parties: int, sigma: float, seed: int | None, split: 
     sizes = np.floor(wanted).astype(np.int64)
     largest = np.argsort(sizes - wanted, kind="stable")
     sizes[largest[: total - parties - int(sizes.sum())]] += 1
-    return sizes + 1
+    return np.asarray(sizes + 1)
 
 
 def dealt_by_class(
-    labels: np.ndarray,
-    sizes: np.ndarray,
+    labels: Integers,
+    sizes: Integers,
     alpha: float,
     seed: int | None,
     split: int,
     *,
     shuffle: bool,
-) -> np.ndarray:
+) -> Integers:
     """Positions in `labels` (n,), party after party: party k gets sizes[k] of them, all different.
 
     The classes of a party's rows follow proportions of its own, drawn from Dirichlet(alpha * 1) and weighted with
@@ -57,10 +62,15 @@ def dealt_by_class(
     return dealt(labels, counts)
 
 
-def dealt(labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def dealt(labels: Integers, counts: Integers) -> Integers:
     """Positions in `labels` (n,), bag after bag: bag b gets the next counts[b, c] (B, C) of each class c.
 
     No class gives more than there are.
+
+    Examples:
+        >>> labels = np.array([0, 1, 0, 1, 1])
+        >>> dealt(labels, np.array([[1, 0], [1, 2]]))  # one row of class 0; then one of it and two of class 1
+        array([0, 1, 2, 3])
     """
     bags = np.arange(len(counts))
     owner = np.full(len(labels), len(counts))  # nobody's
@@ -70,7 +80,7 @@ def dealt(labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.argsort(owner, kind="stable")[: int(counts.sum())]
 
 
-def _log_proportions(parties: int, supply: np.ndarray, alpha: float, seed: int | None, split: int) -> np.ndarray:
+def _log_proportions(parties: int, supply: Integers, alpha: float, seed: int | None, split: int) -> Floats:
     """Logarithms (K, C) of each party's proportions, up to a constant per party; -inf for classes without rows."""
     shape = (parties, len(supply))
     # A Gamma(alpha) variate is one of Gamma(alpha + 1) times U^(1/alpha) (Marsaglia and Tsang 2000): in logarithms
@@ -78,10 +88,10 @@ def _log_proportions(parties: int, supply: np.ndarray, alpha: float, seed: int |
     gammas = generator(seed, "proportions", trial=split).standard_gamma(alpha + 1, shape)
     powers = generator(seed, "small proportions", trial=split).standard_exponential(shape) / alpha
     with np.errstate(divide="ignore"):
-        return np.log(gammas) - powers + np.log(supply)
+        return np.asarray(np.log(gammas) - powers + np.log(supply))
 
 
-def _demands(sizes: np.ndarray, weights: np.ndarray, supply: np.ndarray, seed: int | None, split: int) -> np.ndarray:
+def _demands(sizes: Integers, weights: Floats, supply: Integers, seed: int | None, split: int) -> Integers:
     """Rows (K, C) that each party takes of each class, in the order given; no class gives more than its supply.
 
     All parties draw at once; those from the first that does not find what it drew draw again, without what is used
@@ -105,15 +115,15 @@ def _demands(sizes: np.ndarray, weights: np.ndarray, supply: np.ndarray, seed: i
     return counts
 
 
-def _last_choice(random: np.random.Generator, drawn: np.ndarray, weights: np.ndarray, left: np.ndarray) -> np.ndarray:
+def _last_choice(random: np.random.Generator, drawn: Integers, weights: Floats, left: Integers) -> Integers:
     """What one party takes (C,) when some class has less than it drew: all of that, and more of the others."""
     taken = np.minimum(drawn, left)
     while missing := int(drawn.sum() - taken.sum()):
         taken = np.minimum(taken + random.multinomial(missing, _shares(weights, left - taken)), left)
-    return taken
+    return np.asarray(taken)
 
 
-def _shares(weights: np.ndarray, left: np.ndarray) -> np.ndarray:
+def _shares(weights: Floats, left: Integers) -> Floats:
     """Proportions (..., C) among the classes of which something is left."""
     open_weights = np.where(left > 0, weights, -np.inf)
     shares = np.exp(open_weights - open_weights.max(axis=-1, keepdims=True))

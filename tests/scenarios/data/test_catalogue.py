@@ -145,7 +145,7 @@ def test_cardiotocograms(tmp_path):
     np.testing.assert_array_equal(table.rows(np.arange(4)), arrays["X"])
     assert table.public is None
     np.savez(tmp_path / "ctg.npz", **arrays, y_nsp=states - 1)
-    with pytest.raises(InputError, match=r"must hold X \(2126, 21\), .* 3 pathologic\); got another state"):
+    with pytest.raises(InputError, match=r"must hold X \(2126, 21\), .* 3 pathologic\); got another label"):
         load("ctg", data_dir=tmp_path)
 
 

@@ -58,6 +58,33 @@ def test_csv_quotes_may_hold_marks_and_line_breaks(write):
     np.testing.assert_array_equal(table.rows(np.arange(2))[:, 1], [text_code("x\ny"), text_code("x, z")])
 
 
+def test_spaces_before_quotation_marks_are_none_of_the_cell(write):
+    table = read_table(write('x, "c", y\n1, "a, b", p\n2,  "c", q\n'), "y")
+    assert table.columns == ("x", "c")
+    np.testing.assert_array_equal(table.rows(np.arange(2))[:, 1], [text_code("a, b"), text_code("c")])
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(
+    rows=st.lists(
+        st.lists(st.text(alphabet='a1 ,"\n\r;é', max_size=6), min_size=2, max_size=2), min_size=1, max_size=8
+    ),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_cells_are_read_as_they_were_written(tmp_path_factory, rows, end):
+    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator=end, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *rows])
+    for i, name in enumerate(("a", "b")):
+        codes = read_rows(path, (name,), text=(0,))[:, 0]
+        np.testing.assert_array_equal(codes, [text_code(row[i].strip()) for row in rows])
+
+
+def test_whole_numbers_beyond_64_bits_are_groups_as_texts(write):
+    table = read_table(write("g,x,y\n99999999999999999999,1,a\n4,2,b\n"), "y", groups=["g"])
+    assert table.groups["g"].tolist() == ["99999999999999999999", "4"]
+
+
 def test_group_column_is_a_group_and_no_feature(write):
     table = read_table(write(GOOD), "ill", groups=["city"])
     assert table.columns == ("age", "income")

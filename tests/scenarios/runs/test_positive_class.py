@@ -17,6 +17,7 @@ from federation.contract.errors import InputError
 from scenarios.audits import audit_scenario
 from scenarios.data.catalogue import load
 from scenarios.data.tables import Table
+from scenarios.runs.world import split_of
 from scenarios.scores.prediction import predict
 from scenarios.scores.results import read_results
 from scenarios.settings.explained import to_yaml
@@ -130,7 +131,7 @@ def test_numbers_are_names_and_written_scenarios_are_the_same():
 
 
 def test_every_process_cuts_the_same_two_classes():
-    spec = SplitSpec.of(resolved(), 0, None)
+    spec = split_of(resolved(), 0, None)
     again = split(SplitSpec(**json.loads(json.dumps(asdict(spec)))))
     assert again.table.classes == ("0+2+4+6+8", "1+3+5+7+9")
     digits = load("digits")

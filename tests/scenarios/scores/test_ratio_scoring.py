@@ -12,7 +12,7 @@ from scenarios.scores.metrics import at_share
 from scenarios.scores.ratio_scoring import RatioScoring
 from scenarios.simulated.partition import cut
 from scenarios.simulated.simulation import Split
-from scenarios.simulated.targets import Targets, target_sets
+from scenarios.simulated.targets import target_sets
 
 SHARES = (0.2, 0.5, 0.8)
 OFF = NoGuarantee("noise is off").to_dict()
@@ -29,7 +29,7 @@ def split():
 
 @pytest.fixture
 def scoring(split):
-    targets = target_sets(split.table, split.cut.test, Targets(rows=50, shares=SHARES), seed=1, split=0)
+    targets = target_sets(split.table, split.cut.test, rows=50, shares=SHARES, seed=1, split=0)
     return scoring_of(split, {target.share: target.indices for target in targets})
 
 

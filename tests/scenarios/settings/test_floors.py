@@ -15,10 +15,10 @@ from parties.holdings.cohort import Cohort
 from scenarios.data.tables import Table
 from scenarios.runs.preview import preview
 from scenarios.runs.runner import usable_data
-from scenarios.runs.world import worlds
+from scenarios.runs.world import split_of, worlds
 from scenarios.settings.schema import resolve
 from scenarios.simulated.partition import cut, smallest_count
-from scenarios.simulated.simulation import SplitSpec, split
+from scenarios.simulated.simulation import split
 
 
 def document(floor, **changes):
@@ -33,7 +33,7 @@ def document(floor, **changes):
 
 
 def smallest(known, number):
-    world = split(SplitSpec.of(resolve(known), number, None))
+    world = split(split_of(resolve(known), number, None))
     return smallest_count(world.cut, world.table)
 
 
@@ -128,7 +128,7 @@ def test_a_floor_counts_persons_as_parties_do(tmp_path):
     known = document(1, parties={"count": 1})
     known["data"] = {"source": str(path), "label": "label", "auxiliary": 20, "test": 80, "targets": {"shares": [0.5]}}
     rows = smallest(known, 0)
-    world = split(SplitSpec.of(resolve({**known, "data": {**known["data"], "person": "who"}}), 0, None))
+    world = split(split_of(resolve({**known, "data": {**known["data"], "person": "who"}}), 0, None))
     people = smallest_count(world.cut, world.table, world.table.groups["who"], 1)
     assert people < rows - 5
     floor = people + 1

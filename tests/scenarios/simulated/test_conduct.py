@@ -110,7 +110,7 @@ def test_numbers_out_of_form_and_the_largest_in_form():
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_real_labels_stay_in_the_range(kind):
     labels = np.array([0.1, 0.2, 0.3, 1.9])
-    found = Conduct(hostile=1.0, kind=kind, seed=1).real_labels(labels, 0.1, 1.9, 3)
+    found = Conduct(hostile=1.0, kind=kind, seed=1).labels(labels, (0.1, 1.9), 3)
     assert found.dtype == np.float64
     assert ((found >= 0.1) & (found <= 1.9)).all()
     if kind == "flip":
@@ -119,7 +119,7 @@ def test_hostile_real_labels_stay_in_the_range(kind):
         assert found.tolist() == [0.1] * 4
     elif kind == "random":
         assert len(set(found)) == 4
-        assert found.tolist() == Conduct(hostile=1.0, kind=kind, seed=1).real_labels(labels, 0.1, 1.9, 3).tolist()
-        assert found.tolist() != Conduct(hostile=1.0, kind=kind, seed=1).real_labels(labels, 0.1, 1.9, 4).tolist()
+        assert found.tolist() == Conduct(hostile=1.0, kind=kind, seed=1).labels(labels, (0.1, 1.9), 3).tolist()
+        assert found.tolist() != Conduct(hostile=1.0, kind=kind, seed=1).labels(labels, (0.1, 1.9), 4).tolist()
     else:
         np.testing.assert_array_equal(found, labels)

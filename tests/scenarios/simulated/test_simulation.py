@@ -10,6 +10,7 @@ from federation.questions.votes import IndividualQuestion, Training, VotesQuesti
 from parties.answers import individual, votes
 from parties.answers.bags import bags_of
 from parties.holdings.cohort import Cohort, DroppedOut
+from scenarios.runs.world import split_of
 from scenarios.settings.schema import resolve
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.partition import smallest_count
@@ -139,14 +140,14 @@ def counts(spec, **conduct):
 
 
 def test_a_scenario_says_all_of_a_split(wards):
-    spec = SplitSpec.of(resolve(wards), 3, None)
+    spec = split_of(resolve(wards), 3, None)
     assert (spec.split, spec.bags, spec.person, spec.label) == (3, {"by": "ward"}, "patient", "label")
     assert spec.groups == ("hospital", "patient", "ward")
     assert spec.reference("public_rows").call().columns == ("x",)
 
 
 def test_holdings_say_bag_and_person(wards):
-    spec = SplitSpec.of(resolve(wards), 0, None)
+    spec = split_of(resolve(wards), 0, None)
     world, held = split(spec), provider(spec).holdings(2)
     indices = world.cut.party(2)
     groups = world.table.groups
@@ -166,9 +167,9 @@ def test_without_bags_and_persons_nothing_is_said_of_them(spec):
 def test_a_person_at_two_parties_is_refused(wards):
     wards["parties"] = {"count": 3, "bags": 2}
     with pytest.raises(InputError, match=r"data.person: \d+ of the 30 persons hold rows at several parties, such as"):
-        split(SplitSpec.of(resolve(wards), 0, None))
+        split(split_of(resolve(wards), 0, None))
     wards["parties"] = {"count": 1, "bags": 2}
-    assert split(SplitSpec.of(resolve(wards), 0, None)).cut.bags_per_party == 2
+    assert split(split_of(resolve(wards), 0, None)).cut.bags_per_party == 2
 
 
 def test_parties_count_the_labels_that_were_prescribed(spec):

@@ -1,10 +1,9 @@
-"""Parquet files: the same tables as CSV files of the same rows, and what every mistake is answered with."""
+"""Parquet files: the same tables as CSV files of the same rows; large files in small blocks; and all mistakes."""
 
 from __future__ import annotations
 
 import csv
 import datetime
-import sys
 from decimal import Decimal
 
 import numpy as np
@@ -13,10 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow.dataset import field, scalar
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
+from scenarios.data import sheets
 from scenarios.data.files import read_rows, read_table
+from scenarios.data.sheets import read_large
+from scenarios.data.tables import CodedTexts
 
 COLUMNS = {"age": [30, 41, 52], "city": [" Rome ", "Oslo", "Rome"], "income": [1e3, 2500.5, -3.0]}
 
@@ -107,7 +110,7 @@ def test_rows_to_predict(save):
     assert read_rows(path, ("income",), text=(0,))[0, 0] == text_code("5")
     with pytest.raises(InputError, match=r"no column 'ages'; it has note, income, .* did you mean 'age'"):
         read_rows(path, ("ages",))
-    with pytest.raises(InputError, match=r"row 0 .*: column 'city' is 'Oslo', not a number; correct its type"):
+    with pytest.raises(InputError, match=r"row 0 .*: column 'city' is 'Oslo', not a finite number"):
         read_rows(path, ("city",))
 
 
@@ -131,7 +134,7 @@ GOOD = {"x": [1.0, 2.0, 3.0], "y": ["a", "b", "a"]}
         ({"x": [b"a"] * 3}, r"column 'x' holds binary, neither"),
         ({"y": [datetime.date(2020, 1, 1)] * 3}, r"column 'y' holds date32"),
         ({"__index_level_0__": [1, 2, 3]}, "holds a pandas index as the column '__index_level_0__'; write it with"),
-        ({"": [1, 2, 3]}, "data.parquet has a column without a name"),
+        ({"": [1, 2, 3]}, "data.parquet has no name for column 3"),
         ({"y": ["a", "a", "a"]}, "2 to 1000 classes, got 1"),
     ],
 )
@@ -177,13 +180,6 @@ def test_the_name_of_a_folder_adds_no_column(tmp_path):
     assert read_table(folder / "data.parquet", "y").columns == ("x",)
 
 
-def test_a_missing_reader_is_named(save, monkeypatch):
-    path = save(**GOOD)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(InputError, match="reading Parquet needs the package pyarrow"):
-        read_table(path, "y")
-
-
 @pytest.mark.parametrize("numbers", [[1, 5, 2], [0.5, 1.25, -3.0], [Decimal("1.5"), Decimal("2.5"), Decimal("0.1")]])
 def test_real_labels_are_numbers_of_any_type(save, numbers):
     table = read_table(save(x=[1, 2, 3], y=numbers), "y", real=True)
@@ -192,8 +188,84 @@ def test_real_labels_are_numbers_of_any_type(save, numbers):
 
 
 @pytest.mark.parametrize(
-    ("labels", "words"), [(["a", "b", "c"], "not a number"), ([1.0, None, 2.0], "row 1 .* is missing")]
+    ("labels", "words"), [(["a", "b", "c"], "not a finite number"), ([1.0, None, 2.0], "row 1 .* is missing")]
 )
 def test_columns_that_are_no_real_labels_are_refused(save, labels, words):
     with pytest.raises(InputError, match=words):
         read_table(save(x=[1, 2, 3], y=labels), "y", real=True)
+
+
+EVERYTHING = scalar(True)
+
+
+@pytest.fixture
+def written(tmp_path, rng):
+    """A file of 500 rows, and its cells."""
+    cells = [
+        (f"{rng.normal():.4f}", rng.choice(["red", "a, b", "", "blue "]), str(rng.integers(5)), f"t{rng.integers(30)}")
+        for _ in range(500)
+    ]
+    with (tmp_path / "x.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("x", "colour", "n", "t"), *cells])
+    return tmp_path / "x.csv", cells
+
+
+@pytest.mark.parametrize("block", [64, 1000, 1 << 24])
+def test_blocks_give_what_the_file_holds(written, monkeypatch, block):
+    monkeypatch.setattr(sheets, "_BLOCK", block)
+    path, cells = written
+    numbers, texts = read_large(path, ("n", "x"), ("t", "colour"), field("n") >= 2)
+    wanted = [row for row in cells if int(row[2]) >= 2]
+    assert list(numbers) == ["n", "x"]
+    np.testing.assert_array_equal(numbers["x"], [float(row[0]) for row in wanted])
+    np.testing.assert_array_equal(numbers["n"], [float(row[2]) for row in wanted])
+    found = texts[np.arange(len(wanted))]
+    np.testing.assert_array_equal(found, [[text_code(row[3]), text_code(row[1].strip())] for row in wanted])
+    assert texts.codes.dtype == np.uint16
+    assert texts.shape == (len(wanted), 2)
+    assert len(texts) == len(wanted)
+
+
+def test_coded_texts_are_indexed_like_an_array():
+    vocabularies = (np.array([10.0, 20.0]), np.array([1.0, 2.0, 3.0]))
+    block = CodedTexts(np.array([[0, 2], [1, 1], [0, 0]], np.uint16), vocabularies)
+    np.testing.assert_array_equal(block[np.array([2, 0, 2])], [[10, 1], [10, 3], [10, 1]])
+    assert block[np.array([], dtype=int)].shape == (0, 2)
+
+
+def test_a_file_without_a_header_has_the_names_that_are_known(tmp_path):
+    (tmp_path / "x").write_text('1\t"a\tu\n\tb\tv\n3\t"a\tw\n')
+    numbers, texts = read_large(
+        tmp_path / "x",
+        ("p",),
+        ("q",),
+        EVERYTHING,
+        separator="\t",
+        names=("p", "q", "r"),
+    )
+    np.testing.assert_array_equal(numbers["p"], [1, np.nan, 3])
+    np.testing.assert_array_equal(texts[np.arange(3)][:, 0], [text_code(t) for t in ('"a', "b", '"a')])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x,y\n1,a\n", "lacks the columns t; it has x, y"),
+        ("", "lacks the columns x, t; it has none"),
+        ("x,t\n1,a\n2\n", r"is not of the documented format \(.*Expected 2 columns"),
+        ("x,t\n1,a\nno,b\n", "is not of the documented format .*no"),
+        ("x,t\n", "has no row with a label"),
+        ("x,t\n-1,a\n", "has no row with a label"),
+    ],
+)
+def test_what_is_wrong_with_a_file(tmp_path, text, words):
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_large(tmp_path / "x.csv", ("x",), ("t",), field("x") > 0)
+
+
+def test_a_column_of_identifiers_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sheets, "_MOST_TEXTS", 3)
+    (tmp_path / "x.csv").write_text("x,t\n" + "".join(f"1,t{i}\n" for i in range(4)))
+    with pytest.raises(InputError, match="column 't' has more than 3 different texts"):
+        read_large(tmp_path / "x.csv", ("x",), ("t",), EVERYTHING)

@@ -8,10 +8,10 @@ from scipy.spatial import cKDTree
 from scipy.stats import ks_2samp, kstest
 
 from scenarios.data.catalogue import digest, entry, load, names
-from scenarios.data.data_sets import Generated
-from scenarios.data.expril_sets import _k_means, _Mixtures
+from scenarios.data.generated_sets import _k_means, _mixtures
+from scenarios.runs.world import split_of
 from scenarios.settings.schema import resolve
-from scenarios.simulated.simulation import SplitSpec, split
+from scenarios.simulated.simulation import split
 
 SETS = {  # n_t and dimension
     "expril_a": (2500, 2),
@@ -29,7 +29,7 @@ def spec(name, number=0, seed=1, **data):
         "privacy": {"epsilon": 1},
         "seed": seed,
     }
-    return SplitSpec.of(resolve(document), number, None)
+    return split_of(resolve(document), number, None)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -47,11 +47,11 @@ def test_a_third_of_the_rows_is_public_a_third_private_a_third_for_testing(name)
 
 @pytest.mark.parametrize("name", ["expril_a", "expril_e"])
 def test_instances_are_the_same_for_everybody_and_independent_of_each_other(name):
-    assert isinstance(entry(name), Generated)
+    assert entry(name).generated
     assert digest(name) is None
     first, other = load(name), load(name, instance=1)
     assert load(name) is first  # kept
-    again = entry(name).read(0)
+    again = entry(name).read(None, 0)
     np.testing.assert_array_equal(again.blocks[0], first.blocks[0])
     np.testing.assert_array_equal(again.labels, first.labels)
     assert not np.isin(other.blocks[0], first.blocks[0]).any()
@@ -94,7 +94,7 @@ def test_c_to_e_have_a_shifted_source_and_classes_of_the_documented_sizes(name):
 
 
 def test_instances_have_as_many_dimensions_as_latent_rows():
-    rows = _Mixtures("curve", 1, 3, 1.0, private=1000)(0).blocks[0]
+    rows = _mixtures("curve", 1000, 3, 0, latent=1, gain=1.0).blocks[0]
     nearest = cKDTree(rows).query(rows[:100], k=10)[1]
     values = np.linalg.svd(rows[nearest] - rows[nearest].mean(axis=1, keepdims=True), compute_uv=False)
     assert np.median(values[:, 1] / values[:, 0]) < 0.02  # one latent column: a curve, straight when seen from near

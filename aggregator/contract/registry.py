@@ -1,4 +1,4 @@
-"""Protocols and kinds of models by name, this project's own and those of other packages; checked when loaded."""
+"""Protocols, tasks and kinds of models by name, this project's own and those of other packages; checked when loaded."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from aggregator.contract.protocol import Protocol
+from aggregator.contract.task import Task
 from aggregator.releases.model_files import ReleasedFile
 from federation.contract.errors import InputError
 from federation.contract.installed import Installed, find, installed
@@ -37,6 +38,11 @@ def model(name: str) -> type[ReleasedFile[Any]]:
     return loaded
 
 
+def task(name: str) -> Task:
+    """An installed task. Raises `InputError` if it is unknown or cannot be used."""
+    return _task(find(TASKS, "task", name))
+
+
 def lacks(found: Any) -> list[str]:
     """What an object lacks to be a protocol, in words; nothing for one that holds to the contract."""
     if not isinstance(found, type):
@@ -57,6 +63,14 @@ def lacks(found: Any) -> list[str]:
             if option.default is dataclasses.MISSING and option.default_factory is dataclasses.MISSING
         ]
     return missing
+
+
+@cache
+def _task(found: Installed) -> Task:
+    loaded = found.load()
+    if not isinstance(loaded, Task):
+        raise InputError(f"{found.described} is no Task of aggregator.contract.task; its package must be repaired")
+    return loaded
 
 
 @cache

@@ -10,7 +10,7 @@ from scenarios.runs.runner import check_budget, usable_data
 from scenarios.runs.world import World, worlds
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sweep import releases, variants
-from scenarios.settings.target_sets import wants_targets
+from scenarios.simulated.targets import wants_targets
 
 
 def preview(scenario: Scenario, data_dir: Path | None) -> dict[str, Any]:

@@ -24,12 +24,12 @@ from scenarios.runs.progress import Progress
 from scenarios.runs.world import Costs, World, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
 from scenarios.settings.explained import to_yaml
-from scenarios.settings.floors import require_floors
 from scenarios.settings.label_rules import require_two_classes
 from scenarios.settings.protocol_options import BASELINES, promise
 from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.sweep import Variant, swept_columns, variants
-from scenarios.settings.target_sets import wants_targets
+from scenarios.simulated.floors import require_floors
+from scenarios.simulated.targets import wants_targets
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
 
@@ -144,7 +144,7 @@ def usable_data(todo: Sequence[World]) -> Table:
         wanted = wants_targets(world.scenario)
         if wanted or world.spec.split == 0:
             pieces = world.split
-        require_two_classes(world.scenario, pieces.table)
+        require_two_classes(world.scenario.protocols, pieces.table)
         if wanted:
             world.targets()
             require_floors(world.scenario, pieces, world.label)

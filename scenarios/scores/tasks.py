@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from aggregator.contract.registry import TASKS
+from aggregator.contract.registry import TASKS, task
 from aggregator.contract.task import Metric, Task
 from federation.contract.errors import InputError
-from federation.contract.installed import Installed, find, installed
+from federation.contract.installed import installed
 
 if TYPE_CHECKING:
     from scenarios.scores.scoring import Scoring
@@ -28,30 +27,12 @@ CLASS_RATIO = Task("class_ratio", "classes", L1, "scenarios.scores.ratio_scoring
 REGRESSION = Task("regression", "real", MSE, "scenarios.scores.regression_scoring:RegressionScoring")
 
 
-def task(name: str) -> Task:
-    """An installed task. Raises `InputError` if it is unknown or cannot be used.
-
-    Examples:
-        >>> task("class_ratio").metric.label
-        'L1 error'
-    """
-    return _loaded(find(TASKS, "task", name))
-
-
-@cache
-def _loaded(found: Installed) -> Task:
-    loaded = found.load()
-    if not isinstance(loaded, Task):
-        raise InputError(f"{found.described} is no Task of aggregator.contract.task; its package must be repaired")
-    return loaded
-
-
 def primaries() -> list[Metric]:
     """The metrics by which releases are compared, of all tasks that can be used; this project's own first."""
     known = [CLASSIFICATION, CLASS_RATIO, REGRESSION]
-    for found in installed(TASKS).values():
+    for name in installed(TASKS):
         try:
-            known.append(_loaded(found))
+            known.append(task(name))
         except InputError:  # as whoever uses it will be told
             continue
     return list(dict.fromkeys(one.metric for one in known))

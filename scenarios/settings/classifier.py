@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from federation.contract.errors import InputError
-from scenarios.settings.problems import problems, refusal, refuse, rule, unknown_key
+from scenarios.settings.problems import ONE, checked, refusal, refuse, rule, shown
+from scenarios.settings.values import Positive, Section, Sweep, Told, list_of
 
 LOGISTIC = "logistic"
 REGULARISATION = "regularisation"
 MIXTURE, MEMBERS, WEIGHTS, WEIGHT = "mixture", "members", "weights", "weight"
-_DEFAULT_REGULARISATION = 1e-4
+_Number = Annotated[Positive, Told("must be a finite number greater than 0")]
+
+
+class _Parameters(Section):
+    regularisation: Annotated[_Number, Sweep()] = 1e-4
+
+
+class _Logistic(Section):
+    logistic: _Parameters
 
 
 def parse(entry: Any) -> dict[str, Any]:
@@ -23,9 +30,19 @@ def parse(entry: Any) -> dict[str, Any]:
 
     A list as the logistic regularisation becomes a tuple, which is swept. A mixture's parameters are `members`, each
     such a classifier, and `weights`, one number for each. Raises pydantic errors.
+
+    Examples:
+        >>> parse("logistic")
+        {'name': 'logistic', 'parameters': {'regularisation': 0.0001}}
+        >>> label(parse({"mixture": ["logistic", {"GaussianNB": {}, "weight": 2}]}))
+        'mixture(1 logistic(regularisation=0.0001), 2 GaussianNB())'
     """
     if isinstance(entry, dict) and list(entry) == [MIXTURE]:
-        return {"name": MIXTURE, "parameters": _mixture(entry[MIXTURE])}
+        mixed = checked(_Mixture, entry).mixture
+        return {
+            "name": MIXTURE,
+            "parameters": {MEMBERS: [one.classifier for one in mixed], WEIGHTS: [one.weight for one in mixed]},
+        }
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
@@ -34,9 +51,9 @@ def parse(entry: Any) -> dict[str, Any]:
     if name == MIXTURE:
         raise rule("must be a mixture of classifiers such as {mixture: [logistic, GaussianNB]}")
     if not isinstance(parameters, dict):
-        refuse([((name,), rule("must be a section of parameters such as {}"), parameters)])
+        refuse([((name,), f"must be a section of parameters such as {{}}, got {shown(parameters)}")])
     if name == LOGISTIC:
-        return {"name": name, "parameters": _logistic(parameters)}
+        return {"name": name, "parameters": checked(_Logistic, entry).logistic.model_dump()}
     # Imported here because listing what scikit-learn offers takes seconds.
     from parties.training.classifiers import check_classifier
 
@@ -48,8 +65,42 @@ def parse(entry: Any) -> dict[str, Any]:
     return classifier
 
 
+def _member(entry: Any) -> Any:
+    """A member of a mixture as `_Member` takes it: its weight beside the classifier."""
+    if not isinstance(entry, dict) or WEIGHT not in entry:
+        return {ONE: entry}
+    return {WEIGHT: entry[WEIGHT], ONE: {key: value for key, value in entry.items() if key != WEIGHT}}
+
+
+def _alone(entry: Any) -> dict[str, Any]:
+    classifier = parse(entry)
+    if classifier["name"] == MIXTURE:
+        raise refusal("a mixture cannot be a member of a mixture; list its members here")
+    if swept_regularisations(classifier):
+        refuse([((LOGISTIC, REGULARISATION), "inside a mixture the regularisation must be one number")])
+    return classifier
+
+
+class _Member(Section):
+    weight: _Number = 1.0
+    classifier: Annotated[dict[str, Any], PlainValidator(_alone)] = Field(
+        alias="<one>"
+    )  # a tag: in the same section of a file
+
+
+class _Mixture(Section):
+    mixture: Annotated[
+        list[Annotated[_Member, BeforeValidator(_member)]], list_of(2, "must be a list of two or more classifiers")
+    ]
+
+
 def to_plain(classifier: Mapping[str, Any]) -> dict[str, Any]:
-    """As in a scenario file: `{name: {parameter: value}}`; a weight of 1 is not written."""
+    """As in a scenario file: `{name: {parameter: value}}`; a weight of 1 is not written.
+
+    Examples:
+        >>> to_plain(parse({"mixture": ["GaussianNB", {"KNeighborsClassifier": {"n_neighbors": 1}, "weight": 2}]}))
+        {'mixture': [{'GaussianNB': {}}, {'KNeighborsClassifier': {'n_neighbors': 1}, 'weight': 2.0}]}
+    """
     parameters = classifier["parameters"]
     if classifier["name"] == MIXTURE:
         return {
@@ -71,7 +122,12 @@ def label(classifier: Mapping[str, Any]) -> str:
 
 
 def single_classifiers(classifier: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The classifier once for each of its swept regularisations."""
+    """The classifier once for each of its swept regularisations.
+
+    Examples:
+        >>> [label(one) for one in single_classifiers(parse({"logistic": {"regularisation": [1, 0.1]}}))]
+        ['logistic(regularisation=1.0)', 'logistic(regularisation=0.1)']
+    """
     swept = swept_regularisations(classifier)
     return [{"name": LOGISTIC, "parameters": {REGULARISATION: value}} for value in swept] or [classifier]
 
@@ -83,7 +139,12 @@ def swept_regularisations(classifier: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def leading(classifier: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The classifier itself; of a mixture, the member with the greatest weight, the first of several."""
+    """The classifier itself; of a mixture, the member with the greatest weight, the first of several.
+
+    Examples:
+        >>> label(leading(parse({"mixture": ["logistic", {"GaussianNB": {}, "weight": 2}]})))
+        'GaussianNB()'
+    """
     if classifier["name"] != MIXTURE:
         return classifier
     weights = classifier["parameters"][WEIGHTS]
@@ -91,106 +152,24 @@ def leading(classifier: Mapping[str, Any]) -> Mapping[str, Any]:
     return member
 
 
-def _mixture(entries: Any) -> dict[str, Any]:
-    if not isinstance(entries, list) or len(entries) < 2:
-        refuse([((MIXTURE,), rule("must be a list of two or more classifiers"), entries)])
-    errors: list[tuple[Any, Any, Any]] = []
-    members, weights = [], []
-    for i, entry in enumerate(entries):
-        at = (MIXTURE, i)
-        weight = 1.0
-        if isinstance(entry, dict) and WEIGHT in entry:
-            entry = dict(entry)
-            weight = entry.pop(WEIGHT)
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
-                errors.append(((*at, WEIGHT), rule("must be a finite number greater than 0"), weight))
-        try:
-            member = parse(entry)
-        except ValidationError as error:
-            errors += [((*at, *path), refusal(text), entry) for path, text in problems(error)]
-            continue
-        except PydanticCustomError as error:
-            errors.append((at, error, entry))
-            continue
-        if member["name"] == MIXTURE:
-            errors.append((at, refusal("a mixture cannot be a member of a mixture; list its members here"), entry))
-        elif swept_regularisations(member):
-            text = "inside a mixture the regularisation must be one number"
-            errors.append(((*at, LOGISTIC, REGULARISATION), refusal(text), entry))
-        members.append(member)
-        weights.append(weight)
-    if errors:
-        refuse(errors)
-    return {MEMBERS: members, WEIGHTS: list(map(float, weights))}
+def _section(most: int, **known: Any) -> dict[str, Any]:
+    """JSON Schema of a classifier's name and parameters, with what is known of some keys; at most so many keys."""
+    section = {"type": "object"}
+    return {**section, "properties": known, "additionalProperties": section, "minProperties": 1, "maxProperties": most}
 
 
-def _logistic(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    at = (LOGISTIC, REGULARISATION)
-    errors: list[tuple[Any, Any, Any]] = [
-        ((LOGISTIC, name), refusal(unknown_key(name, [REGULARISATION])), value)
-        for name, value in parameters.items()
-        if name != REGULARISATION
-    ]
-    given = parameters.get(REGULARISATION, _DEFAULT_REGULARISATION)
-    values = given if isinstance(given, list) else [given]
-    if not values or any(value in values[:i] for i, value in enumerate(values)):
-        errors.append((at, rule("must be a number or a list of distinct numbers"), given))
-    for i, value in enumerate(values):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            place = (*at, i) if values is given else at
-            errors.append((place, rule("must be a finite number greater than 0"), value))
-    if errors:
-        refuse(errors)
-    return {REGULARISATION: tuple(map(float, values)) if values is given else float(given)}
-
-
-_POSITIVE = {"type": "number", "exclusiveMinimum": 0}
-_LOGISTIC_SCHEMA = {
-    "type": "object",
-    "properties": {
-        REGULARISATION: {
-            "anyOf": [_POSITIVE, {"type": "array", "items": _POSITIVE, "minItems": 1}],
-            "default": _DEFAULT_REGULARISATION,
-        }
-    },
-    "additionalProperties": False,
+_LOGISTIC = _Parameters.model_json_schema()
+_MEMBER = _section(2, logistic=_LOGISTIC, mixture=False, weight={"type": "number", "exclusiveMinimum": 0, "default": 1})
+_MIXTURE = {
+    "description": "Classifiers, each with its weight (1 if omitted): a party trains one of them, drawn at random in "
+    "proportion to the weights.",
+    "type": "array",
+    "items": {"anyOf": [{"type": "string"}, _MEMBER]},
+    "minItems": 2,
 }
-_SECTION_SCHEMA = {
-    "type": "object",
-    "properties": {LOGISTIC: _LOGISTIC_SCHEMA, MIXTURE: False},
-    "additionalProperties": {"type": "object"},
-    "minProperties": 1,
-    "maxProperties": 1,
-}
-_MEMBER_SCHEMA = {
-    "type": "object",
-    "properties": {
-        LOGISTIC: {**_LOGISTIC_SCHEMA, "properties": {REGULARISATION: _POSITIVE}},
-        MIXTURE: False,
-        WEIGHT: {**_POSITIVE, "default": 1},
-    },
-    "additionalProperties": {"type": "object"},
-    "minProperties": 1,
-    "maxProperties": 2,
-}
-_MIXTURE_SCHEMA = {
-    "type": "object",
-    "properties": {
-        MIXTURE: {
-            "description": "Classifiers, each with its weight (1 if omitted): a party trains one of them, drawn at "
-            "random in proportion to the weights.",
-            "type": "array",
-            "items": {"anyOf": [{"type": "string"}, _MEMBER_SCHEMA]},
-            "minItems": 2,
-        }
-    },
-    "required": [MIXTURE],
-    "additionalProperties": False,
-}
-
 Classifier = Annotated[
     Mapping[str, Any],
     PlainValidator(parse),
     PlainSerializer(to_plain),
-    WithJsonSchema({"anyOf": [{"type": "string"}, _SECTION_SCHEMA, _MIXTURE_SCHEMA]}),
+    WithJsonSchema({"anyOf": [{"type": "string"}, _section(1, logistic=_LOGISTIC, mixture=_MIXTURE)]}),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,10 +17,20 @@ def to_yaml(scenario: Scenario) -> str:
     """The scenario as a file that `schema.resolve` reads back, with every default and a comment on every key.
 
     Keys that make no difference beside its protocols say so.
+
+    Examples:
+        >>> from scenarios.settings.schema import resolve
+        >>> print(*to_yaml(resolve("quickstart")).splitlines()[:5], sep="\\n")
+        # Scenario 'quickstart' with every default written out. Lists of scalars are swept.
+        # Names the run and its folder.
+        name: quickstart
+        # What it shows, in one line.
+        description: 200 parties with 5 handwritten digits each learn to read them; a first run, in seconds.
     """
     head = f"# Scenario '{scenario.name}' with every default written out. Lists of scalars are swept.\n"
+    without_effect = dict(idle(scenario.data, scenario.protocols, scenario.privacy))
     plain = scenario.to_plain() | {"protocols": scenario.protocols}
-    return head + "".join(_commented(Scenario, plain, (), dict(idle(scenario))))
+    return head + "".join(_commented(Scenario, plain, (), without_effect))
 
 
 def _commented(
@@ -29,7 +39,7 @@ def _commented(
     indent = "  " * len(path)
     for key, field in section.model_fields.items():
         if field.description:
-            yield f"{indent}# {field.description}\n"
+            yield f"{indent}# {' '.join(field.description.split())}\n"
         if why := without_effect.get((*path, key)):
             yield f"{indent}# Without effect here: {why}.\n"
         value, inner = plain[key], field.annotation
@@ -43,11 +53,10 @@ def _commented(
             yield f"{indent}{key}: {dump(value, flow=True)}"
 
 
-def _entries(protocols: Iterable[Protocol], indent: str) -> Iterator[str]:
+def _entries(protocols: Sequence[Protocol], indent: str) -> Iterator[str]:
     """Protocols with the options that apply; the one with the default variant says why it is the default."""
-    listed = list(protocols)
-    kind = default_kind(listed)
-    for protocol in listed:
+    kind = default_kind(protocols)
+    for protocol in protocols:
         if protocol.kind == kind and any(is_default(kind, options) for options, _ in protocol.choices()):
             yield from (f"{indent}# {line}\n" for line in why_default(kind).splitlines())
         yield f"{indent}- {dump(protocol.shown(), flow=True)}"

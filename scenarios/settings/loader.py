@@ -48,6 +48,12 @@ class Document:
 
         The value is read as YAML. Missing sections are made; whether a key is known is for the schema to say.
         Raises `InputError` when the setting is malformed or leads through something that has no keys.
+
+        Examples:
+            >>> document = load({"parties": {"count": 5}})
+            >>> document.override("parties.hostile.fraction=0.1")
+            >>> document.value["parties"], document.place(("parties", "hostile", "fraction"))
+            ({'count': 5, 'hostile': {'fraction': 0.1}}, '--set parties.hostile.fraction=0.1')
         """
         key, equals, text = setting.partition("=")
         if not equals or not all(key.split(".")) or not text.strip():
@@ -83,7 +89,12 @@ class Document:
 
 
 def library() -> dict[str, Traversable]:
-    """The scenarios that come with the package, by name, sorted."""
+    """The scenarios that come with the package, by name, sorted.
+
+    Examples:
+        >>> "quickstart" in library()
+        True
+    """
     folder = files("scenarios") / "library"
     found = {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
     return dict(sorted(found.items()))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import typing
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
@@ -16,6 +16,7 @@ from scenarios.settings.yaml_rules import KeyPath, dump
 # Alternatives of a union are tagged with such names, which are no part of the key path.
 TAGS = ONE, MANY = "<one>", "<many>"
 
+Checked = TypeVar("Checked", bound=BaseModel)
 MISSING = "missing; it has no default"
 _RULES = {
     "int_type": "must be a whole number",
@@ -26,6 +27,7 @@ _RULES = {
     "greater_than_equal": "must be at least {ge}",
     "less_than": "must be less than {lt}",
     "less_than_equal": "must be at most {le}",
+    "multiple_of": "must be a multiple of {multiple_of}",
     "string_type": "must be text (quote it if it looks like a number)",
     "string_too_short": "must not be empty",
     "bool_type": "must be true or false",
@@ -45,45 +47,58 @@ def refusal(text: str) -> PydanticCustomError:
     return PydanticCustomError("refusal", "{text}", {"text": text})
 
 
-def refuse(errors: Iterable[tuple[KeyPath, PydanticCustomError, Any]]) -> NoReturn:
-    """Raise several errors at once from inside a validator: (path, error, what came) each."""
-    details = [InitErrorDetails(type=error, loc=path, input=value) for path, error, value in errors]
+def refuse(errors: Iterable[tuple[KeyPath, str]]) -> NoReturn:
+    """Raise several errors at once from inside a validator: the key path and the complete sentence of each."""
+    details = [InitErrorDetails(type=refusal(text), loc=path, input=None) for path, text in errors]
     raise ValidationError.from_exception_data("options", details)
 
 
-def unknown_key(name: str, allowed: Iterable[str]) -> str:
-    """The sentence for a key that does not exist."""
-    names = list(allowed)
-    return f"unknown key; allowed: {', '.join(names) or 'none'}{nearest_name(name, names)}"
+def _key_path(location: tuple[str | int, ...]) -> KeyPath:
+    return tuple(key for key in location if key not in TAGS)
 
 
-def problems(error: ValidationError, root: type[BaseModel] | None = None) -> list[tuple[KeyPath, str]]:
-    """(key path, sentence) of each error; `root` is the validated model, to name its allowed keys."""
-    found: dict[tuple[KeyPath, str], None] = {}
+def problems(
+    error: ValidationError,
+    root: type[BaseModel] | None = None,
+    key_path: Callable[[tuple[str | int, ...]], KeyPath] = _key_path,
+) -> list[tuple[KeyPath, str]]:
+    """(key path, sentence) of each error; a value that no alternative of a union takes has one sentence.
+
+    `root` is the validated model, to name its allowed keys; `key_path` makes the path of pydantic's location.
+    """
+    grouped: dict[KeyPath, list[ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
-        path = tuple(key for key in detail["loc"] if key not in TAGS)
-        found[path, _sentence(detail, path, root)] = None
-    return list(found)
+        grouped.setdefault(key_path(detail["loc"]), []).append(detail)
+    found = ((path, text) for path, details in grouped.items() for text in _sentences(details, path, root))
+    return list(dict.fromkeys(found))
 
 
-def any_of(error: ValidationError) -> str:
-    """The sentence for a value that is refused by every alternative of a union."""
-    details = error.errors(include_url=False)
-    rules, hints = zip(*(_rule(detail, (), None) for detail in details), strict=True)
-    allowed = " or ".join(rule.removeprefix("must be ") for rule in rules)
-    return f"must be {allowed}, got {shown(details[0]['input'])}{''.join(hints)}"
+def checked(model: type[Checked], plain: Any) -> Checked:
+    """A model of plain values as a file has them. Raises pydantic errors whose sentences are complete."""
+    try:
+        return model.model_validate_json(json.dumps(plain), strict=True)
+    except ValidationError as error:
+        refuse(problems(error, model))
 
 
-def _sentence(detail: ErrorDetails, path: KeyPath, root: type[BaseModel] | None) -> str:
-    kind = detail["type"]
-    if kind == "refusal":
-        return detail["msg"]
-    if kind == "missing":
-        return MISSING
-    if kind == "extra_forbidden":
-        return unknown_key(str(path[-1]), _keys(root, path[:-1]))
-    allowed, hint = _rule(detail, path, root)
-    return f"{allowed}, got {shown(detail['input'])}{hint}"
+def _sentences(details: Iterable[ErrorDetails], path: KeyPath, root: type[BaseModel] | None) -> Iterator[str]:
+    rules: list[str] = []
+    hints, came = "", None
+    for detail in details:
+        match detail["type"]:
+            case "refusal":
+                yield detail["msg"]
+            case "missing":
+                yield MISSING
+            case "extra_forbidden":
+                names = _keys(root, path[:-1])
+                yield f"unknown key; allowed: {', '.join(names) or 'none'}{nearest_name(str(path[-1]), names)}"
+            case _:
+                allowed, hint = _rule(detail, path, root)
+                rules.append(allowed.removeprefix("must be ") if rules else allowed)
+                hints, came = hints + hint, detail["input"]
+    if rules:
+        yield f"{' or '.join(rules)}, got {shown(came)}{hints}"
 
 
 def _rule(detail: ErrorDetails, path: KeyPath, root: type[BaseModel] | None) -> tuple[str, str]:
@@ -103,7 +118,12 @@ def _rule(detail: ErrorDetails, path: KeyPath, root: type[BaseModel] | None) -> 
 
 
 def shown(value: Any) -> str:
-    """A received value, short, as one would write it in YAML; a text is called one."""
+    """A received value, short, as one would write it in YAML; a text is called one.
+
+    Examples:
+        >>> print(shown("5"), shown({"by": None}))
+        the text "5" {by: null}
+    """
     is_text = isinstance(value, str)
     text = json.dumps(value, ensure_ascii=False) if is_text else dump(value, flow=True).strip()
     text = text if len(text) <= 60 else text[:57] + "..."

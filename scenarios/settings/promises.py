@@ -6,8 +6,8 @@ from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place, Refused
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Guarantee, NoGuarantee
-from scenarios.settings.protocol_options import BASELINES, promise
 from scenarios.settings.protocol_options import place as placed
+from scenarios.settings.protocol_options import promise
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sweep import expand, variants
 
@@ -23,17 +23,23 @@ def promises(scenario: Scenario) -> list[dict[str, str]]:
     """For every variant that is no baseline its `variant`, its `promise` and what a party `sends`, in words.
 
     By what a scenario says alone, without a look at data, at the first of its epsilons and sweeps.
+
+    Examples:
+        >>> from scenarios.settings.schema import resolve
+        >>> first = promises(resolve("quickstart"))[0]
+        >>> first["promise"]
+        'epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted'
+        >>> first["sends"]
+        'a party sends one vote on every public row (430 numbers) without noise'
     """
     first = expand(scenario)[0].scenario
-    parties = first.parties.count if isinstance(first.parties.count, int) else None
     bags = first.parties.bags if isinstance(first.parties.bags, int) else None
-    names = first.data.positive and ("negative", "positive")
-    names = names or first.data.classes
+    classes = None if first.data.classes is None else len(first.data.classes)
     public = PublicNumbers(
         scenario.privacy.delta,
         scenario.trials.noise,
-        parties,
-        None if names is None else len(names),
+        first.parties.count,
+        2 if first.data.positive else classes,
         public_rows=first.data.auxiliary if isinstance(first.data.auxiliary, int) else None,
         bags=bags,
         largest_bag=first.parties.rows // bags if first.parties.rows and bags else None,
@@ -42,10 +48,9 @@ def promises(scenario: Scenario) -> list[dict[str, str]]:
     )
     found = []
     for variant in variants(scenario):
-        if variant.kind in BASELINES:
-            continue
         promised = promise(variant.kind, variant.options, scenario.privacy.epsilon[0], public)
-        assert promised is not None  # of a protocol
+        if promised is None:
+            continue
         where = placed(variant.kind, variant.options)
         told = where.reason if isinstance(where, Refused) else _NOISE[where]
         found.append(

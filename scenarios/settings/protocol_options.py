@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import json
-import math
 import re
-import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+    create_model,
+)
 from pydantic_core import CoreSchema, core_schema
 
 from aggregator.contract import registry
@@ -25,8 +31,8 @@ from aggregator.contract.task import Task
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import FederationError, InputError, nearest_name
 from federation.contract.guarantee import NoGuarantee
-from scenarios.scores import tasks
-from scenarios.settings.problems import MISSING, any_of, one_of, problems, refusal, refuse, rule, shown, unknown_key
+from scenarios.settings.problems import MISSING, one_of, problems, refusal, refuse, rule, shown
+from scenarios.settings.values import Section, Sweep, swept_keys
 from scenarios.settings.yaml_rules import KeyPath
 
 BASELINES = POOLED, INDIVIDUAL, CONSTANT = ("pooled", "individual", "constant")
@@ -34,18 +40,30 @@ CLASSIFYING_BASELINES = {  # these have no meaning for any task but classificati
     INDIVIDUAL: "trains classifiers",
     CONSTANT: "predicts a class",
 }
+_LONGEST_NAME = 200  # file systems allow 255 bytes, of which suffixes take some
 _LISTS = (list, tuple, set, frozenset)
-_EXAMPLES: dict[Any, list[Any]] = {
-    type(None): [None],
-    bool: [False, True],
-    int: [1, 2, 10, 100],
-    float: [0.01, 0.1, 0.5, 1.0, 2.0],
-}
+_EXAMPLES = (None, False, True, 1, 2, 10, 100, 0.01, 0.1, 0.5)  # of what options may be
+
+
+class _Options(Section):
+    """What the class of one protocol accepts, besides its kind; scalars may be swept."""
+
+    model_config = ConfigDict(allow_inf_nan=False, use_attribute_docstrings=False)
+
+    kind: str
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """One entry: its kind, every option (defaults filled in), and the values of those that are swept."""
+    """One entry: its kind, every option (defaults filled in), and the values of those that are swept.
+
+    Options are kept as JSON has them.
+
+    Examples:
+        >>> entry = Protocol.parse({"kind": "soft_vote", "noise": ["pure", "off"]})
+        >>> [variant_name(entry.kind, options) for options, _ in entry.choices()]
+        ['soft_vote', 'soft_vote-off']
+    """
 
     kind: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -55,7 +73,7 @@ class Protocol:
         """(all options, the swept ones among them) of each variant; the last swept option changes fastest."""
         for values in itertools.product(*self.sweeps.values()):
             swept = dict(zip(self.sweeps, values, strict=True))
-            yield {name: swept.get(name, value) for name, value in self.options.items()}, swept
+            yield {**self.options, **swept}, swept
 
     def refusals(self, features: Sequence[Any], classifier: Mapping[str, Any]) -> list[str]:
         """Why variants cannot work with these features and this classifier, by their own class; none if they can."""
@@ -77,13 +95,13 @@ class Protocol:
 
     def shown(self) -> dict[str, Any]:
         """As `to_plain`, without the options that do not apply; `parse` of it is this entry."""
-        known = _options(self.kind)
+        defaults = _defaults(self.kind)
         hidden = [
             name
             for name, value in self.options.items()
             if name not in self.sweeps
-            and value == known.defaults[name]
-            and not any(known.applies(name, options) for options, _ in self.choices())
+            and value == defaults[name]
+            and not any(_applies(self.kind, name, options) for options, _ in self.choices())
         ]
         return {name: value for name, value in self.to_plain().items() if name not in hidden}
 
@@ -92,17 +110,41 @@ class Protocol:
         """Check an entry of a scenario file; raises pydantic errors for each thing that is wrong with it."""
         if not isinstance(entry, dict):
             raise rule("must be a section such as {kind: soft_vote}")
-        given = dict(entry)
-        kind = given.pop("kind", None)
-        names = kinds()
+        kind, names = entry.get("kind"), kinds()
         if kind not in names:
             text = f"must be {one_of(names)}, got {shown(kind)}{nearest_name(str(kind), names)}"
-            refuse([(("kind",), refusal(text if "kind" in entry else MISSING), kind)])
+            refuse([(("kind",), text if "kind" in entry else MISSING)])
         try:
-            options = _options(kind)
+            model = _model(kind)
         except InputError as error:
-            refuse([(("kind",), refusal(str(error)), kind)])
-        return options.parse(given)
+            refuse([(("kind",), str(error))])
+        try:
+            given = model.model_validate_json(json.dumps(entry), strict=True)
+        except ValidationError as error:
+            refuse((path, _why_refused(entry, path) or text) for path, text in problems(error, model, _option_path))
+        options = given.model_dump(mode="json", exclude={"kind"})
+        sweeps = {name: tuple(options[name]) for name in swept_keys(model) if isinstance(getattr(given, name), tuple)}
+        parsed = cls(kind, {**options, **{name: values[0] for name, values in sweeps.items()}}, sweeps)
+        parsed._try()
+        return parsed
+
+    def _try(self) -> None:
+        """Build each variant, for the checks that a class makes of its options together.
+
+        An option that makes no difference in any of them is refused; in some, it is what a sweep compares with.
+        """
+        chosen = [options for options, _ in self.choices()]
+        if texts := [text for text in dict.fromkeys(_refusal(self.kind, options) for options in chosen) if text]:
+            refuse(((), text) for text in texts)
+        defaults = _defaults(self.kind)
+        idle = [_idle(self.kind, options) for options in chosen]
+        strays = [
+            ((name,), f"makes no difference with {why}; remove it")
+            for name, why in idle[0].items()
+            if all(name in told for told in idle) and (name in self.sweeps or self.options[name] != defaults[name])
+        ]
+        if strays:
+            refuse(strays)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -112,7 +154,7 @@ class Protocol:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"oneOf": [options.json_schema() for options in _usable()]}
+        return {"oneOf": list(_json_schemas())}
 
 
 def kinds() -> list[str]:
@@ -125,22 +167,27 @@ def variant_name(kind: str, options: Mapping[str, Any]) -> str:
 
     A literal is named by its value (`soft_vote-output-published`) unless another option has that value too;
     everything else as `name=value`.
+
+    Examples:
+        >>> options = Protocol.parse({"kind": "soft_vote", "perturb": "output", "regularisation": 1e-3}).options
+        >>> variant_name("soft_vote", options)
+        'soft_vote-output-regularisation=0.001'
     """
-    known = _options(kind)
+    defaults = _defaults(kind)
+    words = {name: _words(known.annotation) for name, known in _model(kind).model_fields.items()}
+    every = [word for listed in words.values() for word in listed]
     parts = [kind]
-    for name in known.types:
+    for name, default in defaults.items():
         value = options[name]
-        if known.defaults[name] == value:
-            continue
-        words = [word for other in known.types for word in known.words(other)]
-        by_value = value in known.words(name) and words.count(value) == 1
-        parts.append(str(value) if by_value else f"{name}={_text(value)}")
+        if default != value:
+            by_value = value in words[name] and every.count(value) == 1
+            parts.append(str(value) if by_value else f"{name}={_text(value)}")
     return "-".join(parts)
 
 
 def is_default(kind: str, options: Mapping[str, Any]) -> bool:
     """Whether every option has its default."""
-    return dict(options) == _options(kind).defaults
+    return dict(options) == _defaults(kind)
 
 
 def default_kind(protocols: Iterable[Protocol]) -> str | None:
@@ -152,44 +199,44 @@ def task(kinds: Iterable[str]) -> Task:
     """What protocols of these kinds are for together: the task of the first that is no baseline.
 
     Classification where there are baselines only.
+
+    Examples:
+        >>> task(["pooled", "label_sums"]).name, task(["pooled"]).name
+        ('regression', 'classification')
     """
-    return next(
-        (tasks.task(registry.protocol(kind).task) for kind in kinds if kind not in BASELINES), tasks.CLASSIFICATION
-    )
+    first = next((kind for kind in kinds if kind not in BASELINES), None)
+    return registry.task("classification" if first is None else registry.protocol(first).task)
 
 
 def requires(kind: str) -> Requires:
-    """What a kind needs of data and parties; nothing for a baseline."""
+    """What a kind needs of data and parties; nothing for a baseline.
+
+    Examples:
+        >>> requires("label_sums").labels, requires("class_ratio").bags, requires("pooled").bags
+        ('real', True, False)
+    """
     return Requires() if kind in BASELINES else registry.protocol(kind).requires
 
 
 def wanted_features(kinds: Iterable[Any]) -> tuple[Any, ...]:
     """The feature map that the first of these kinds which is an installed protocol takes by default, if it says so."""
     known = registry.protocol_names()
-    first = next((kind for kind in kinds if kind in known), None)
-    try:
-        return () if first is None else tuple(registry.protocol(first).requires.features)
-    except InputError:  # it cannot be used, as `Protocol.parse` will say
-        return ()
+    with contextlib.suppress(InputError):  # it cannot be used, as `Protocol.parse` will say
+        return next((registry.protocol(kind).requires.features for kind in kinds if kind in known), ())
+    return ()
 
 
-def misplaced(protocols: Sequence[Protocol]) -> list[tuple[int, str]]:
+def misplaced(protocols: Sequence[Protocol]) -> Iterator[tuple[int, str]]:
     """(position, why) of the protocols that do not suit the task of the first: a scenario is scored by one measure."""
     common, first = task(protocol.kind for protocol in protocols), default_kind(protocols)
-    found = []
-    for position, protocol in enumerate(protocols):
-        own = common if protocol.kind in BASELINES else task([protocol.kind])
+    for position, kind in enumerate(protocol.kind for protocol in protocols):
+        own = common if kind in BASELINES else task([kind])
         if own != common:
-            text = (
-                f"{protocol.kind} has the task {own.name}, {first} the task {common.name}; a scenario has one, remove "
-                "either"
-            )
-            found.append((position, text))
-        elif protocol.kind in BASELINES and protocol.kind not in common.baselines and common.labels == "classes":
-            does = CLASSIFYING_BASELINES.get(protocol.kind, "has no meaning here")
-            text = f"the baseline {protocol.kind} {does}, which {first} cannot be compared with; remove it"
-            found.append((position, text))
-    return found
+            tasks = f"{kind} has the task {own.name}, {first} the task {common.name}"
+            yield position, f"{tasks}; a scenario has one, remove either"
+        elif kind in BASELINES and kind not in common.baselines and common.labels == "classes":
+            does = CLASSIFYING_BASELINES.get(kind, "has no meaning here")
+            yield position, f"the baseline {kind} {does}, which {first} cannot be compared with; remove it"
 
 
 def promise(kind: str, options: Mapping[str, Any], epsilon: float, public: PublicNumbers) -> Promise | None:
@@ -200,7 +247,12 @@ def promise(kind: str, options: Mapping[str, Any], epsilon: float, public: Publi
 
 
 def spending(kind: str, options: Mapping[str, Any], epsilon: float, delta: float) -> tuple[float, float] | None:
-    """The (epsilon, delta) that a release will be charged at most; None without a guarantee."""
+    """The (epsilon, delta) that a release will be charged at most; None without a guarantee.
+
+    Examples:
+        >>> [spending("soft_vote", {"noise": noise}, 2.0, 1e-6) for noise in ("pure", "gaussian", "off")]
+        [(2.0, 0.0), (2.0, 1e-06), None]
+    """
     promised = promise(kind, options, epsilon, PublicNumbers(delta))
     if promised is None or isinstance(promised.spends, NoGuarantee):
         return None
@@ -222,174 +274,92 @@ def why_default(kind: str) -> str:
     return "" if kind in BASELINES else registry.protocol(kind).why_default
 
 
-def _usable() -> Iterator[_Options]:
-    """The options of all kinds but those whose package is broken."""
-    for kind in kinds():
-        try:
-            yield _options(kind)
-        except InputError:
-            continue
+def _class(kind: str) -> type[OptionsClass] | None:
+    return None if kind in BASELINES else registry.protocol(kind)
 
 
-def _options(kind: str) -> _Options:
-    return _known_options(kind, None if kind in BASELINES else registry.protocol(kind))
+def _model(kind: str) -> type[_Options]:
+    return _model_of(kind, _class(kind))
 
 
 @cache
-def _known_options(kind: str, options_type: type[OptionsClass] | None) -> _Options:
-    return _Options(kind, options_type)
+def _model_of(kind: str, options_type: type[OptionsClass] | None) -> type[_Options]:
+    """A model of the fields of a kind's class; a baseline has none."""
+    fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
+    if options_type is not None:
+        hints = typing.get_type_hints(options_type, include_extras=True)
+        for option in dataclasses.fields(options_type):  # type: ignore[arg-type]  # it was checked when it was loaded
+            if option.init:
+                hint = hints[option.name]
+                value = option.default if option.default_factory is dataclasses.MISSING else option.default_factory()
+                fields[option.name] = (hint if _holds_list(hint) else Annotated[hint, Sweep()], value)
+    return create_model(kind, __base__=_Options, **fields)
 
 
-class _Options:
-    """What the class of one protocol accepts (None: no options). Values are kept as JSON has them."""
-
-    def __init__(self, kind: str, options_type: type[OptionsClass] | None) -> None:
-        self.kind = kind
-        self.type = options_type
-        self.types: dict[str, Any] = {}
-        self.adapters: dict[str, TypeAdapter[Any]] = {}
-        self.defaults: dict[str, Any] = {}
-        if self.type is None:
-            return
-        hints = typing.get_type_hints(self.type, include_extras=True)
-        for option in dataclasses.fields(self.type):  # type: ignore[arg-type]  # it was checked when it was loaded
-            if not option.init:
-                continue
-            self.types[option.name] = hints[option.name]
-            finite: Any = Annotated[hints[option.name], AfterValidator(_finite)]
-            self.adapters[option.name] = TypeAdapter(finite)
-            value = option.default if option.default_factory is dataclasses.MISSING else option.default_factory()
-            self.defaults[option.name] = self.adapters[option.name].dump_python(value, mode="json")
-
-    def words(self, name: str) -> list[Any]:
-        """The texts that a literal option allows, null aside; none for other options."""
-        return [word for word in _literals(self.types[name]) if isinstance(word, str)]
-
-    def applies(self, name: str, options: Mapping[str, Any]) -> bool:
-        """Whether an option makes a difference beside the others: the class says not, or refuses every other value."""
-        if name in self.idle(options):
-            return False
-        others = _examples(self.types[name])
-        return others is None or any(
-            self._refusal({**options, name: other}) is None for other in others if other != options[name]
-        )
-
-    def idle(self, options: Mapping[str, Any]) -> dict[str, str]:
-        """Options that make no difference, and beside which: the class may say so by `idle()` of its instances."""
-        return {} if self.type is None else self.type(**options).idle()
-
-    def parse(self, given: Mapping[str, Any]) -> Protocol:
-        errors: list[tuple[KeyPath, Any, Any]] = []
-        options, sweeps = dict(self.defaults), {}
-        for name, value in given.items():
-            if name not in self.types:
-                text = unknown_key(name, ["kind", *self.types])
-                errors.append(((name,), refusal(text), value))
-                continue
-            values = value if self._is_swept(name, value) else [value]
-            if not values:
-                errors.append(((name,), rule("must not be empty"), value))
-            clean = []
-            for i, item in enumerate(values):
-                path: KeyPath = (name, i) if values is value else (name,)
-                try:
-                    checked = self.adapters[name].validate_json(json.dumps(item), strict=True)
-                    clean.append(self.adapters[name].dump_python(checked, mode="json"))
-                except ValidationError as error:
-                    why = self._why_refused(name, item)
-                    if why is None and len(set(_union(self.types[name])) - {type(None)}) > 1:
-                        why = any_of(error)
-                    found = problems(error) if why is None else [((), why)]
-                    errors += [((*path, *inner), refusal(text), item) for inner, text in found]
-            if len(clean) == len(values) and clean:
-                options[name] = clean[0]
-                if values is value:
-                    sweeps[name] = tuple(clean)
-        if errors:
-            refuse(errors)
-        ordered = {name: options[name] for name in self.types}
-        protocol = Protocol(self.kind, ordered, {name: sweeps[name] for name in ordered if name in sweeps})
-        self._try(protocol)
-        return protocol
-
-    def _why_refused(self, name: str, item: Any) -> str | None:
-        """What the class knows of a word that it does not allow, by its `why_refused(option, word)` if it has one."""
-        return self.type.why_refused(name, item) if self.type is not None and isinstance(item, str) else None
-
-    def _is_swept(self, name: str, value: Any) -> bool:
-        return isinstance(value, list) and not _holds_list(self.types[name])
-
-    def _try(self, protocol: Protocol) -> None:
-        """Build each variant, for the checks that a class makes of its options together.
-
-        An option that makes no difference in any of them is refused; in some, it is what a sweep compares with.
-        """
-        if self.type is None:
-            return
-        texts = dict.fromkeys(self._refusal(options) for options, _ in protocol.choices())
-        if any(texts):
-            refuse([((), refusal(text), None) for text in texts if text])
-        idle = [self.idle(options) for options, _ in protocol.choices()]
-        strays = [
-            ((name,), refusal(f"makes no difference with {why}; remove it"), protocol.options[name])
-            for name, why in idle[0].items()
-            if all(name in told for told in idle)
-            and (name in protocol.sweeps or protocol.options[name] != self.defaults[name])
-        ]
-        if strays:
-            refuse(strays)
-
-    def _refusal(self, options: Mapping[str, Any]) -> str | None:
-        """What the class says against options together, None when it takes them."""
-        if self.type is None:
-            return None
-        try:
-            self.type(**options)
-        except (FederationError, ValueError, TypeError) as error:
-            return str(error)
-        return None
-
-    def json_schema(self) -> dict[str, Any]:
-        properties: dict[str, Any] = {"kind": {"const": self.kind}}
-        for name, hint in self.types.items():
-            schema = self.adapters[name].json_schema()
-            if not _holds_list(hint):
-                schema = {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1}]}
-            properties[name] = schema | {"default": self.defaults[name]}
-        return {"type": "object", "properties": properties, "required": ["kind"], "additionalProperties": False}
+def _defaults(kind: str) -> dict[str, Any]:
+    return _model(kind).model_construct().model_dump(mode="json", exclude={"kind"})
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise rule("must be a finite number")
-    return value
+def _option_path(location: tuple[str | int, ...]) -> KeyPath:
+    """The option and positions in its list; what else pydantic says are alternatives of its type."""
+    option, *inner = location
+    return (option, *(key for key in inner if isinstance(key, int)))
 
 
-def _literals(hint: Any) -> tuple[Any, ...]:
+def _why_refused(entry: Mapping[str, Any], path: KeyPath) -> str | None:
+    """What the class knows of a word that it does not allow, if anything."""
+    options_type, (option, *inner) = _class(entry["kind"]), path
+    value = entry[str(option)]
+    for key in inner:
+        value = value[key]
+    return options_type.why_refused(str(option), value) if options_type is not None and isinstance(value, str) else None
+
+
+def _idle(kind: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """Options that make no difference, and beside which others, by the class."""
+    options_type = _class(kind)
+    return {} if options_type is None else options_type(**options).idle()
+
+
+def _refusal(kind: str, options: Mapping[str, Any]) -> str | None:
+    """What the class says against options together, None when it takes them."""
+    try:
+        _idle(kind, options)
+    except (FederationError, ValueError, TypeError) as error:
+        return str(error)
+    return None
+
+
+def _applies(kind: str, name: str, options: Mapping[str, Any]) -> bool:
+    """Whether an option makes a difference beside the others: the class says not, or refuses every other value."""
+    if name in _idle(kind, options):
+        return False
+    model = _model(kind)
+    fitting = []
+    for other in (*_words(model.model_fields[name].annotation), *_EXAMPLES):
+        changed = {**options, name: other}
+        with contextlib.suppress(ValidationError):
+            model.model_validate_json(json.dumps({"kind": kind, **changed}), strict=True)
+            fitting.append(changed)
+    return not fitting or any(changed != options and _refusal(kind, changed) is None for changed in fitting)
+
+
+def _json_schemas() -> Iterator[dict[str, Any]]:
+    """Of all kinds but those whose package is broken."""
+    for kind in kinds():
+        with contextlib.suppress(InputError):
+            yield _model(kind).model_json_schema()
+
+
+def _words(hint: Any) -> list[str]:
+    """The texts that a literal allows."""
     if typing.get_origin(hint) is Literal:
-        return typing.get_args(hint)
-    return tuple(word for arg in _union(hint) for word in _literals(arg))
-
-
-def _examples(hint: Any) -> list[Any] | None:
-    """Values that an option of a type may have, some of many; None for types of which none are known."""
-    if typing.get_origin(hint) is Literal:
-        return list(typing.get_args(hint))
-    if typing.get_origin(hint) is typing.Annotated:
-        return _examples(typing.get_args(hint)[0])
-    if parts := _union(hint):
-        known = [_examples(part) for part in parts]
-        return None if None in known else [value for values in known if values for value in values]
-    return _EXAMPLES.get(hint)
+        return [word for word in typing.get_args(hint) if isinstance(word, str)]
+    return [word for arg in typing.get_args(hint) for word in _words(arg)]
 
 
 def _holds_list(hint: Any) -> bool:
-    return (typing.get_origin(hint) or hint) in _LISTS or any(_holds_list(arg) for arg in _union(hint))
-
-
-def _union(hint: Any) -> tuple[Any, ...]:
-    """The alternatives of a union; nothing for any other type."""
-    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else ()
+    return (typing.get_origin(hint) or hint) in _LISTS or any(map(_holds_list, typing.get_args(hint)))
 
 
 def _text(value: Any) -> str:
@@ -399,3 +369,27 @@ def _text(value: Any) -> str:
         return "_".join(map(_text, value))
     plain = "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
     return re.sub(r"[^A-Za-z0-9._=-]", "_", plain.replace("e+", "e"))
+
+
+def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
+    """Different variants, under names that files may have."""
+    if not protocols:
+        raise rule("must not be empty")
+    first: dict[str, int] = {}
+    for position, protocol in enumerate(protocols):
+        for options, _ in protocol.choices():
+            name = variant_name(protocol.kind, options)
+            if len(name) > _LONGEST_NAME:
+                raise refusal(
+                    f"entry {position} (from 0) has a variant whose options make a name of {len(name)} letters, "
+                    f"allowed are {_LONGEST_NAME}, as files are called by it; shorten the lists among its options"
+                )
+            if name in first:
+                alike = f"entries {first[name]} and {position} (from 0) both ask"
+                twice = f"entry {position} (from 0) asks twice"
+                raise refusal(f"{twice if first[name] == position else alike} for '{name}'; remove one")
+            first[name] = position
+    return protocols
+
+
+Protocols = Annotated[tuple[Protocol, ...], AfterValidator(_distinct)]

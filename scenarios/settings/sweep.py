@@ -5,23 +5,22 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.settings import auxiliary_entry, partition_entry
-from scenarios.settings.classifier import LOGISTIC, REGULARISATION, label, swept_regularisations
+from scenarios.settings import division
+from scenarios.settings.classifier import LOGISTIC, label
 from scenarios.settings.protocol_options import (
     BASELINES,
-    Protocol,
     default_kind,
     is_default,
     variant_name,
     without_noise,
 )
-from scenarios.settings.schema import Scenario, swept_keys
-from scenarios.settings.section import Section
-from scenarios.settings.target_sets import Targets
+from scenarios.settings.schema import Scenario
+from scenarios.settings.sections import Targets
+from scenarios.settings.values import Section, swept_keys
 
 
 @dataclass(frozen=True)
@@ -47,43 +46,74 @@ class Variant:
     default: bool
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """A swept value of `data` or `parties`: its column, the keys that lead to it, and its values."""
-
-    column: str
-    path: tuple[str, ...]
-    values: tuple[Any, ...]
+_Path = tuple[str, ...]
+_UNSAID = dict(dropout=0, bags=1, positive=None, person=None, rows_per_person=1, range=None, outside="refuse")
 
 
 def expand(scenario: Scenario) -> list[WorldSetting]:
-    """Every combination of the values that `data` and `parties` sweep; the last key changes fastest."""
-    axes = list(_axes(scenario))
+    """Every combination of the values that `data` and `parties` sweep; the last key changes fastest.
+
+    Examples:
+        >>> from scenarios.settings.schema import resolve
+        >>> swept = resolve("quickstart", ["parties.count=[10, 20]", "parties.dropout=[0, 0.1]"])
+        >>> [list(point.swept.values()) for point in expand(swept)]
+        [[10, 0.0], [10, 0.1], [20, 0.0], [20, 0.1]]
+    """
+    axes = _axes(scenario)
     settings = []
-    for values in itertools.product(*(axis.values for axis in axes)):
+    for values in itertools.product(*axes.values()):
         swept: dict[str, Any] = {}
         point = scenario
-        for axis, value in zip(axes, values, strict=True):
-            swept[axis.column] = _cell(axis.path[-1], value)
-            point = _replaced(point, axis.path, value)
+        for path, value in zip(axes, values, strict=True):
+            swept[_column(path)] = _cell(path[-1], value)
+            point = _replaced(point, path, value)
         settings.append(WorldSetting(swept, point))
     return settings
 
 
 def swept_columns(scenario: Scenario) -> list[str]:
-    """Dotted names of all swept keys, worlds first, then `protocols.OPTION`: the columns of the results."""
-    options = [_column(option) for protocol in scenario.protocols for option in protocol.sweeps]
-    return list(dict.fromkeys([*(axis.column for axis in _axes(scenario)), *options]))
+    """Dotted names of all swept keys, worlds first, then `protocols.OPTION`: the columns of the results.
+
+    Examples:
+        >>> from scenarios.settings.schema import resolve
+        >>> swept_columns(resolve("quickstart", ["parties.count=[10, 20]", "protocols.0.noise=[pure, off]"]))
+        ['parties.count', 'protocols.noise']
+    """
+    options = [f"protocols.{option}" for protocol in scenario.protocols for option in protocol.sweeps]
+    return list(dict.fromkeys([*map(_column, _axes(scenario)), *options]))
 
 
 def variants(scenario: Scenario) -> list[Variant]:
-    """The variants of a scenario in the order of its protocols; baselines are variants without options."""
+    """The variants of a scenario in the order of its protocols; baselines are variants without options.
+
+    Examples:
+        >>> from scenarios.settings.schema import resolve
+        >>> [variant.name for variant in variants(resolve("quickstart"))][-3:]
+        ['majority_vote-published', 'pooled', 'individual']
+    """
     first = default_kind(scenario.protocols)
-    return [variant for protocol in scenario.protocols for variant in _variants(protocol, first)]
+    return [
+        Variant(
+            name=variant_name(protocol.kind, options),
+            kind=protocol.kind,
+            options=options,
+            swept={f"protocols.{option}": value for option, value in swept.items()},
+            default=protocol.kind == first and is_default(protocol.kind, options),
+        )
+        for protocol in scenario.protocols
+        for options, swept in protocol.choices()
+    ]
 
 
 def releases(variant: Variant, scenario: Scenario) -> int:
-    """How many models one world releases of a variant: none of a baseline, a single one with noise off."""
+    """How many models one world releases of a variant: none of a baseline, a single one with noise off.
+
+    Examples:
+        >>> from scenarios.settings.schema import resolve
+        >>> scenario = resolve("quickstart")  # 5 epsilons, 10 noise draws of each
+        >>> [releases(variant, scenario) for variant in variants(scenario)]
+        [50, 50, 50, 50, 0, 0]
+    """
     if variant.kind in BASELINES:
         return 0
     if without_noise(variant.kind, variant.options):
@@ -102,17 +132,10 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
     data, parties = plain["data"], plain["parties"]
     del data["targets"]
     # A world where everybody answers has the noise of one that says nothing of it; so with persons, bags, real labels.
-    for section, key, unsaid in (
-        (parties, "dropout", 0),
-        (parties, "bags", 1),
-        (data, "positive", None),
-        (data, "person", None),
-        (data, "rows_per_person", 1),
-        (data, "range", None),
-        (data, "outside", "refuse"),
-    ):
-        if section[key] == unsaid:
-            del section[key]
+    for section in (data, parties):
+        for key in section.keys() & _UNSAID.keys():
+            if section[key] == _UNSAID[key]:
+                del section[key]
     if not parties["hostile"] or not parties["hostile"]["fraction"]:
         del parties["hostile"]
     if digest is not None:
@@ -136,42 +159,24 @@ def _short_hash(plain: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _variants(protocol: Protocol, default_kind: str | None) -> Iterator[Variant]:
-    for options, swept in protocol.choices():
-        yield Variant(
-            name=variant_name(protocol.kind, options),
-            kind=protocol.kind,
-            options=options,
-            swept={_column(option): value for option, value in swept.items()},
-            default=protocol.kind == default_kind and is_default(protocol.kind, options),
-        )
+def _axes(scenario: Scenario) -> dict[_Path, tuple[Any, ...]]:
+    """The swept values of `data` and `parties`, by the keys that lead to them."""
+    return {**_axes_of(scenario.data, "data"), **_axes_of(scenario.parties, "parties")}
 
 
-def _column(option: str) -> str:
-    return f"protocols.{option}"
+def _axes_of(container: Section | Mapping[str, Any], *path: str) -> dict[_Path, tuple[Any, ...]]:
+    """What a section or mapping sweeps itself, then what those in it sweep."""
+    entries = dict(container)
+    keys = list(entries) if isinstance(container, Mapping) else swept_keys(type(container))
+    found = {(*path, key): entries[key] for key in keys if isinstance(entries[key], tuple)}
+    for key, value in entries.items():
+        if isinstance(value, Section | Mapping):
+            found |= _axes_of(value, *path, key)
+    return found
 
 
-def _axes(scenario: Scenario) -> Iterator[_Axis]:
-    data, parties = scenario.data, scenario.parties
-    yield from _section_axes(data, "data")
-    if data.targets is not None:
-        yield from _section_axes(data.targets, "data", "targets")
-    yield from _section_axes(parties, "parties")
-    if isinstance(parties.partition, Mapping) and (skews := partition_entry.swept_skew(parties.partition)):
-        kind = partition_entry.partition_kind(parties.partition)
-        yield _Axis(f"parties.partition.{kind}", ("parties", "partition", kind), skews)
-    if isinstance(parties.classifier, Mapping) and (values := swept_regularisations(parties.classifier)):
-        path = ("parties", "classifier", "parameters", REGULARISATION)
-        yield _Axis(f"parties.classifier.{LOGISTIC}.{REGULARISATION}", path, values)
-    if parties.hostile is not None:
-        yield from _section_axes(parties.hostile, "parties", "hostile")
-
-
-def _section_axes(section: Section, *path: str) -> Iterator[_Axis]:
-    for key in swept_keys(type(section)):
-        values = getattr(section, key)
-        if isinstance(values, tuple):
-            yield _Axis(".".join((*path, key)), (*path, key), values)
+def _column(path: _Path) -> str:
+    return ".".join(path).replace(".classifier.parameters.", f".classifier.{LOGISTIC}.")
 
 
 def _replaced(container: Any, path: tuple[str, ...], value: Any) -> Any:
@@ -184,10 +189,6 @@ def _replaced(container: Any, path: tuple[str, ...], value: Any) -> Any:
 
 def _cell(key: str, value: Any) -> Any:
     """A swept value as one cell of a table."""
-    if key == "partition":
-        return partition_entry.label(value)
-    if key == "bags":
-        return partition_entry.bags_label(value)
-    if key == "auxiliary":
-        return auxiliary_entry.label(value)
+    if key in ("partition", "bags", "auxiliary"):
+        return division.label(value)
     return label(value) if key == "classifier" else value

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from scenarios.settings.label_rules import are_real
 from scenarios.settings.protocol_options import (
     BASELINES,
     CONSTANT,
+    Protocol,
     default_kind,
     requires,
     spending,
     task,
     without_noise,
 )
+from scenarios.settings.sections import Data, Parties, Privacy
 from scenarios.settings.values import all_values
-
-if TYPE_CHECKING:
-    from scenarios.settings.schema import Scenario
-    from scenarios.settings.yaml_rules import KeyPath
+from scenarios.settings.yaml_rules import KeyPath
 
 
-def unused(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+def unused(data: Data, parties: Parties, protocols: Sequence[Protocol]) -> Iterator[tuple[KeyPath, str]]:
     """(key path, why) of settings that are for class ratios, in a scenario that has none."""
-    data, parties = scenario.data, scenario.parties
-    kinds = [protocol.kind for protocol in scenario.protocols]
-    first = default_kind(scenario.protocols) or kinds[0]
+    kinds = [protocol.kind for protocol in protocols]
+    first = default_kind(protocols) or kinds[0]
     if data.targets is not None and not task(kinds).targets:
         yield ("data", "targets"), f"are sets to estimate class ratios of, which {first} does not do; remove it"
     if requires(first).bags:
@@ -37,18 +34,17 @@ def unused(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
         yield ("parties", "bags"), f"have label counts of their own, which {first} does not ask for; remove it"
 
 
-def idle(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterator[tuple[KeyPath, str]]:
     """(key path, why) of settings that make no difference beside the protocols, whatever their values.
 
     They stay when protocols are exchanged for others, and so they are not refused.
     """
-    real = are_real(scenario)
-    if not any(_trains(protocol.kind, real) for protocol in scenario.protocols):
+    real = are_real(data, protocols)
+    if not any(_trains(protocol.kind, real) for protocol in protocols):
         yield ("parties", "classifier"), "no protocol or baseline trains it"
-    epsilon, delta = scenario.privacy.epsilon[0], scenario.privacy.delta
     spent = [
-        spending(protocol.kind, options, epsilon, delta)
-        for protocol in scenario.protocols
+        spending(protocol.kind, options, privacy.epsilon[0], privacy.delta)
+        for protocol in protocols
         if protocol.kind not in BASELINES
         for options, _ in protocol.choices()
         if not without_noise(protocol.kind, options)

@@ -1,27 +1,66 @@
-"""Values of scenario files that plain types do not cover: swept scalars, shares of rows, feature stages."""
+"""Values of scenario files that plain types do not cover: sections, swept scalars, shares of rows, feature stages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    GetPydanticSchema,
     PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
+    Tag,
+    model_validator,
+    with_config,
 )
 from pydantic_core import CoreSchema, core_schema
+from typing_extensions import TypedDict
 
-from federation.contract.limits import MOST_FEATURES
-from scenarios.settings.problems import MANY, ONE, rule
+from federation.contract.limits import MOST_FEATURES, MOST_ROWS
+from scenarios.settings.problems import MANY, ONE, refuse, rule
+from scenarios.settings.yaml_rules import KeyPath
 
-_BARE_STAGES = ("scale", "standardise", "signed_log", "constant", "unit_norm", "max_norm")
-_SIZED_STAGES = ("pca", "whiten", "fourier")
-_DEGREES = (2, 3)
-AUTO = {"whiten": "auto"}
+Whole = Annotated[int, Field(strict=True, ge=1)]
+Count = Annotated[Whole, Field(le=MOST_ROWS)]
+Name = Annotated[str, Field(strict=True, min_length=1)]
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+
+
+ONE_KEY = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+
+class Section(BaseModel):
+    """Part of a scenario: immutable, no unknown keys; the text below a field is its description."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    def clashes(self) -> Iterable[tuple[KeyPath, str]]:
+        """(key path, sentence) of values that are right by themselves, but not beside each other."""
+        return ()
+
+    @model_validator(mode="after")
+    def _without_clashes(self) -> Self:
+        if found := list(self.clashes()):
+            refuse(found)
+        return self
+
+
+def all_values(value: Any) -> tuple[Any, ...]:
+    """All values of a scalar that may be swept.
+
+    Examples:
+        >>> all_values(3), all_values((3, 4))
+        ((3,), (3, 4))
+    """
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _form(value: Any) -> str:
@@ -36,125 +75,130 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-def _list_of(item: CoreSchema) -> CoreSchema:
-    return core_schema.no_info_after_validator_function(_distinct, core_schema.tuple_variable_schema(item))
-
-
-def _one_or_many_json(schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-    item = handler(cast(core_schema.TaggedUnionSchema, schema)["choices"][ONE])
-    return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1, "uniqueItems": True}]}
-
-
 class Sweep:
     """Marks a scalar that may be swept: a list of distinct values, kept as a tuple until `sweep.expand`.
 
     Type checkers see the scalar, which is what everything after the expansion works with.
+
+    Examples:
+        >>> from pydantic import TypeAdapter
+        >>> rows = TypeAdapter(Annotated[int, Sweep()])
+        >>> rows.validate_python(5), rows.validate_python([5, 10])
+        (5, (5, 10))
     """
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         item = handler(source)
-        return core_schema.tagged_union_schema({ONE: item, MANY: _list_of(item)}, discriminator=_form)
+        listed = core_schema.no_info_after_validator_function(_distinct, core_schema.tuple_variable_schema(item))
+        return core_schema.tagged_union_schema({ONE: item, MANY: listed}, discriminator=_form)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return _one_or_many_json(schema, handler)
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        item = handler(schema["choices"][ONE])
+        return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1, "uniqueItems": True}]}
 
 
-def all_values(value: Any) -> tuple[Any, ...]:
-    """All values of a scalar that may be swept."""
-    return value if isinstance(value, tuple) else (value,)
+def swept_keys(section: type[BaseModel]) -> list[str]:
+    """The keys of a section that may hold a tuple of values, in order."""
+    fields = section.model_fields.items()
+    return [key for key, field in fields if any(isinstance(mark, Sweep) for mark in field.metadata)]
 
 
 @dataclass(frozen=True)
-class OneOrMore:
-    """Marks a tuple that may be written as a single `item`; its values are distinct and at least one."""
+class Told:
+    """Marks a type of which every mistake is told by the same sentence, which says what is allowed."""
 
-    item: Any
+    sentence: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        item = handler.generate_schema(self.item)
-        one = core_schema.no_info_after_validator_function(lambda value: (value,), item)
-        return core_schema.tagged_union_schema({ONE: one, MANY: _list_of(item)}, discriminator=_form)
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return _one_or_many_json(schema, handler)
-
-
-def is_share(value: Any) -> bool:
-    """Whether a value is a count of rows from 1 or a fraction between 0 and 1."""
-    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-    return whole or (isinstance(value, float) and 0 < value < 1)
-
-
-def _test_share(value: Any) -> str | int | float:
-    if value != "official" and not is_share(value):
-        raise rule("must be official, a count of rows (a whole number from 1) or a fraction between 0 and 1")
-    return value
-
-
-def _stage(value: Any) -> str | dict[str, Any]:
-    if isinstance(value, str) and value in _BARE_STAGES:
-        return value
-    if isinstance(value, dict) and len(value) == 1:
-        ((name, size),) = value.items()
-        if value == AUTO:
-            return value
-        if name in _SIZED_STAGES and isinstance(size, int) and not isinstance(size, bool) and size >= 1:
-            if size > MOST_FEATURES:
-                raise rule(f"must have at most {MOST_FEATURES} features")
-            if name == "fourier" and size % 2:
-                raise rule("must have an even number of features, {fourier: EVEN}: a cosine and a sine each")
-            return value
-        if name == "polynomial" and size in _DEGREES and not isinstance(size, float):
-            return value
-    sized = ", ".join(f"{{{name}: DIMENSIONS}}" for name in _SIZED_STAGES)
-    degrees = " or ".join(f"{{polynomial: {degree}}}" for degree in _DEGREES)
-    raise rule(f"must be one of {', '.join(_BARE_STAGES)}, {sized}, {{whiten: auto}}, {degrees}")
-
-
-def _class_name(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise rule("must be a class name (text or a whole number)")
-    return str(value)
-
-
-def _automatic(value: Any) -> int | None:
-    if value == "auto":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise rule("must be auto or a whole number from 1")
-    return value
-
-
-SHARE_SCHEMA: list[dict[str, Any]] = [
-    {"type": "integer", "minimum": 1},
-    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-]
-_SIZE_SCHEMA = {"type": "integer", "minimum": 1, "maximum": MOST_FEATURES}
-_EVEN_SCHEMA = {"type": "integer", "minimum": 2, "maximum": MOST_FEATURES, "multipleOf": 2}
-_STAGE_SCHEMA: list[dict[str, Any]] = [
-    {"enum": list(_BARE_STAGES)},
-    *(
-        {"type": "object", "properties": {name: size}, "required": [name], "additionalProperties": False}
-        for name, size in (
-            *((name, _EVEN_SCHEMA if name == "fourier" else _SIZE_SCHEMA) for name in _SIZED_STAGES),
-            ("whiten", {"const": AUTO["whiten"]}),
-            ("polynomial", {"enum": list(_DEGREES)}),
+        return core_schema.custom_error_schema(
+            handler(source),
+            custom_error_type="rule",
+            custom_error_message="{text}",
+            custom_error_context={"text": self.sentence},
         )
-    ),
-]
 
+
+def read_as(form: Any) -> GetPydanticSchema:
+    """What a file may say, beside the type that type checkers see."""
+    return GetPydanticSchema(lambda _, handler: handler.generate_schema(form))
+
+
+def word_or_number(words: Any, numbered: Any, sentence: str) -> Any:
+    """One of the literal `words`, or a mapping with a single key of the TypedDict `numbered`, as in {dirichlet: 0.5}.
+
+    What is neither is refused by the sentence; what is wrong with a key's value is told of the value.
+    """
+
+    def form(entry: Any) -> str | None:
+        if isinstance(entry, dict):
+            return MANY if len(entry) == 1 and entry.keys() <= numbered.__annotations__.keys() else None
+        return ONE if isinstance(entry, str) and entry in get_args(words) else None
+
+    told = Discriminator(form, "rule", "{text}", {"text": sentence})
+    return read_as(Annotated[Annotated[words, Tag(ONE)] | Annotated[numbered, Tag(MANY)], told])
+
+
+def list_of(least: int, sentence: str) -> BeforeValidator:
+    """Refuses, by a sentence, what is no list of at least so many items; these have mistakes of their own."""
+
+    def checked(value: Any) -> Any:
+        if not isinstance(value, list | tuple) or len(value) < least:
+            raise rule(sentence)
+        return value
+
+    return BeforeValidator(checked)
+
+
+def all_distinct(least: int, sentence: str) -> AfterValidator:
+    """Refuses, by a sentence, fewer than `least` values or one that is listed twice."""
+
+    def checked(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(values) < least or len(set(values)) < len(values):
+            raise rule(sentence)
+        return values
+
+    return AfterValidator(checked)
+
+
+Share = Whole | Annotated[float, Field(strict=True, gt=0, lt=1)]
 TestShare = Annotated[
     str | int | float,
-    PlainValidator(_test_share),
-    WithJsonSchema({"anyOf": [{"const": "official"}, *SHARE_SCHEMA]}),
+    read_as(Literal["official"] | Share),
+    Told("must be official, a count of rows (a whole number from 1) or a fraction between 0 and 1"),
 ]
-Stage = Annotated[str | Mapping[str, Any], PlainValidator(_stage), WithJsonSchema({"anyOf": _STAGE_SCHEMA})]
-ClassName = Annotated[str, PlainValidator(_class_name), WithJsonSchema({"type": ["string", "integer"], "minLength": 1})]
-
-# `auto` in a file, None here.
-AutoCount = Annotated[
+ClassName = Annotated[
+    str,
+    read_as(Name | Annotated[int, Field(strict=True)]),
+    Told("must be a class name (text or a whole number)"),
+    AfterValidator(str),
+]
+AutoCount = Annotated[  # `auto` in a file, None here
     int | None,
-    PlainValidator(_automatic),
-    PlainSerializer(lambda value: "auto" if value is None else value),
-    WithJsonSchema({"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1}]}),
+    read_as(Literal["auto"] | Whole),
+    Told("must be auto or a whole number from 1"),
+    AfterValidator(lambda value: None if value == "auto" else value),
+    PlainSerializer(lambda value: value or "auto"),
+]
+
+_Size = Annotated[Whole, Field(le=MOST_FEATURES)]
+
+
+@with_config(ONE_KEY)
+class _Sized(TypedDict, total=False):
+    """Stages with a number or a word."""
+
+    pca: _Size
+    whiten: Annotated[_Size | Literal["auto"], Told(f"must be auto or a whole number from 1 to {MOST_FEATURES}")]
+    fourier: Annotated[_Size, Field(multiple_of=2)]  # a cosine and a sine each
+    polynomial: Annotated[int, Field(strict=True, ge=2, le=3), Told("must be 2 or 3")]
+
+
+Stage = Annotated[
+    str | Mapping[str, Any],
+    word_or_number(
+        Literal["scale", "standardise", "signed_log", "constant", "unit_norm", "max_norm"],
+        _Sized,
+        "must be one of scale, standardise, signed_log, constant, unit_norm, max_norm, {pca: DIMENSIONS}, "
+        "{whiten: DIMENSIONS}, {fourier: DIMENSIONS}, {whiten: auto}, {polynomial: 2} or {polynomial: 3}",
+    ),
 ]

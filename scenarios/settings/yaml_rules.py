@@ -28,23 +28,14 @@ def _text(text: str) -> str:
     return text
 
 
-_CONSTRUCTORS: dict[str, Callable[[str], Any]] = {
-    "null": lambda text: None,
-    "bool": lambda text: text.lower() == "true",
-    "int": int,
-    "float": lambda text: float(re.sub(r"\.(inf|nan)$", r"\1", text.lower())),
-    "str": _text,
+_INT = r"[-+]?(0|[1-9][0-9]*)"
+_FLOAT = r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+_PLAIN: dict[str, tuple[str, list[str], Callable[[str], Any]]] = {  # tag: pattern, first characters, the value
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""], lambda text: None),
+    "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF"), lambda text: text.lower() == "true"),
+    "int": (_INT, list("-+0123456789"), int),
+    "float": (_FLOAT, list("-+.0123456789"), lambda text: float(re.sub(r"\.(inf|nan)$", r"\1", text.lower()))),
 }
-_RESOLVERS = [  # tag, pattern of the plain scalars, their possible first characters
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
-    (
-        "float",
-        r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-        list("-+.0123456789"),
-    ),
-]
 
 
 class _Loader(yaml.SafeLoader):
@@ -65,7 +56,7 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 
 _Dumper.add_representer(str, _represent_text)
 _Loader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in _RESOLVERS:
+for _tag, (_pattern, _first, _) in _PLAIN.items():
     for _class in (_Loader, _Dumper):
         _class.add_implicit_resolver(_PREFIX + _tag, re.compile(f"^(?:{_pattern})$"), _first)
 
@@ -81,28 +72,25 @@ class _Builder:
     def fail(self, node: yaml.Node, text: str) -> InputError:
         return InputError(f"{self.origin}:{_line(node)}: {text}")
 
-    def build(self, node: yaml.Node, path: KeyPath) -> Any:
+    def build(self, node: yaml.Node, path: KeyPath, key_node: yaml.Node | None = None) -> Any:
+        if path:
+            self.lines[path] = _line(key_node or node)
         self._values += 1
         if self._values > _MOST_VALUES or len(path) > _DEEPEST:
-            raise self.fail(
-                node, f"more than {_MOST_VALUES} values or {_DEEPEST} levels (are there aliases of aliases?)"
-            )
+            text = f"more than {_MOST_VALUES} values or {_DEEPEST} levels (are there aliases of aliases?)"
+            raise self.fail(node, text)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
-            items = []
-            for i, item in enumerate(node.value):
-                self.lines[(*path, i)] = _line(item)
-                items.append(self.build(item, (*path, i)))
-            return items
+            return [self.build(item, (*path, i)) for i, item in enumerate(node.value)]
         return self._scalar(node)
 
     def _scalar(self, node: yaml.Node) -> Any:
         tag = node.tag.removeprefix(_PREFIX)
-        if tag not in _CONSTRUCTORS:
+        if tag != "str" and tag not in _PLAIN:
             raise self.fail(node, f"the tag {tag} is not allowed; write a plain value")
         try:
-            return _CONSTRUCTORS[tag](node.value)
+            return _text(node.value) if tag == "str" else _PLAIN[tag][2](node.value)
         except ValueError as error:
             raise self.fail(node, f"cannot read {node.value[:40]!r}: {error}") from None
 
@@ -115,8 +103,7 @@ class _Builder:
             if key in out:
                 first = self.lines[(*path, key)]
                 raise self.fail(key_node, f"key '{key}' occurs twice, first on line {first}; remove one")
-            self.lines[(*path, key)] = _line(key_node)
-            out[key] = self.build(value_node, (*path, key))
+            out[key] = self.build(value_node, (*path, key), key_node)
         return out
 
 
@@ -126,6 +113,15 @@ def parse(text: str, origin: str) -> tuple[Any, dict[KeyPath, int]]:
     `origin` is the file's name, for messages. Values are dict, list, str, int, float, bool and
     None. Raises `InputError` (`origin:line: ...`) for malformed YAML, duplicate keys, keys that are not text,
     tags, several documents, and texts that are too large or too deep.
+
+    Examples:
+        >>> value, lines = parse("{delta: 1e-6, noise: off}", "s.yaml")
+        >>> value, lines[("noise",)]
+        ({'delta': 1e-06, 'noise': 'off'}, 1)
+        >>> parse("{a: 1, a: 2}", "s.yaml")
+        Traceback (most recent call last):
+        ...
+        federation.contract.errors.InputError: s.yaml:1: key 'a' occurs twice, first on line 1; remove one
     """
     if len(text) > LARGEST_TEXT:
         raise InputError(f"{origin}: longer than {LARGEST_TEXT} characters; this is not a scenario file")
@@ -144,14 +140,15 @@ def parse(text: str, origin: str) -> tuple[Any, dict[KeyPath, int]]:
 
 
 def dump(value: Any, flow: bool | None = None) -> str:
-    """YAML text of plain values, never wrapped; `flow=True` writes `{a: 1}` and `[1, 2]` on one line."""
+    """YAML text of plain values, never wrapped; `flow=True` writes `{a: 1}` and `[1, 2]` on one line.
+
+    Examples:
+        >>> print(dump({"epsilon": [1, 3], "noise": "off"}, flow=True).strip())
+        {epsilon: [1, 3], noise: 'off'}
+    """
+    endless = float("inf")
     text: str = yaml.dump(
-        value,
-        Dumper=_Dumper,
-        sort_keys=False,
-        default_flow_style=flow,
-        width=float("inf"),
-        allow_unicode=True,
+        value, Dumper=_Dumper, sort_keys=False, default_flow_style=flow, width=endless, allow_unicode=True
     )
     return text.removesuffix("...\n")
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from scenarios.data.tables import Floats, Integers
+from scenarios.settings.words import MAJORITY, PROPORTIONS
 
-MAJORITY, PROPORTIONS = "majority", "proportions"
-PRESCRIBED = (MAJORITY, PROPORTIONS)
 _ROUNDING = 1e-9  # by which shares written with few digits may miss their sum
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from federation.contract.question import Field
 from federation.contract.randomness import generator
 from federation.grids.packing import bits_per_entry
-
-Kind = Literal["flip", "random", "target", "malformed", "oversized"]
+from scenarios.settings.words import Kind
 
 
 @dataclass(frozen=True)

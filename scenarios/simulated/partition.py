@@ -15,12 +15,11 @@ from federation.contract.errors import InputError, nearest_name
 from federation.contract.randomness import generator
 from parties.answers.bags import kept_rows
 from scenarios.data.tables import Integers, Table
+from scenarios.settings.words import BY_CLASS, LEAST, MOST, PRESCRIBED
 from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
-from scenarios.simulated.composition import PRESCRIBED, bag_counts, bag_shares, is_prescription
+from scenarios.simulated.composition import bag_counts, bag_shares, is_prescription
 from scenarios.simulated.public_rows import OFFICIAL, set_apart
-from scenarios.simulated.skew import LEAST, MOST, SKEWS, dealt, dealt_by_class, is_skew, quantities
-
-BY_CLASS = ("dirichlet", *PRESCRIBED)  # partitions that need classes
+from scenarios.simulated.skew import SKEWS, dealt, dealt_by_class, is_skew, quantities
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ import numpy as np
 
 from federation.contract.randomness import generator
 from scenarios.data.tables import Floats, Integers
+from scenarios.settings.words import LEAST, MOST
 
 SKEWS = ("dirichlet", "quantity")
-LEAST, MOST = 1e-6, 1e6  # of a skew's number; nothing changes beyond
 
 
 def is_skew(value: object) -> bool:

@@ -10,11 +10,16 @@ import numpy as np
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.randomness import generator
 from scenarios.data.tables import Floats, Integers, Table
+from scenarios.settings.protocol_options import task
+from scenarios.settings.schema import Scenario
+from scenarios.settings.words import MOST_TARGET_ROWS, SHARES
 from scenarios.simulated.composition import exact_counts, largest_size, shifted_shares
 from scenarios.simulated.skew import dealt
 
-MOST_ROWS = 1000  # of a set whose size is not given
-SHARES = tuple(round(0.1 * tenths, 1) for tenths in range(1, 10))
+
+def wants_targets(scenario: Scenario) -> bool:
+    """Whether a scenario estimates class ratios."""
+    return task(entry.kind for entry in scenario.protocols).targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +69,7 @@ def target_sets(
     labels = table.labels[test]
     available = np.bincount(labels, minlength=len(table.classes))
     wanted = shifted_shares(np.array(shares, dtype=np.float64), np.full(len(shares), varied), len(table.classes))
-    most = largest_size(lambda size: bool((exact_counts(wanted, size) <= available).all()), rows or MOST_ROWS)
+    most = largest_size(lambda size: bool((exact_counts(wanted, size) <= available).all()), rows or MOST_TARGET_ROWS)
     size = rows or max(1, most)
     counts = exact_counts(wanted, size)
     at, label = np.unravel_index(np.argmax(counts - available), counts.shape)

@@ -17,7 +17,8 @@ from federation.contract.errors import QuorumError
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 from federation.questions.bags import LARGEST_FEATURE
-from scenarios.simulated.conduct import Conduct, Kind
+from scenarios.settings.words import Kind
+from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.simulation import SplitSpec
 
 EMBEDDING = {"submit": "embedding", "estimator": "whitened", "dimensions": 16}

@@ -16,7 +16,8 @@ from aggregator.world.plan import VariantPlan
 from federation.contract.errors import QuorumError
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
-from scenarios.simulated.conduct import Conduct, Kind
+from scenarios.settings.words import Kind
+from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.simulation import SplitSpec
 
 BAGS = {"size": 4}

@@ -20,7 +20,8 @@ from federation.grids.codec import decode_submission, encode_submission
 from federation.questions.votes import Training
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
-from scenarios.simulated.conduct import Conduct, Kind
+from scenarios.settings.words import Kind
+from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.simulation import SplitSpec
 
 PARTIES = 12

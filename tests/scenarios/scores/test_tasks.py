@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.packages import install
 
+from aggregator.contract.registry import task
 from aggregator.contract.task import Metric, Task
 from federation.contract.errors import InputError
 from scenarios.runs.world import worlds
@@ -14,7 +15,7 @@ from scenarios.scores import metrics, tasks
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.ratio_scoring import RatioScoring
 from scenarios.scores.regression_scoring import RegressionScoring
-from scenarios.scores.tasks import CLASS_RATIO, CLASSIFICATION, REGRESSION, primaries, scoring, task
+from scenarios.scores.tasks import CLASS_RATIO, CLASSIFICATION, REGRESSION, primaries, scoring
 from scenarios.settings import protocol_options
 from scenarios.settings.schema import resolve
 
@@ -28,6 +29,7 @@ ENTRIES = {
     ]
 }
 CODE = """\
+from aggregator.contract.registry import task
 from aggregator.contract.task import Metric, Task
 TAU = Metric("tau", "rank errors", False, "rank error")
 RANKING = Task("a_ranking", "real", TAU, "ranked_pack:score")

@@ -76,6 +76,8 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("parties.quorum=1.5", "parties.quorum: must be at most 1, got 1.5"),
         ("parties.quorum=true", "parties.quorum: must be a number, got true"),
         ("parties.partition=idd", 'parties.partition: must be iid, {dirichlet: ALPHA}, {quantity: SIGMA}, {majority: SHARE}, {proportions: [SHARES, ...]} or {by: COLUMN}, got the text "idd"'),
+        ("parties.partition=[{quantity: [1, 2]}]", "parties.partition: in a list of partitions each must have one number"),
+        ("parties.classifier=[{logistic: {regularisation: [1, 2]}}]", "parties.classifier: in a list of classifiers each regularisation must be one number"),
         ("parties.partition={dirichlet: 0}", "parties.partition.dirichlet: must be a number from 1e-06 to 1e+06, got 0"),
         ("parties.partition=[iid, {quantity: [1, 2]}]", "parties.partition: in a list of partitions each must have one number"),
         ("parties.partition={majority: 0.6}", "parties.partition.majority: must be a number from 0 to below 0.5, the share of each class but one, got 0.6"),
@@ -115,7 +117,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 and 1, got 1.0"),
         ("data.test=offical", "data.test: must be official, a count of rows"),
         ("data.features=[whiten]", "data.features.0: must be one of scale, "),
-        ("data.features=[{pca: 0}]", "data.features.0: must be one of scale, "),
+        ("data.features=[{pca: 0}]", "data.features.0.pca: must be at least 1, got 0"),
         ("data.classes=[a]", "data.classes: must be two or more distinct class names, got [a]"),
         ("privacy.epsilon=0", "privacy.epsilon: must be greater than 0, got 0"),
         ("privacy.epsilon=[1, -1]", "privacy.epsilon.1: must be greater than 0, got -1"),
@@ -138,7 +140,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("name=..", "name: must consist of letters"),
         ("protocols=[]", "protocols: must not be empty, got []"),
         ("protocols=[{kind: pooled}, {kind: pooled}]", "protocols: entries 0 and 1 (from 0) both ask for 'pooled'; remove one"),
-        ("protocols=[{kind: soft_vote, rounds: [2, 2]}]", "protocols: entry 0 (from 0) asks twice for 'soft_vote-rounds=2'; remove one"),
+        ("protocols=[{kind: soft_vote, rounds: [2, 2]}]", "protocols.0.rounds: must not list a value twice, got [2, 2]"),
         (f"protocols=[{{kind: soft_vote, bins: {[16] * 70}}}]", "protocols: entry 0 (from 0) has a variant whose options make a name of 224 letters, allowed are 200, as files are called by it; shorten the lists among its options"),
         ("protocols=[{kind: soft_vote, perturb: outptu}]", "protocols.0.perturb: must be one of statistic, output"),
         ("protocols=[{kind: soft_vote, regularisation: 0.0}]", "protocols.0: regularisation must be a positive number, got 0.0"),
@@ -179,6 +181,17 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
         "--set trials.splits=0: trials.splits:",
     ]
     assert _lines(source={})[0] == "scenario: data: missing; it has no default"
+
+
+def test_all_that_clashes_in_a_section_is_told_at_once() -> None:
+    lines = _lines("parties={dropout: 0.6, rows: 5, bags: 2}", "data={source: x.csv, rows_per_person: 2}")
+    assert [line.split("}: ")[1].partition(":")[0] for line in lines] == [
+        "parties.count",
+        "parties.bags",
+        "parties.dropout",
+        "data.rows_per_person",
+        "data.label",
+    ]
 
 
 def test_groups_make_the_count_optional() -> None:

@@ -86,7 +86,7 @@ CLASSIFIER, DELTA = "parties.classifier", "privacy.delta"
 )
 def test_what_makes_no_difference_beside_the_protocols_is_told(source, protocols, without_effect):
     scenario = resolve(document(source, *protocols), ["parties.classifier=logistic"])
-    assert {".".join(path) for path, _ in idle(scenario)} == without_effect
+    assert {".".join(path) for path, _ in idle(scenario.data, scenario.protocols, scenario.privacy)} == without_effect
     assert to_yaml(scenario).count("# Without effect here: no ") == len(without_effect)
 
 

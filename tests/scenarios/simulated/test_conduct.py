@@ -10,7 +10,8 @@ import pytest
 from federation.contract.question import Field
 from federation.contract.submission import Submission
 from federation.grids.codec import decode_submission, encode_submission
-from scenarios.simulated.conduct import Conduct, Kind
+from scenarios.settings.words import Kind
+from scenarios.simulated.conduct import Conduct
 
 KINDS = get_args(Kind)
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from scenarios.data.tables import Table
-from scenarios.simulated.targets import target_sets
+from scenarios.settings.schema import resolve
+from scenarios.simulated.targets import target_sets, wants_targets
 
 N = 3000
 TABLE = Table(
@@ -113,3 +114,9 @@ def test_a_class_without_test_rows_is_named():
 
 def test_a_table_is_not_shown():
     assert "Table" not in repr(drawn()[0])
+
+
+def test_who_wants_targets():
+    plain = {"data": {"source": "digits"}, "parties": {"count": 5}, "privacy": {"epsilon": 1}}
+    assert not wants_targets(resolve(plain))
+    assert wants_targets(resolve(plain, ["protocols=[{kind: pooled}, {kind: class_ratio}]"]))

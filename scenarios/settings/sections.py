@@ -1,0 +1,226 @@
+"""The sections of a scenario file: frozen models with every default and, for each key, what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from aggregator.contract.limits import MOST_TRIALS
+from federation.contract.errors import nearest_name
+from scenarios.data.tables import Outside
+from scenarios.settings.classifier import Classifier, swept_regularisations
+from scenarios.settings.classifier import parse as parse_classifier
+from scenarios.settings.division import Auxiliary, Bags, Partition, partition_kind, swept_number
+from scenarios.settings.problems import refusal, rule, shown
+from scenarios.settings.values import (
+    AutoCount,
+    ClassName,
+    Count,
+    Name,
+    Positive,
+    Section,
+    Stage,
+    Sweep,
+    TestShare,
+    all_distinct,
+    all_values,
+    read_as,
+)
+from scenarios.settings.words import BY, MOST_TARGET_ROWS, PRESCRIBED, SHARES, Kind
+from scenarios.settings.yaml_rules import KeyPath
+
+_Classes = tuple[ClassName, ...]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Trials = Annotated[int, Field(ge=1, le=MOST_TRIALS)]
+
+
+def _source(source: str) -> str:
+    from scenarios.data.catalogue import names
+    from scenarios.data.files import SUFFIXES
+
+    if source not in names() and Path(source).suffix.lower() not in SUFFIXES:
+        allowed = f"{', '.join(names())} or a {' or '.join(SUFFIXES)} file"
+        raise refusal(f"must be {allowed}, got {shown(source)}{nearest_name(source, names())}")
+    return source
+
+
+def _range(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    if ends is not None and ends[0] >= ends[1]:
+        raise rule("must be two numbers [lo, hi] with lo < hi")
+    return ends
+
+
+class Targets(Section):
+    """The target sets: one for each share of one class, the other classes in equal parts."""
+
+    rows: Annotated[Count | None, Sweep()] = Field(
+        default=None,
+        description="Rows of each set; null takes as many as the test rows allow for all shares, up to "
+        f"{MOST_TARGET_ROWS}.",
+    )
+    shares: Annotated[
+        tuple[Annotated[float, Field(ge=0, le=1)], ...], all_distinct(1, "must be one or more different shares")
+    ] = SHARES
+    """Shares of the varied class, one set for each; the other classes have equal parts of the rest."""
+    vary: Annotated[ClassName | None, Sweep()] = None
+    """Name of the class whose share varies; null is the first class."""
+
+
+class Data(Section):
+    """Which rows there are, and which of them are public or held out."""
+
+    source: Annotated[Name, AfterValidator(_source), Sweep()]
+    """A data set by name (federation list shows them), or a csv, npz or Parquet file."""
+    label: Annotated[Name | None, Sweep()] = None
+    """Column of the class names or real labels, for own files."""
+    classes: Annotated[_Classes, all_distinct(2, "must be two or more distinct class names")] | None = None
+    """All class names in order, declared public; null takes those in the data."""
+    positive: Annotated[_Classes, all_distinct(1, "must be one or more distinct class names")] | None = None
+    """Classes that together are the positive one of two, all others the negative one; public. Null keeps the classes
+    apart."""
+    range: Annotated[tuple[_Finite, _Finite] | None, AfterValidator(_range)] = None
+    """Public range [lo, hi] of real labels, declared and never taken from the data; null takes the documented one of a
+    data set."""
+    outside: Outside = "refuse"
+    """Labels outside data.range: refuse, or clip (they move to the nearer end)."""
+    auxiliary: Annotated[Auxiliary, Sweep()] = 0.25
+    """Public unlabelled rows: a count, a fraction of the rows that are not for testing, official (the data set's own),
+    or {by: COLUMN, from: 0.1, to: 0.9} (rows with a probability that goes from one to the other along a column: public
+    rows with other features); the last two are set apart before the test rows."""
+    test: Annotated[TestShare, Sweep()] = 0.2
+    """Held-out rows: official (the data set's own), a count or a fraction of all rows but public rows that are set
+    apart before."""
+    features: tuple[Stage, ...] = ("scale", {"whiten": "auto"}, "constant", "unit_norm")
+    """Feature map, fitted on the auxiliary rows only and applied in this order; its default is the protocol's."""
+    person: Annotated[Name | None, Sweep()] = None
+    """Column that says whose row each is, so that persons are protected; null: a row is a person."""
+    rows_per_person: Annotated[Count, Sweep()] = 1
+    """Bags in which a person's rows count, one row in each; public, more needs more noise."""
+    targets: Targets | None = None
+    """Unlabelled sets whose class ratios are estimated, drawn from the test rows, as in {rows: 500, shares: [0.1, 0.5,
+    0.9], vary: CLASS}; null takes the defaults where a protocol needs them."""
+
+    def clashes(self) -> Iterator[tuple[KeyPath, str]]:
+        """A cap of rows without persons, and own files whose labels have no name."""
+        if None in all_values(self.person) and max(all_values(self.rows_per_person)) > 1:
+            yield ("rows_per_person",), "needs data.person, the column that says whose row each is"
+        named = (".csv", ".parquet")
+        if None in all_values(self.label) and any(s.lower().endswith(named) for s in all_values(self.source)):
+            yield ("label",), "missing; a csv or Parquet file needs the name of the column of the labels"
+
+
+class Hostile(Section):
+    """Parties that try to spoil the outcome; a simulation of what the guarantee does not promise."""
+
+    fraction: Annotated[float, Field(ge=0, le=1), Sweep()]
+    """Share of the parties, rounded to a whole number of them; the seed decides which."""
+    kind: Annotated[Kind, Sweep()] = "flip"
+    """flip (each label becomes the next class), random (labels drawn at random), target (every label is the first
+    class), malformed (answers that no honest party can give) or oversized (the largest allowed)."""
+
+
+class Parties(Section):
+    """Who holds the private rows and what each party trains."""
+
+    count: Annotated[Count | None, Sweep()] = None
+    """Number of parties; null with {by: COLUMN} means one per group."""
+    rows: Annotated[Count | None, Sweep()] = None
+    """Private rows per party; null deals out all rows."""
+    partition: Annotated[Partition, Sweep()] = "iid"
+    """How rows are dealt: iid, {dirichlet: ALPHA} (the smaller, the fewer classes a party sees), {quantity: SIGMA}
+    (log-normal sizes), {majority: SHARE} (bag b has SHARE of each class but the b-th, in turn), {proportions: [SHARES,
+    ...]} (of all classes, for one bag after another) or {by: COLUMN} (one party per value of a column)."""
+    bags: Annotated[Bags, Sweep()] = 1
+    """Bags of each party, with label counts of their own, dealt as parties are: a number, or {by: COLUMN} (one bag per
+    value of a column within each party)."""
+    classifier: Annotated[Classifier, Sweep()] = Field(default_factory=lambda: parse_classifier("logistic"))
+    """What each party trains where a protocol or baseline needs it: logistic, a scikit-learn classifier with its
+    parameters, or one drawn from {mixture: [logistic, {GaussianNB: {}, weight: 2}]}; pooled trains the one of greatest
+    weight."""
+    quorum: Annotated[float, Field(gt=0, le=1), Sweep()] = 0.5
+    """Least fraction of the parties that must answer; public."""
+    dropout: Annotated[float, Field(ge=0, lt=1), Sweep()] = 0.0
+    """Probability that a party does not answer."""
+    hostile: Hostile | None = None
+    """Parties that attack, as in {fraction: 0.1, kind: flip}, by flip or random or target labels or malformed or
+    oversized answers; null means none, and the baseline pooled has none."""
+
+    def clashes(self) -> Iterator[tuple[KeyPath, str]]:
+        """Numbers of parties, rows and bags that do not fit, sweeps within sweeps, and a quorum out of reach."""
+        kinds, bags = [*map(partition_kind, all_values(self.partition))], all_values(self.bags)
+        dealt = [kind for kind in kinds if kind != BY]
+        if None in all_values(self.count) and dealt:
+            yield ("count",), f"missing; the {dealt[0]} partition needs the number of parties"
+        if isinstance(self.classifier, tuple) and any(map(swept_regularisations, self.classifier)):
+            yield ("classifier",), "in a list of classifiers each regularisation must be one number"
+        if isinstance(self.partition, tuple) and any(map(swept_number, self.partition)):
+            yield ("partition",), "in a list of partitions each must have one number"
+        prescribed = [kind for kind in kinds if kind in PRESCRIBED]
+        uneven = [(n, b) for n in all_values(self.rows) for b in bags if n and isinstance(b, int) and n % b]
+        if prescribed and any(isinstance(entry, Mapping) for entry in bags):
+            yield ("bags",), f"must be a number: the {prescribed[0]} partition says what is in each bag"
+        elif uneven and dealt:
+            rows, number = uneven[0]
+            yield ("bags",), f"must divide parties.rows, got {number} bags for {rows} rows; change one of them"
+        dropout, quorum = max(all_values(self.dropout)), max(all_values(self.quorum))
+        if dropout + quorum > 1:
+            left = f"{dropout:g} leaves {1 - dropout:g} of the parties to answer on average"
+            yield ("dropout",), f"{left}, but parties.quorum is {quorum:g}; lower one of them"
+
+
+class Budget(Section):
+    """The most that any one release may spend; those of a sweep are counterfactual to each other."""
+
+    epsilon: Positive
+    delta: Annotated[float, Field(ge=0, lt=1)]
+
+
+class Privacy(Section):
+    """How private each release must be."""
+
+    epsilon: Annotated[tuple[float, ...], read_as(Annotated[Positive, Sweep()]), AfterValidator(all_values)]
+    """Privacy loss of a release, one or several; smaller is more private."""
+    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    """Used by Gaussian noise; pure variants report 0."""
+    budget: Budget | None = None
+    """Refuse a release beyond {epsilon, delta}; null sets no limit."""
+    entropy: Literal["seed", "system"] = "seed"
+    """Key of the noise: seed (repeatable; a simulation, not to be published) or system."""
+
+
+class Trials(Section):
+    """How often the experiment is repeated."""
+
+    splits: _Trials = 5
+    """Random divisions of the rows."""
+    noise: _Trials = 5
+    """Independent noise draws of each release."""
+
+
+class RayCluster(Section):
+    """Which Ray the engine ray uses."""
+
+    address: Name | None = None
+    """An existing cluster, HOST:PORT or auto; null starts Ray on this machine."""
+
+
+class Engine(Section):
+    """Where it runs; nothing here changes a result, though a timeout may end a run without one."""
+
+    kind: Literal["inline", "ray", "flower"] = "inline"
+    """inline (this process), ray (worker processes) or flower (Flower's own simulation)."""
+    parties_per_node: AutoCount = None
+    """Parties that one message serves, or auto."""
+    workers: AutoCount = None
+    """Worker processes of ray and flower; auto is one per core."""
+    timeout: Positive | None = None
+    """Seconds of waiting for answers that end a run; null waits."""
+    ray: RayCluster = RayCluster()
+
+    def clashes(self) -> Iterator[tuple[KeyPath, str]]:
+        """An address for another engine."""
+        if self.ray.address is not None and self.kind != "ray":
+            yield ("ray", "address"), "is for kind: ray; remove it or change kind"

@@ -1,0 +1,14 @@
+"""Words and limits of scenario files that simulations read too: light to import, as every worker does."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Kind = Literal["flip", "random", "target", "malformed", "oversized"]  # of attack
+BY = "by"
+MAJORITY, PROPORTIONS = "majority", "proportions"
+PRESCRIBED = (MAJORITY, PROPORTIONS)  # partitions that say what is in each bag
+BY_CLASS = ("dirichlet", *PRESCRIBED)  # partitions that need classes
+LEAST, MOST = 1e-6, 1e6  # of a skew's number; nothing changes beyond
+MOST_TARGET_ROWS = 1000  # of a target set whose size is not given
+SHARES = tuple(round(0.1 * tenths, 1) for tenths in range(1, 10))  # of the class that varies over target sets

@@ -2,99 +2,80 @@
 
 from __future__ import annotations
 
-import json
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
-import typer
-from rich.console import Console
-from rich.table import Table
+from typer import Option
 
 from federation.contract.errors import InputError
-
-if TYPE_CHECKING:
-    from aggregator.advice.ranking import Advice
+from scenarios.commands.options import RANGE, AsJson, parsed_range
+from scenarios.commands.output import save, tell
 
 _OPTIONS = {"bag_size": "size"}  # as protocols name them
 _IMPLIED = ("repaired",)  # what a protocol's default is already
 _FEW, _MANY = 3, 12  # splits and draws of the written scenario stay quick to run
 
-
-class Task(StrEnum):
-    """What labels are."""
-
-    REGRESSION = "regression"
-    CLASSIFICATION = "classification"
-
-
-class Trust(StrEnum):
-    """Whom parties trust with their rows."""
-
-    AGGREGATOR = "aggregator"
-    NONE = "none"
+Task = Literal["regression", "classification"]
+Trust = Literal["aggregator", "none"]
 
 
 def advise(
-    rows: Annotated[int, typer.Option("--n", min=2, help="Rows of all parties together.")],
-    columns: Annotated[int, typer.Option("--d", min=1, help="Features of a row, without the constant.")],
-    parties: Annotated[int, typer.Option(min=1, help="Parties that the rows are spread over.")] = 1,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of one label.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="0 compares pure mechanisms only.")] = 1e-6,
-    task: Annotated[Task, typer.Option(help="Real labels, or two classes seen as 0 and 1.")] = Task.REGRESSION,
+    rows: Annotated[int, Option("--n", min=2, help="Rows of all parties together.")],
+    columns: Annotated[int, Option("--d", min=1, help="Features of a row, without the constant.")],
+    parties: Annotated[int, Option(min=1, help="Parties that the rows are spread over.")] = 1,
+    epsilon: Annotated[float, Option(help="Privacy loss of one label.")] = 1.0,
+    delta: Annotated[float, Option(help="0 compares pure mechanisms only.")] = 1e-6,
+    task: Annotated[Task, Option(help="Real labels, or two classes seen as 0 and 1.")] = "regression",
     trust: Annotated[
-        Trust, typer.Option(help="none: every party adds its own noise; aggregator: it may hold all rows and labels.")
-    ] = Trust.NONE,
-    label_range: Annotated[
-        str | None,
-        typer.Option(
-            "--range",
-            metavar="LO,HI",
-            help="Declared range of real labels; default: the documented one, or 0,1.",
-        ),
-    ] = None,
+        Trust, Option(help="none: every party adds its own noise; aggregator: it may hold all rows and labels.")
+    ] = "none",
+    label_range: Annotated[str | None, RANGE] = None,
     residual: Annotated[
-        float | None, typer.Option(help="Variance of labels around the best linear model; default: the largest.")
+        float | None, Option(help="Variance of labels around the best linear model; default: the largest.")
     ] = None,
-    source: Annotated[str, typer.Option(help="Data of the scenario: a data set or a file.")] = "my.csv",
-    label: Annotated[str, typer.Option(help="Column of the labels, for a file.")] = "y",
-    write: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the scenario here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    source: Annotated[str, Option(help="Data of the scenario: a data set or a file.")] = "my.csv",
+    label: Annotated[str, Option(help="Column of the labels, for a file.")] = "y",
+    write: Annotated[Path | None, Option(metavar="FILE", help="Write the scenario here.")] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Rank the mechanisms for private labels by the excess risk that public numbers predict, and say why."""
-    from aggregator.advice.ranking import rank
+    """Rank the mechanisms for private labels by the excess risk that public numbers predict, and say why.
 
-    lowest, highest = _documented(source, task) if label_range is None else _range(label_range)
-    advice = rank(
-        rows,
-        columns + 1,
-        parties,
-        epsilon,
-        delta,
-        label_range=(lowest, highest),
-        trust=trust.value,
-        task=task.value,
-        residual=residual,
+    Without --range, labels have the documented range of the --source, or lie between 0 and 1.
+    """
+    from aggregator.advice.ranking import rank
+    from scenarios.settings.yaml_rules import dump
+
+    bounds = _documented(source, task) if label_range is None else parsed_range(label_range)
+    found = rank(
+        rows, columns + 1, parties, epsilon, delta, label_range=bounds, residual=residual, trust=trust, task=task
     )
-    scenario = None
-    if task is Task.REGRESSION:
-        scenario = _scenario(advice, source, label, (lowest, highest), parties, trust, epsilon, delta)
-    elif write is not None:
-        raise InputError("--write is for --task regression: the advice for two classes has no scenario of its own")
-    if write is not None and scenario is not None:
-        _save(write, scenario)
-    if as_json:
-        print(json.dumps({"advice": [_record(one) for one in advice], "scenario": scenario}, indent=2))
-        return
-    Console().print(_table(advice))
-    typer.echo(f"Use {_name(advice[0])}: {advice[0].why}.")
-    if task is Task.CLASSIFICATION:
+    advice = [asdict(one) for one in found]
+    for one in advice:
+        one["options"] = {_OPTIONS.get(key, key): v for key, v in one["options"].items() if key not in _IMPLIED}
+    best = advice[0]
+    name = " ".join([best["mechanism"], *(f"{key}={value}" for key, value in best["options"].items())])
+    text, scenario = [f"Use {name}: {best['why']}."], None
+    if task == "classification":
+        if write is not None:
+            raise InputError("--write is for --task regression: the advice for two classes has no scenario of its own")
         numbers = f"--rows {rows} --d {columns + 1} --parties {parties} --epsilon {epsilon:g} --delta {delta:g}"
-        typer.echo(f"Not ranked is mean_operator, for two classes: federation privacy mean-operator {numbers}")
-    if scenario is not None and write is None:
-        typer.echo("Add --write FILE for a scenario that compares the leading ones on your data.")
-    elif write is not None:
-        typer.echo(f"wrote {write}; run it with: federation run {write}")
+        text.append(f"Not ranked is mean_operator, for two classes: federation privacy mean-operator {numbers}")
+    else:
+        scenario = {
+            "name": "advised",
+            "data": _data(source, label, bounds),
+            "parties": {"count": 1 if trust == "aggregator" else parties},  # who may hold all rows is one party
+            "protocols": [*({"kind": one["mechanism"], **one["options"]} for one in advice[:_FEW]), {"kind": "pooled"}],
+            "privacy": {"epsilon": epsilon, **({"delta": delta} if delta > 0 else {})},
+            "trials": {"splits": _FEW, "noise": _MANY // _FEW},
+        }
+        if write is None:
+            text.append("Add --write FILE for a scenario that compares the leading ones on your data.")
+        else:
+            save("--write", write, dump(scenario))
+            text.append(f"wrote {write}; run it with: federation run {write}")
+    tell(as_json, {"advice": advice, "scenario": scenario}, text=text, hidden=("scenario", "why"))
 
 
 def _documented(source: str, task: Task) -> tuple[float, float]:
@@ -102,76 +83,13 @@ def _documented(source: str, task: Task) -> tuple[float, float]:
     from scenarios.data.catalogue import entry
 
     known = entry(source)
-    if known is not None and not known.regression and task is Task.REGRESSION:
+    if known is not None and not known.regression and task == "regression":
         raise InputError(f"--source {source} has classes, not real labels; name another data set or a file")
     return (0.0, 1.0) if known is None or known.label_range is None else known.label_range
 
 
-def _range(text: str) -> tuple[float, float]:
-    try:
-        lowest, highest = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(f"--range must be two numbers with a comma between, such as 0,52; got '{text}'") from None
-    return lowest, highest
-
-
-def _name(advice: Advice) -> str:
-    return " ".join([advice.mechanism, *(f"{name}={value}" for name, value in _protocol(advice).items())])
-
-
-def _protocol(advice: Advice) -> dict[str, Any]:
-    """The options of the protocol that the advice is about."""
-    return {_OPTIONS.get(name, name): value for name, value in advice.options.items() if name not in _IMPLIED}
-
-
-def _record(advice: Advice) -> dict[str, Any]:
-    return {
-        "mechanism": advice.mechanism,
-        "options": _protocol(advice),
-        "predicted_excess": advice.predicted_excess,
-        "delta": advice.delta,
-        "why": advice.why,
-    }
-
-
-def _table(advice: list[Advice]) -> Table:
-    table = Table("mechanism", "predicted excess", "delta", title="Mechanisms for private labels, best first")
-    for one in advice:
-        table.add_row(_name(one), f"{one.predicted_excess:.4g}", f"{one.delta:g}")
-    return table
-
-
-def _scenario(
-    advice: list[Advice],
-    source: str,
-    label: str,
-    label_range: tuple[float, float],
-    parties: int,
-    trust: Trust,
-    epsilon: float,
-    delta: float,
-) -> dict[str, Any]:
-    """A scenario that compares the leading mechanisms; a trusted aggregator is one party that holds all rows."""
+def _data(source: str, label: str, bounds: tuple[float, float]) -> dict[str, Any]:
+    """What a scenario says of a data set, and of a file beyond that."""
     from scenarios.data.catalogue import names
 
-    data: dict[str, Any] = {"source": source}
-    if source not in names():
-        data |= {"label": label, "range": list(label_range)}
-    leading = [{"kind": one.mechanism, **_protocol(one)} for one in advice[:_FEW]]
-    return {
-        "name": "advised",
-        "data": data,
-        "parties": {"count": 1 if trust is Trust.AGGREGATOR else parties},
-        "protocols": [*leading, {"kind": "pooled"}],
-        "privacy": {"epsilon": epsilon, **({"delta": delta} if delta > 0 else {})},
-        "trials": {"splits": _FEW, "noise": _MANY // _FEW},
-    }
-
-
-def _save(path: Path, scenario: dict[str, Any]) -> None:
-    from scenarios.settings.yaml_rules import dump
-
-    try:
-        path.write_text(dump(scenario))
-    except OSError as error:
-        raise InputError(f"cannot write to --write {path}: {error.strerror}; name another file") from error
+    return {"source": source} if source in names() else {"source": source, "label": label, "range": list(bounds)}

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from typing import Any
-
-import typer
 
 from federation.contract.errors import InputError
 from scenarios.commands.options import AsJson, ScenarioName, Settings
+from scenarios.commands.output import tell
 
 
 def show(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = False) -> None:  # noqa: B006 - copied
@@ -21,7 +18,8 @@ def show(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = Fals
     from scenarios.settings.schema import resolve
 
     resolved = resolve(scenario, settings)
-    typer.echo(json.dumps(resolved.to_plain(), indent=2) + "\n" if as_json else to_yaml(resolved), nl=False)
+    record = resolved.to_plain()
+    tell(as_json, record, text=[to_yaml(resolved).rstrip("\n")], hidden=record)
 
 
 def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = False) -> None:  # noqa: B006 - copied
@@ -34,68 +32,60 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
     from scenarios.settings.sweep import expand, releases, swept_columns, variants
 
     checked = resolve(scenario, settings)
-    points, listed = len(expand(checked)), variants(checked)
+    points, splits, listed = len(expand(checked)), checked.trials.splits, variants(checked)
+    worlds, each = points * splits, sum(releases(variant, checked) for variant in listed)
     found: dict[str, Any] = {
         "scenario": checked.name,
         "sweep": swept_columns(checked),
         "settings": points,
-        "splits": checked.trials.splits,
-        "worlds": points * checked.trials.splits,
+        "splits": splits,
+        "worlds": worlds,
         "variants": [variant.name for variant in listed],
-        "releases_per_world": sum(releases(variant, checked) for variant in listed),
+        "releases_per_world": each,
+        "releases": worlds * each,
+        "promises": promises(checked),
     }
-    found["releases"] = found["worlds"] * found["releases_per_world"]
-    found["promises"] = promises(checked)
-    if as_json:
-        typer.echo(json.dumps(found, indent=2))
-        return
-    typer.echo(f"OK: {found['scenario']}")
-    typer.echo(f"sweep: {', '.join(found['sweep']) or 'none'}")
-    typer.echo(f"support.worlds: {found['worlds']} ({points} settings x {found['splits']} splits)")
-    typer.echo(f"variants: {len(listed)} ({', '.join(found['variants'])})")
-    typer.echo(
-        f"releases: {found['releases']} ({found['worlds']} worlds x {found['releases_per_world']}: "
-        f"{len(checked.privacy.epsilon)} epsilons x {checked.trials.noise} noise draws per private variant)"
-    )
-    for promised in found["promises"]:
-        typer.echo(f"{promised['variant']}: {promised['promise']}; {promised['sends']}")
+    how = f"{len(checked.privacy.epsilon)} epsilons x {checked.trials.noise} noise draws per private variant"
+    text = [
+        f"OK: {checked.name}",
+        f"sweep: {', '.join(found['sweep']) or 'none'}",
+        f"support.worlds: {worlds} ({points} settings x {splits} splits)",
+        f"variants: {len(listed)} ({', '.join(found['variants'])})",
+        f"releases: {worlds * each} ({worlds} worlds x {each}: {how})",
+        *(f"{one['variant']}: {one['promise']}; {one['sends']}" for one in found["promises"]),
+    ]
+    tell(as_json, found, text=text, hidden=found)
 
 
 def list_choices(as_json: AsJson = False) -> None:
     """List library scenarios, data sets, protocols, classifiers and mechanisms."""
-    sections = {title: dict(entries) for title, entries in _choices()}
-    if as_json:
-        typer.echo(json.dumps(sections, indent=2))
-        return
-    for title, entries in sections.items():
-        width = max(map(len, entries), default=0)
-        typer.echo(f"{title}{' (federation privacy)' if title == 'mechanisms' else ''}:")
-        for name, text in entries.items():
-            typer.echo(f"  {name:<{width}}  {text}".rstrip())
+    from typer.main import get_group
 
-
-def _choices() -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
-    """(title, (name, what it is in one line) of each choice)."""
     from aggregator.contract.registry import protocol_names
     from scenarios.commands.privacy import privacy_app
     from scenarios.data.catalogue import names
     from scenarios.settings.loader import library, load
     from scenarios.settings.protocol_options import BASELINES
 
-    yield "scenarios", ((name, load(name).value.get("description") or "") for name in library())
-    own = ("FILE.csv, FILE.npz, FILE.parquet", "your own rows, with data.label, and data.range where labels are real")
-    yield "data", [*names().items(), own]
-    baselines = "NON-PRIVATE baseline for comparison"
-    protocols = ((name, _about_protocol(name)) for name in protocol_names())
-    yield "protocols", [*protocols, *((name, baselines) for name in BASELINES)]
-    classifiers = {
-        "logistic": "regularised logistic or softmax regression, solved to a certified gradient",
-        "ClassName": "any scikit-learn classifier, such as KNeighborsClassifier",
-        "mixture": "one of several for each party, such as {mixture: [logistic, GaussianNB]}",
+    own = "your own rows, with data.label, and data.range where labels are real"
+    sections: dict[str, dict[str, str]] = {
+        "scenarios": {name: load(name).value.get("description") or "" for name in library()},
+        "data": {**names(), "FILE.csv, FILE.npz, FILE.parquet": own},
+        "protocols": {name: _about_protocol(name) for name in protocol_names()}
+        | dict.fromkeys(BASELINES, "NON-PRIVATE baseline for comparison"),
+        "classifiers": {
+            "logistic": "regularised logistic or softmax regression, solved to a certified gradient",
+            "ClassName": "any scikit-learn classifier, such as KNeighborsClassifier",
+            "mixture": "one of several for each party, such as {mixture: [logistic, GaussianNB]}",
+        },
+        "mechanisms": {name: _first_line(one.help) for name, one in get_group(privacy_app).commands.items()},
     }
-    yield "classifiers", classifiers.items()
-    mechanisms = ((command.name or "", command.callback) for command in privacy_app.registered_commands)
-    yield "mechanisms", ((name, _first_line(call.__doc__)) for name, call in mechanisms)
+    text = []
+    for title, entries in sections.items():
+        width = max(map(len, entries), default=0)
+        text.append(f"{title}{' (federation privacy)' if title == 'mechanisms' else ''}:")
+        text += [f"  {name:<{width}}  {about}".rstrip() for name, about in entries.items()]
+    tell(as_json, sections, text=text, hidden=sections)
 
 
 def _about_protocol(name: str) -> str:
@@ -114,7 +104,7 @@ def schema() -> None:
 
     declared = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
     declared["required"] = [key for key in declared["required"] if key != "name"]  # the file's name is the default
-    typer.echo(json.dumps(declared, indent=2))
+    tell(True, declared)
 
 
 def _first_line(text: str | None) -> str:

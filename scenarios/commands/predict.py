@@ -3,78 +3,71 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
-from federation.contract.errors import InputError
+from typer import Argument, Option
+
+from scenarios.commands.options import AsJson
+from scenarios.commands.output import save, tell
 
 if TYPE_CHECKING:
     from scenarios.scores.prediction import RatioPrediction, Used
 
 
 def predict_command(
-    directory: Path,
-    variant: str,
-    file: Path,
-    epsilon: float | None,
-    split: int,
-    draw: int,
-    by: str | None,
-    out: Path | None,
-    as_json: bool,
+    directory: Annotated[Path, Argument(metavar="DIR", help="Run directory.")],
+    variant: Annotated[str, Option("--variant", metavar="NAME", help="Whose model.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="New rows: csv, npz or Parquet.")],
+    epsilon: Annotated[float | None, Option("--epsilon", help="Which release; default: the largest.")] = None,
+    split: Annotated[int, Option("--split", min=0, help="Which split.")] = 0,
+    draw: Annotated[int, Option("--draw", min=0, help="Which noise draw.")] = 0,
+    by: Annotated[str | None, Option("--by", metavar="COLUMN", help="Class ratios for each value of a column.")] = None,
+    out: Annotated[Path | None, Option("--out", metavar="CSV", help="Write here instead of standard output.")] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Print `row,prediction` (rows counted from 0) or write it to `out`; what was used goes to standard error.
+    """Apply a released model to new rows.
 
-    A prediction is a class, or the number that a regression gives. A model of class ratios gives `class,ratio` of all
-    rows, or `set,class,ratio` of the rows with equal values in the column `by`, followed by `low,high` where it knows
-    how far off it may be. With `as_json`, prints {"predictions", "guarantee"} or {"ratios", "guarantee"}. Raises
-    `InputError`s.
+    Prints csv, `row,prediction` with rows counted from 0: a class, or the number that a regression gives. A model of
+    class ratios gives `class,ratio` of all rows, or `set,class,ratio` of the rows with equal values in the column --by,
+    followed by `low,high` where it knows how far off it may be. What was used goes to standard error.
     """
     from scenarios.scores.prediction import LEVEL, RatioPrediction, predict
 
     found = predict(directory, variant, file, epsilon=epsilon, split=split, draw=draw, by=by)
     print(_told(found.used, chosen=epsilon is not None), file=sys.stderr)
-    lines: list[Sequence[Any]]
-    if not isinstance(found, RatioPrediction):
-        header, lines = ["row", "prediction"], list(enumerate(found.values))
-        record: dict[str, Any] = {"predictions": found.values}
-    else:
-        header, lines = _ratio_table(found, with_sets=by is not None)
-        record = {"ratios": [dict(zip(header, line, strict=True)) for line in lines]}
+    if isinstance(found, RatioPrediction):
+        lines = _ratios(found, by)
+        record: dict[str, Any] = {"ratios": lines}
         sets = "" if by is None else f", {len(found.ratios)} sets by {by}"
-        intervals = f"; low to high: {LEVEL:.0%} interval" if "low" in header else ""
+        intervals = f"; low to high: {LEVEL:.0%} interval" if "low" in lines[0] else ""
         print(f"class ratios of {found.rows} rows{sets}{intervals}", file=sys.stderr)
-    if out is not None:
-        try:
-            with out.open("w", newline="", encoding="utf-8") as target:
-                _write(target, header, lines)
-        except OSError as error:
-            raise InputError(f"cannot write to --out {out}: {error.strerror}; name another file") from error
-    if as_json:
-        print(json.dumps({**record, "guarantee": found.used.guarantee}, indent=2))
-    elif out is None:
-        _write(sys.stdout, header, lines)
-
-
-def _ratio_table(found: RatioPrediction, with_sets: bool) -> tuple[list[str], list[Sequence[Any]]]:
-    """The header and the lines of a table of class ratios."""
-    known = any(ratio.interval is not None for ratios in found.ratios.values() for ratio in ratios)
-    header = [*(["set"] if with_sets else []), "class", "ratio", *(["low", "high"] if known else [])]
-    lines: list[Sequence[Any]] = [
-        [*([name] if with_sets else []), ratio.name, ratio.share, *((ratio.interval or (None, None)) if known else ())]
-        for name, ratios in found.ratios.items()
-        for ratio in ratios
-    ]
-    return header, lines
-
-
-def _write(target: TextIO, header: Sequence[str], lines: Sequence[Sequence[Any]]) -> None:
-    writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(header)
+    else:
+        lines = [{"row": row, "prediction": one} for row, one in enumerate(found.values)]
+        record = {"predictions": found.values}
+    table = io.StringIO()
+    writer = csv.DictWriter(table, lines[0], lineterminator="\n")
+    writer.writeheader()
     writer.writerows(lines)
+    if out is not None:
+        save("--out", out, table.getvalue())
+    text = [] if out else [table.getvalue().removesuffix("\n")]
+    tell(as_json, record | {"guarantee": found.used.guarantee}, text=text, hidden=[*record, "guarantee"])
+
+
+def _ratios(found: RatioPrediction, by: str | None) -> list[dict[str, Any]]:
+    """A line per class of each set; sets have names where rows are told apart."""
+    known = any(ratio.interval is not None for ratios in found.ratios.values() for ratio in ratios)
+    lines = []
+    for name, ratios in found.ratios.items():
+        for ratio in ratios:
+            low, high = ratio.interval or (None, None)
+            line: dict[str, Any] = {} if by is None else {"set": name}
+            line |= {"class": ratio.name, "ratio": ratio.share}
+            lines.append(line | {"low": low, "high": high} if known else line)
+    return lines
 
 
 def _told(used: Used, chosen: bool) -> str:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+from typer import Argument, Option
 
 from federation.contract.errors import InputError
+from scenarios.commands.options import AsJson
+from scenarios.commands.output import tell
 
 REPORT = "report.html"
 
 
-def report_command(directories: list[Path], out: Path | None, as_json: bool) -> None:
-    """Draw the figures again and write the report to DIR, here for several directories, or to `out`.
+def report_command(
+    directories: Annotated[list[Path], Argument(metavar="DIR...", help="Run directories.")],
+    out: Annotated[Path | None, Option("--out", metavar="FILE", help="Default: report.html in DIR.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of one run again, or one report that compares several.
 
-    Prints the table of results and the report's path; with `as_json`, {"report", "runs": [{"directory", "variants"}]}.
-    Raises `InputError`s.
+    The figures of each run are drawn again too. The report of several runs is written here unless --out says where.
     """
     from scenarios.reports.figures import draw
     from scenarios.reports.report import finished_rows, write_report
@@ -30,14 +38,10 @@ def report_command(directories: list[Path], out: Path | None, as_json: bool) -> 
             raise InputError(f"cannot write the figures to {directory}: {error.strerror}; allow it there") from error
     write_report(directories, path, rows)
     summaries = {directory: summarise(values) for directory, values in rows.items()}
-    if as_json:
-        runs = [{"directory": str(d), "variants": [s.to_dict() for s in found]} for d, found in summaries.items()]
-        print(json.dumps({"report": str(path), "runs": runs}, indent=2))
-        return
-    from rich.console import Console
-
-    for directory, found in summaries.items():
+    runs = [{"directory": str(d), "variants": [s.to_dict() for s in found]} for d, found in summaries.items()]
+    for directory, found in ({} if as_json else summaries).items():
         if len(directories) > 1:
             print(directory)
         Console().print(*tables(found))
-    print(f"wrote {path}")
+    record = {"report": str(path), "runs": runs}
+    tell(as_json, record, text=[f"wrote {path}"], hidden=record)

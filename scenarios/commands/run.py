@@ -2,45 +2,50 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from rich.console import Console
+from typer import Option
+
+from scenarios.commands.options import AsJson, DataDirectory, ScenarioName, Settings
+from scenarios.commands.output import tell
 
 if TYPE_CHECKING:
     from scenarios.runs.runner import Run
 
+Engine = Literal["inline", "ray", "flower"]
+
 
 def run_command(
-    scenario: str,
-    *,
-    out: Path | None,
-    overrides: list[str],
-    data_dir: Path | None,
-    resume: bool,
-    dry_run: bool,
-    keep_models: bool,
-    as_json: bool,
+    scenario: ScenarioName,
+    out: Annotated[Path | None, Option("--out", metavar="DIR", help="Run directory; default: runs/NAME.")] = None,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    engine: Annotated[Engine | None, Option("--engine", help="Short for --set engine.kind=...")] = None,
+    data_dir: DataDirectory = None,
+    resume: Annotated[bool, Option("--resume", help="Go on with the run: what is unfinished or failed.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Say what would be done; train nothing.")] = False,
+    keep_models: Annotated[
+        bool, Option("--keep-models", help="Keep the models of all variants, not of the default only.")
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Run with live progress on standard error and the table of results at the end, also where variants failed.
+    """Run a scenario: train, release, score; write results, ledger, figures and a report.
 
-    Raises `FederationError`s.
+    SCENARIO is a file, or the name of a library scenario.
     """
-    from scenarios.settings.schema import resolve
-
-    resolved = resolve(scenario, overrides)
-    if dry_run:
-        from scenarios.runs.preview import preview
-        from scenarios.settings.yaml_rules import dump
-
-        planned = preview(resolved, data_dir)
-        print(json.dumps(planned, indent=2) if as_json else dump(planned), end="\n" if as_json else "")
-        return
+    from scenarios.runs.preview import preview
     from scenarios.runs.progress import TerminalProgress
     from scenarios.runs.runner import IncompleteRunError, run
+    from scenarios.settings.schema import resolve
+    from scenarios.settings.yaml_rules import dump
 
+    resolved = resolve(scenario, settings if engine is None else [*settings, f"engine.kind={engine}"])
+    if dry_run:
+        planned = preview(resolved, data_dir)
+        tell(as_json, planned, text=[dump(planned).rstrip("\n")], hidden=planned)
+        return
     try:
         with TerminalProgress() as progress:
             finished = run(
@@ -59,19 +64,18 @@ def _tell(finished: Run, as_json: bool) -> None:
     from scenarios.reports.summary import summarise
     from scenarios.reports.terminal import tables
 
-    if as_json:
-        told = {
-            "directory": str(finished.directory),
-            "status": "failed" if finished.failed_variants else "done",
-            "failures": finished.failures,
-            "failed_variants": finished.failed_variants,
-        }
-        print(json.dumps(told))
-        return
-    Console().print(*tables(summarise(finished.rows)))
-    for line in hints(finished.rows):
-        print(f"hint: {line}", file=sys.stderr)
-    if finished.failures:
-        failed = sum(finished.failures.values())
-        print(f"{failed} parties failed, over all worlds: {describe(finished.failures)}", file=sys.stderr)
-    print(f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/, report.html")
+    record = {
+        "directory": str(finished.directory),
+        "status": "failed" if finished.failed_variants else "done",
+        "failures": finished.failures,
+        "failed_variants": finished.failed_variants,
+    }
+    if not as_json:
+        Console().print(*tables(summarise(finished.rows)))
+        for line in hints(finished.rows):
+            print(f"hint: {line}", file=sys.stderr)
+        if finished.failures:
+            failed = sum(finished.failures.values())
+            print(f"{failed} parties failed, over all worlds: {describe(finished.failures)}", file=sys.stderr)
+    written = f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/, report.html"
+    tell(as_json, record, text=[written], hidden=record)

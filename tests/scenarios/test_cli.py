@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from federation.contract.errors import BudgetExceededError, QuorumError
 from scenarios import cli
-from scenarios.commands import run as run_module
+from scenarios.runs import runner
 from scenarios.settings.loader import library
 from scenarios.settings.schema import resolve
 
@@ -229,7 +230,7 @@ def test_failures_end_with_their_code(
         raise error
 
     monkeypatch.delenv("FEDERATION_DEBUG", raising=False)
-    monkeypatch.setattr(run_module, "run_command", fail)
+    monkeypatch.setattr(runner, "run", fail)
     assert _call(monkeypatch, "run", "quickstart") == code
     assert capsys.readouterr().err == text
 
@@ -239,7 +240,7 @@ def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError("odd")
 
     monkeypatch.setenv("FEDERATION_DEBUG", "1")
-    monkeypatch.setattr(run_module, "run_command", fail)
+    monkeypatch.setattr(runner, "run", fail)
     monkeypatch.setattr(sys, "argv", ["federation", "run", "quickstart"])
     with pytest.raises(ValueError, match="odd"):
         cli.main()
@@ -247,22 +248,33 @@ def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_run_hands_its_options_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     calls: list[tuple[Any, dict[str, Any]]] = []
-    monkeypatch.setattr(run_module, "run_command", lambda *args, **options: calls.append((args, options)))
-    assert _call(monkeypatch, "run", "s.yaml") == 0
+
+    def note(scenario: Any, **options: Any) -> None:
+        calls.append((scenario, options))
+        raise QuorumError("noted")
+
+    monkeypatch.setattr(runner, "run", note)
+    assert _call(monkeypatch, "run", "quickstart") == 4
     arguments = ["--out", str(tmp_path), "--set", "seed=2", "--set", "name=x", "--engine", "ray"]
-    flags = ["--data-dir", "d", "--resume", "--dry-run", "--keep-models", "--json"]
-    assert _call(monkeypatch, "run", "s.yaml", *arguments, *flags) == 0
-    plain = dict.fromkeys(("resume", "dry_run", "keep_models", "as_json"), False)
-    assert calls[0] == (("s.yaml",), {"out": None, "overrides": [], "data_dir": None, **plain})
-    assert calls[1] == (
-        ("s.yaml",),
-        {
-            "out": tmp_path,
-            "overrides": ["seed=2", "name=x", "engine.kind=ray"],
-            "data_dir": Path("d"),
-            **dict.fromkeys(plain, True),
-        },
-    )
+    assert _call(monkeypatch, "run", "quickstart", *arguments, "--data-dir", "d", "--resume", "--keep-models") == 4
+    for _, options in calls:
+        del options["progress"]
+    assert calls == [
+        (resolve("quickstart"), {"out": None, "data_dir": None, "resume": False, "keep_models": False}),
+        (
+            resolve("quickstart", ["seed=2", "name=x", "engine.kind=ray"]),
+            {"out": tmp_path, "data_dir": Path("d"), "resume": True, "keep_models": True},
+        ),
+    ]
+
+
+def test_a_dry_run_says_what_would_be_done(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(runner, "run", lambda *args, **options: pytest.fail("must not run"))
+    assert _call(monkeypatch, "run", "quickstart", "--dry-run") == 0
+    shown = yaml.safe_load(capsys.readouterr().out)
+    assert _call(monkeypatch, "run", "quickstart", "--dry-run", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == shown
+    assert shown["worlds"] == 5
 
 
 def test_the_package_offers_run_without_loading_it() -> None:

@@ -17,11 +17,7 @@ def run(tmp_path):
         run_command(
             "quickstart",
             out=tmp_path / "run",
-            overrides=[*SMALL, *settings],
-            data_dir=None,
-            resume=False,
-            dry_run=False,
-            keep_models=False,
+            settings=[*SMALL, *settings],
             as_json=as_json,
         )
         return json.loads((tmp_path / "run" / "run.json").read_text())["failures"]

@@ -7,14 +7,10 @@ skipped with a message.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
-import scenarios
-from federation.contract.errors import InputError
+from benchmarks.common import accuracies_of, print_tables, run_of
 
 PUBLISHED = "soft_vote-output-published-regularisation="
 
@@ -51,14 +47,7 @@ BASELINES = ("pooled", "individual", "soft_vote-output-off-regularisation=0.0001
 def accuracies(scenario: str, data_dir: str | None) -> dict[tuple[str, float], list[float]]:
     """All accuracies of a scenario by (variant, epsilon), at the epsilons of its bars."""
     wanted = sorted({bar.epsilon for bar in BARS if bar.scenario == scenario})
-    with tempfile.TemporaryDirectory() as folder:
-        overrides = [f"privacy.epsilon={wanted}"]
-        run = scenarios.run(scenario, out=Path(folder) / "run", data_dir=data_dir, overrides=overrides)
-    found: dict[tuple[str, float], list[float]] = {}
-    for row in run.rows:
-        if row["metric"] == "accuracy":
-            found.setdefault((row["variant"], row["epsilon"]), []).append(row["value"])
-    return found
+    return accuracies_of(run_of(scenario, data_dir, [f"privacy.epsilon={wanted}"]))
 
 
 def best(bar: Bar, found: dict[tuple[str, float], list[float]]) -> tuple[float, float, str]:
@@ -69,31 +58,20 @@ def best(bar: Bar, found: dict[tuple[str, float], list[float]]) -> tuple[float, 
     return max(measured)
 
 
-def main() -> None:
-    """Print one line per bar."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    for scenario in dict.fromkeys(bar.scenario for bar in BARS):
-        if arguments.names and scenario not in arguments.names:
-            continue
-        try:
-            found = accuracies(scenario, arguments.data_dir)
-        except InputError as error:
-            print(f"{scenario}: skipped, {error}")
-            continue
-        for bar in (bar for bar in BARS if bar.scenario == scenario):
-            mean, deviation, name = best(bar, found)
-            verdict = "reached" if bar.low <= mean <= bar.high else "MISSED"
-            print(
-                f"{scenario}, epsilon {bar.epsilon:g}: {mean:.3f} (sd {deviation:.3f} over releases) by {name}; "
-                f"bar {bar.low:g} to {bar.high:g}: {verdict}"
-            )
-        for (name, _), values in found.items():
-            if name in BASELINES:
-                print(f"{scenario}, NON-PRIVATE {name}: {statistics.mean(values):.3f}")
+def show(scenario: str, arguments: argparse.Namespace) -> None:
+    """Prints one line per bar of a scenario."""
+    found = accuracies(scenario, arguments.data_dir)
+    for bar in (bar for bar in BARS if bar.scenario == scenario):
+        mean, deviation, name = best(bar, found)
+        verdict = "reached" if bar.low <= mean <= bar.high else "MISSED"
+        print(
+            f"{scenario}, epsilon {bar.epsilon:g}: {mean:.3f} (sd {deviation:.3f} over releases) by {name}; "
+            f"bar {bar.low:g} to {bar.high:g}: {verdict}"
+        )
+    for (name, _), values in found.items():
+        if name in BASELINES:
+            print(f"{scenario}, NON-PRIVATE {name}: {statistics.mean(values):.3f}")
 
 
 if __name__ == "__main__":
-    main()
+    print_tables(__doc__, list(dict.fromkeys(bar.scenario for bar in BARS)), show, one_thread=False)

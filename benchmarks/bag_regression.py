@@ -11,8 +11,6 @@ one thread). Splits are 80 to 20. Tables whose data is missing are skipped with 
 
 from __future__ import annotations
 
-import argparse
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,12 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from aggregator.learners.bag_regression.least_squares import BagLeastSquares, expected_error
 from aggregator.learners.bag_regression.network import BagNetwork
-from benchmarks.ratios import bar
-from federation.contract.errors import InputError
+from benchmarks.common import bar, fastest, print_tables
 from federation.contract.randomness import NoiseBits, generator
 from federation.features.feature_map import fit
 from federation.numerics.bag_weights import (
@@ -145,14 +141,9 @@ def learned(
     return world.error(model), len(model.losses_)
 
 
-def seconds(call: Callable[[], object], repetitions: int = 3) -> float:
+def seconds(call: Callable[[], object]) -> float:
     """Processor time of the fastest of a few calls."""
-    times = []
-    for _ in range(repetitions):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
+    return fastest(call, 3, time.process_time)[0]
 
 
 def epoch(count: int, size: int) -> float:
@@ -180,7 +171,7 @@ def times(draws: int, data_dir: str | None) -> None:
         mapped = np.memmap(Path(folder) / "rows", np.float64, "r", shape=shape)
         for count in (100, 8000, 200_000):
             size = shape[0] // count
-            drawn = [disjoint_bags(shape[0], count, size, bits), gaussian_weights(count, size, bits)]
+            drawn = disjoint_bags(shape[0], count, size, bits), gaussian_weights(count, size, bits)
             memory = seconds(lambda: sketch(rows, labels, *drawn))  # noqa: B023
             file = seconds(lambda: sketch(mapped, labels, *drawn))  # noqa: B023
             drawing = seconds(lambda: (disjoint_bags(shape[0], count, size, bits), gaussian_weights(count, size, bits)))  # noqa: B023
@@ -190,20 +181,5 @@ def times(draws: int, data_dir: str | None) -> None:
 TABLES = {"closed": closed, "network": network, "time": times}
 
 
-def main() -> None:
-    """Prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
-    parser.add_argument("--draws", type=int, default=100)
-    parser.add_argument("names", nargs="*", choices=[[], *TABLES], metavar="TABLE")
-    chosen = parser.parse_args()
-    with threadpool_limits(1):
-        for name in chosen.names or TABLES:
-            try:
-                TABLES[name](chosen.draws, chosen.data_dir)
-            except InputError as error:
-                print(f"{name}: skipped, {error}")
-
-
 if __name__ == "__main__":
-    main()
+    print_tables(__doc__, TABLES, lambda name, chosen: TABLES[name](chosen.draws, chosen.data_dir), draws=100)

@@ -9,18 +9,16 @@ rule was chosen on HAR and on Gaussian classes; the other worlds validate it.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import tempfile
-from pathlib import Path
 from typing import Any
 
-import scenarios
-from federation.contract.errors import InputError
+from benchmarks.common import accuracies_of, print_tables, run_of
 
 EPSILONS = [0.1, 0.3, 1, 3, 10]
 SIZES: tuple[int | str, ...] = ("auto", 5, 7, 10, 14, 20, 28, 40, 56, 80)
 VARIANTS = ({"kind": "soft_vote"}, {"kind": "soft_vote", "noise": "gaussian"})
+
+Key = tuple[str, float]
 
 PLAIN = ["SIZE", "unit_norm"]
 DEFAULT = ["scale", "SIZE", "constant", "unit_norm"]
@@ -41,7 +39,7 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
 }
 
 
-def accuracies(name: str, size: int | str, splits: int, draws: int, data_dir: str | None) -> dict[tuple, float]:
+def accuracies(name: str, size: int | str, trials: dict[str, int], data_dir: str | None) -> dict[Key, float]:
     """Mean accuracy of one world behind the map with `size` dimensions, by (noise, epsilon)."""
     data, parties = WORLDS[name]
     scenario = {
@@ -50,40 +48,23 @@ def accuracies(name: str, size: int | str, splits: int, draws: int, data_dir: st
         "parties": parties,
         "protocols": list(VARIANTS),
         "privacy": {"epsilon": EPSILONS, "delta": 1e-6},
-        "trials": {"splits": splits, "noise": draws},
+        "trials": trials,
     }
-    with tempfile.TemporaryDirectory() as folder:
-        run = scenarios.run(scenario, out=Path(folder) / "run", data_dir=data_dir)
-    found: dict[tuple, list[float]] = {}
-    for row in run.rows:
-        if row["metric"] == "accuracy":
-            noise = "gaussian" if row["variant"].endswith("gaussian") else "pure"
-            found.setdefault((noise, row["epsilon"]), []).append(row["value"])
-    return {key: statistics.mean(values) for key, values in found.items()}
+    found = accuracies_of(run_of(scenario, data_dir))
+    noises = {variant: "gaussian" if variant.endswith("gaussian") else "pure" for variant, _ in found}
+    return {(noises[variant], epsilon): statistics.mean(values) for (variant, epsilon), values in found.items()}
 
 
-def main() -> None:
-    """Print one table per world."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
-    parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("names", nargs="*", choices=[[], *WORLDS], metavar="NAME")
-    arguments = parser.parse_args()
-    for name in arguments.names or WORLDS:
-        try:
-            measured = {
-                size: accuracies(name, size, arguments.splits, arguments.draws, arguments.data_dir) for size in SIZES
-            }
-        except InputError as error:
-            print(f"{name}: skipped, {error}")
-            continue
-        print(f"\n{name:22}" + "".join(f"{size:>7}" for size in SIZES) + "   auto below the best")
-        for key in measured["auto"]:
-            row = [measured[size][key] for size in SIZES]
-            values = "".join(f"{value:7.3f}" for value in row)
-            print(f"{key[0]:8} epsilon {key[1]:5g}{values}   {max(row[1:]) - row[0]:+.3f}", flush=True)
+def show(name: str, arguments: argparse.Namespace) -> None:
+    """Prints the table of one world."""
+    trials = {"splits": arguments.splits, "noise": arguments.draws}
+    measured = {size: accuracies(name, size, trials, arguments.data_dir) for size in SIZES}
+    print(f"\n{name:22}" + "".join(f"{size:>7}" for size in SIZES) + "   auto below the best")
+    for key in measured["auto"]:
+        row = [measured[size][key] for size in SIZES]
+        values = "".join(f"{value:7.3f}" for value in row)
+        print(f"{key[0]:8} epsilon {key[1]:5g}{values}   {max(row[1:]) - row[0]:+.3f}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    print_tables(__doc__, WORLDS, show, one_thread=False, splits=3, draws=10)

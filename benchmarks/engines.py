@@ -11,7 +11,6 @@ Uses HAR where its data is at hand, rows of the same shape otherwise; (c) has to
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import tempfile
@@ -26,10 +25,12 @@ from flwr.app import Message, RecordDict
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.plan import WorldPlan
 from aggregator.world.views import Views
+from benchmarks.common import command_line
 from benchmarks.plain_flower import FOLDER, ask, fit_and_vote
+from federation.contract.collector import Collector
 from federation.contract.question import Question
 from federation.contract.reference import Reference
-from federation.grids.asking import Asking, Collector
+from federation.grids.asking import Asking
 from federation.grids.failures import Failures
 from federation.grids.flower import FlowerGrid
 from federation.grids.launch import open_grid
@@ -56,7 +57,7 @@ def synthetic(folder: Path, rows: int, columns: int) -> Path:
     return path
 
 
-def worlds(data: dict, parties: int, splits: int, data_dir: str | None) -> Iterator[World]:
+def worlds(data: dict[str, Any], parties: int, splits: int, data_dir: str | None) -> Iterator[World]:
     """One world per split of a scenario with the default protocol, which is soft votes."""
     features = {"auxiliary": AUXILIARY, "features": [{"whiten": 10}, "unit_norm"]}
     scenario = resolve(
@@ -149,11 +150,7 @@ def plain_loop(folder: Path) -> float:
 
 def main() -> None:
     """Print all parts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--workers", type=int, default=2)
-    arguments = parser.parse_args()
+    arguments = command_line(__doc__, rounds=5, workers=2).parse_args()
     data_dir, rounds, workers = arguments.data_dir, arguments.rounds, arguments.workers
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -11,19 +11,16 @@ data is missing are skipped with a message.
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from aggregator.protocols.error_marginals.exchange_settings import ExchangeSettings
 from aggregator.protocols.error_marginals.learner import ErrorMarginalsLearner
-from federation.contract.errors import InputError
+from benchmarks.common import print_tables
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits, generator
 from federation.mechanisms.marginals.noise import MarginalKind, MarginalNoise, calibrate
@@ -162,60 +159,38 @@ def noisy(cells: np.ndarray, noise: MarginalNoise | None, bits: NoiseBits) -> np
     return cells if noise is None else noise.release(cells.astype(int), bits)
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Worlds by seed and data directory, and what is published of them."""
-
-    world: Callable[[int, str | None], World]
-    shifted: bool
-    hidden: tuple[int, ...]
-
-
-SETTINGS = {
-    "ctg_a": Setting(partial(ctg, False), False, (16, 256, 256, 16)),
-    "ctg_b": Setting(partial(ctg, True), True, (16, 256, 256, 16)),
-    **{name: Setting(partial(generated, name), False, (16, 256, 256, 16)) for name in "ab"},
-    **{name: Setting(partial(generated, name), True, (32, 32)) for name in "cde"},
+# Worlds by seed and data directory, whether their source rows are shifted, and the hidden layers.
+Setting = tuple[Callable[[int, str | None], World], bool, tuple[int, ...]]
+SETTINGS: dict[str, Setting] = {
+    "ctg_a": (partial(ctg, False), False, (16, 256, 256, 16)),
+    "ctg_b": (partial(ctg, True), True, (16, 256, 256, 16)),
+    **{name: (partial(generated, name), False, (16, 256, 256, 16)) for name in "ab"},
+    **{name: (partial(generated, name), True, (32, 32)) for name in "cde"},
 }
 
 
 def show(name: str, splits: Sequence[int], data_dir: str | None) -> None:
     """Prints the table of one data set."""
-    setting = SETTINGS[name]
-    worlds = [setting.world(seed, data_dir) for seed in splits]
+    world_of, shifted, hidden = SETTINGS[name]
+    worlds = [world_of(seed, data_dir) for seed in splits]
     constant = np.mean([100 * max(world.test_labels.mean(), 1 - world.test_labels.mean()) for world in worlds])
     published = PUBLISHED[name]
     print(
         f"\n{name}, {len(worlds)} splits; published: constant {published[0]}, off {published[1]}, noisy {published[2]}"
     )
     print(f"{'constant':24} {constant:6.1f}")
-    for variant_name, variant in variants(setting.shifted, setting.hidden).items():
+    for variant_name, variant in variants(shifted, hidden).items():
         start = time.perf_counter()
         found = [accuracy(world, variant, seed) for seed, world in zip(splits, worlds, strict=True)]
         seconds = (time.perf_counter() - start) / len(worlds)
         values = np.array([value for value, _ in found])
-        least, most = BARS.get((name, variant_name), (0.0, 100.0))
-        verdict = "" if (least, most) == (0.0, 100.0) else f"  {least:g} to {most:g}: "
-        verdict += ("met" if least <= values.mean() <= most else "MISSED") if verdict else ""
         ended = sum(repeated for _, repeated in found)
         row = f"{variant_name:24} {values.mean():6.1f} +- {values.std():4.1f}  {seconds:5.1f} s, {ended} ended early"
-        print(row + verdict)
-
-
-def main() -> None:
-    """Prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("names", nargs="*", choices=[[], *SETTINGS], metavar="TABLE")
-    chosen = parser.parse_args()
-    with threadpool_limits(1):
-        for name in chosen.names or SETTINGS:
-            try:
-                show(name, range(chosen.splits), chosen.data_dir)
-            except InputError as error:
-                print(f"{name}: skipped, {error}")
+        if (name, variant_name) in BARS:
+            least, most = BARS[name, variant_name]
+            row += f"  {least:g} to {most:g}: {'met' if least <= values.mean() <= most else 'MISSED'}"
+        print(row)
 
 
 if __name__ == "__main__":
-    main()
+    print_tables(__doc__, SETTINGS, lambda name, chosen: show(name, range(chosen.splits), chosen.data_dir), splits=10)

@@ -15,17 +15,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aggregator.learners.kernels.choice import kernel
+from aggregator.learners.kernels.catalogue import kernel
 from aggregator.learners.kernels.features import FeatureKernel, FeatureSupport
 from aggregator.learners.kernels.interface import Support
-from federation.features.bandwidth import median_squared_distance
+from benchmarks.common import fastest
+from federation.numerics.distances import median_squared_distance
 from federation.numerics.simplex import least_squares
 
 COLUMNS = 28
@@ -37,7 +36,7 @@ _BLOCK = 50_000
 def draw(random: np.random.Generator, shares: np.ndarray, count: int) -> np.ndarray:
     """Rows (count, 28) of two classes whose centres differ a little: as hard to tell apart as those of Higgs."""
     ones = np.arange(count) < round(shares[1] * count)
-    return random.normal(size=(count, COLUMNS)) + 0.2 * ones[:, None]
+    return np.asarray(random.normal(size=(count, COLUMNS)) + 0.2 * ones[:, None])
 
 
 def write(file: Path, rows: int) -> None:
@@ -84,16 +83,6 @@ def million(file: str, covariance: bool) -> None:
         f"  peak memory {peak():.0f} MiB, of which {rows.nbytes / 2**20:.0f} the file and {before:.0f} the libraries; "
         f"L1 error {np.abs(found - TRUTH).sum():.4f}"
     )
-
-
-def fastest(call: Callable[[], Any], runs: int) -> tuple[float, Any]:
-    """Seconds of the fastest run, and what it returned."""
-    best = np.inf
-    for _ in range(runs):
-        started = time.perf_counter()
-        result = call()
-        best = min(best, time.perf_counter() - started)
-    return best, result
 
 
 def against_exact(rows: int) -> None:

@@ -13,17 +13,15 @@ Tables whose data is missing are skipped with a message.
 from __future__ import annotations
 
 import argparse
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from aggregator.advice import ranking
-from federation.contract.errors import InputError
+from benchmarks.common import print_tables
 from federation.contract.randomness import NoiseBits, generator
 from federation.mechanisms.labels import shaped_gaussian
 from federation.mechanisms.labels.calibration import LabelNoise, calibrate
@@ -194,31 +192,7 @@ def single_labels(labels: LabelRange) -> list[tuple[str, LabelMechanism]]:
     return found
 
 
-def housing(splits: Sequence[int], data_dir: str | None) -> None:
-    """The bar, and the order of the references."""
-    errors = compare("housing", 1, splits, data_dir)
-    errors.show("housing, one party", PUBLISHED)
-    for name, limit in BARS.items():
-        measured = float(np.mean(errors.found[name]))
-        print(f"{name}: {measured:.4f}, bar {limit}: {'met' if measured <= limit else 'MISSED'}")
-
-
-def protein(splits: Sequence[int], data_dir: str | None) -> None:
-    """No reference."""
-    compare("protein", 1, splits, data_dir).show("protein, one party", {})
-
-
-def census(splits: Sequence[int], data_dir: str | None) -> None:
-    """One party."""
-    compare("census_weeks", 1, splits[:3], data_dir).show("census weeks, one party", CENSUS)
-
-
-def many(splits: Sequence[int], data_dir: str | None) -> None:
-    """Parties that each add noise of their own."""
-    compare("census_weeks", PARTIES, splits[:3], data_dir).show(f"census weeks, {PARTIES} parties", MANY)
-
-
-def large(splits: Sequence[int], data_dir: str | None) -> None:
+def large() -> None:
     """Seconds for the shape of 2 million heavy-tailed rows."""
     rows = np.random.default_rng(0).standard_t(4, (2_000_000, 64)).astype(np.float32)
     start = time.perf_counter()
@@ -227,29 +201,26 @@ def large(splits: Sequence[int], data_dir: str | None) -> None:
     print(f"\n2 million rows of 64 columns: {seconds:.1f} s, trace {shape.trace / shape.lower_bound:.4f} of its bound")
 
 
-TABLES: dict[str, Callable[[Sequence[int], str | None], None]] = {
-    "housing": housing,
-    "protein": protein,
-    "census": census,
-    "many": many,
-    "large": large,
+# Data set, number of parties, most splits, title and reference errors.
+COMPARED: dict[str, tuple[str, int, int | None, str, dict[str, float]]] = {
+    "housing": ("housing", 1, None, "housing, one party", PUBLISHED),
+    "protein": ("protein", 1, None, "protein, one party", {}),
+    "census": ("census_weeks", 1, 3, "census weeks, one party", CENSUS),
+    "many": ("census_weeks", PARTIES, 3, f"census weeks, {PARTIES} parties", MANY),
 }
 
 
-def main() -> None:
-    """Prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("names", nargs="*", choices=[[], *TABLES], metavar="TABLE")
-    chosen = parser.parse_args()
-    with threadpool_limits(1):
-        for name in chosen.names or TABLES:
-            try:
-                TABLES[name](range(chosen.splits), chosen.data_dir)
-            except InputError as error:
-                print(f"{name}: skipped, {error}")
+def show(name: str, arguments: argparse.Namespace) -> None:
+    """Prints one table, and beside housing the bars."""
+    if name == "large":
+        return large()
+    source, parties, most, title, references = COMPARED[name]
+    errors = compare(source, parties, range(arguments.splits)[:most], arguments.data_dir)
+    errors.show(title, references)
+    for method, limit in BARS.items() if name == "housing" else ():
+        measured = float(np.mean(errors.found[method]))
+        print(f"{method}: {measured:.4f}, bar {limit}: {'met' if measured <= limit else 'MISSED'}")
 
 
 if __name__ == "__main__":
-    main()
+    print_tables(__doc__, [*COMPARED, "large"], show, splits=10)

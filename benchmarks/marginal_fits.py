@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +26,7 @@ from scipy.sparse import csr_array, diags_array, eye_array, vstack
 from threadpoolctl import threadpool_limits
 
 from aggregator.protocols.error_marginals.fits.marginal_fits import box_labels, entropy_labels, importance_weights
+from benchmarks.common import fastest
 from federation.numerics.binning import Bins
 
 FEATURES, BINS = 20, 15
@@ -34,6 +34,8 @@ NOISE = 0.01  # standard deviation of a marginal: 25 of 2500 private rows
 _RUNS = 5
 
 Solver = Callable[[], np.ndarray]
+Solvers = dict[str, Solver]
+Stacked = tuple[csr_array, np.ndarray]  # matrix and target of ordinary least squares
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,14 @@ class Problem:
         """n."""
         return len(self.weights)
 
-    def weights_stacked(self) -> tuple[csr_array, np.ndarray]:
+    def weights_stacked(self) -> Stacked:
         """Matrix and target of ordinary least squares with the same solution w >= 0."""
         root = np.sqrt(2 * self.prior_strength)
         return vstack([self.indicators, root * eye_array(self.rows)]).tocsr(), np.append(
             self.marginals, np.full(self.rows, root / self.rows)
         )
 
-    def labels_stacked(self) -> tuple[csr_array, np.ndarray]:
+    def labels_stacked(self) -> Stacked:
         """Matrix and target of ordinary least squares with the same solution y in [0, 1]."""
         roots = np.sqrt(self.strength * self.weights)
         matrix = vstack([self.system @ diags_array(self.weights), diags_array(roots)]).tocsr()
@@ -91,23 +93,21 @@ def draw(rows: int) -> Problem:
 def by_nnls(problem: Problem) -> np.ndarray:
     """Weights by Lawson and Hanson's method."""
     matrix, target = problem.weights_stacked()
-    return nnls(matrix.toarray(), target, maxiter=100 * problem.rows)[0]
+    return np.asarray(nnls(matrix.toarray(), target, maxiter=100 * problem.rows)[0])
 
 
-def by_trust_region(stacked: tuple[csr_array, np.ndarray], bounds: tuple[float, float]) -> np.ndarray:
+def by_trust_region(stacked: Stacked, bounds: tuple[float, float]) -> np.ndarray:
     """Either by reflective trust regions with sparse least squares."""
-    return lsq_linear(*stacked, bounds, method="trf", tol=1e-14, lsmr_tol=1e-14, max_iter=1000).x
+    return np.asarray(lsq_linear(*stacked, bounds, method="trf", tol=1e-14, lsmr_tol=1e-14, max_iter=1000).x)
 
 
-def by_active_sets(stacked: tuple[csr_array, np.ndarray], bounds: tuple[float, float]) -> np.ndarray:
+def by_active_sets(stacked: Stacked, bounds: tuple[float, float]) -> np.ndarray:
     """Either by active sets with dense least squares."""
     matrix, target = stacked
-    return lsq_linear(matrix.toarray(), target, bounds, method="bvls", tol=1e-14).x
+    return np.asarray(lsq_linear(matrix.toarray(), target, bounds, method="bvls", tol=1e-14).x)
 
 
-def held_at_bounds(
-    stacked: tuple[csr_array, np.ndarray], bounds: tuple[float, float], found: np.ndarray
-) -> tuple[np.ndarray, float]:
+def held_at_bounds(stacked: Stacked, bounds: tuple[float, float], found: np.ndarray) -> tuple[np.ndarray, float]:
     """Least squares with entries held where `found` is at a bound, and the largest violation of optimality.
 
     Of a bound by a free entry, or of the sign of the gradient at a held one, in units of the largest sum of terms that
@@ -129,18 +129,11 @@ def held_at_bounds(
     return solution, max(0.0, inwards.max(), outside.max(initial=0.0))
 
 
-def timed(call: Solver) -> tuple[float, np.ndarray]:
-    """Seconds, and what it returned."""
-    started = time.perf_counter()
-    found = call()
-    return time.perf_counter() - started, found
-
-
 def within(limit: float, call: Solver) -> tuple[float, np.ndarray] | None:
     """The same in a process of its own; None when it takes longer than the limit."""
     context: Any = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    worker = context.Process(target=lambda: sender.send(timed(call)))
+    worker = context.Process(target=lambda: sender.send(fastest(call, 1)))
     worker.start()
     result = receiver.recv() if receiver.poll(limit) else None
     worker.kill()
@@ -148,57 +141,39 @@ def within(limit: float, call: Solver) -> tuple[float, np.ndarray] | None:
     return result
 
 
-@dataclass(frozen=True)
-class Part:
-    """What is solved: ordinary least squares `stacked` within `bounds`, by the dual and by `others`.
-
-    Differences are told in multiples of 1/`unit`.
-    """
-
-    name: str
-    unit: float
-    stacked: tuple[csr_array, np.ndarray]
-    bounds: tuple[float, float]
-    dual: Solver
-    others: dict[str, Solver]
-
-
 def compare(problem: Problem, limit: float) -> None:
     """Prints seconds of every solver, its ratio to the dual's, and how far it is from the dual's solution."""
     count = problem.indicators.shape[0]
     print(f"{problem.rows} rows, {count} bins; scipy ended after {limit:.0f} s")
     labels = (problem.system, problem.target, problem.strength, problem.weights)
-    parts = [
-        Part(
-            "weights",
-            problem.rows,
-            problem.weights_stacked(),
-            (0.0, np.inf),
-            lambda: importance_weights(problem.indicators, problem.marginals, problem.prior_strength),
-            {"nnls": lambda: by_nnls(problem)},
-        ),
-        Part("box labels", 1, problem.labels_stacked(), (0.0, 1.0), lambda: box_labels(*labels), {}),
-    ]
-    for part in parts:
-        seconds, found = min((timed(part.dual) for _ in range(_RUNS)), key=lambda run: run[0])
-        print(f"  {part.name:15} dual {seconds:8.3f} s; {np.isin(found, part.bounds).mean():.1%} at a bound")
-        solution, violation = held_at_bounds(part.stacked, part.bounds, found)
-        print(f"{'':18}held  difference {part.unit * np.abs(solution - found).max():.0e}, violation {violation:.0e}")
-        scipys: dict[str, Solver] = {
-            **part.others,
-            "trf": partial(by_trust_region, part.stacked, part.bounds),
-            "bvls": partial(by_active_sets, part.stacked, part.bounds),
-        }
-        for solver, call in scipys.items():
-            result = within(limit, call)
-            if result is None:
-                print(f"{'':18}{solver:5} more than {limit:.0f} s, {limit / seconds:.0f} times as long or more")
-                continue
-            difference = part.unit * np.abs(result[1] - found).max()
-            print(f"{'':18}{solver:5}{result[0]:8.2f} s, {result[0] / seconds:.0f} times as long", end="")
-            print(f"; difference {difference:.0e}")
-    seconds, _ = min((timed(lambda: entropy_labels(*labels)) for _ in range(_RUNS)), key=lambda run: run[0])
+    weights = partial(importance_weights, problem.indicators, problem.marginals, problem.prior_strength)
+    by_lawson_hanson: Solvers = {"nnls": lambda: by_nnls(problem)}
+    show("weights", weights, problem.weights_stacked(), (0.0, np.inf), problem.rows, by_lawson_hanson, limit)
+    show("box labels", lambda: box_labels(*labels), problem.labels_stacked(), (0.0, 1.0), 1, {}, limit)
+    seconds, _ = fastest(lambda: entropy_labels(*labels), _RUNS)
     print(f"  {'entropy labels':15} dual {seconds:8.3f} s")
+
+
+def show(
+    name: str, dual: Solver, stacked: Stacked, bounds: tuple[float, float], unit: int, others: Solvers, limit: float
+) -> None:
+    """Prints what solving `stacked` within `bounds` takes by the dual, by `others` and by scipy's general solvers.
+
+    Differences are told in multiples of 1/`unit`.
+    """
+    seconds, found = fastest(dual, _RUNS)
+    print(f"  {name:15} dual {seconds:8.3f} s; {np.isin(found, bounds).mean():.1%} at a bound")
+    solution, violation = held_at_bounds(stacked, bounds, found)
+    print(f"{'':18}held  difference {unit * np.abs(solution - found).max():.0e}, violation {violation:.0e}")
+    general = {"trf": partial(by_trust_region, stacked, bounds), "bvls": partial(by_active_sets, stacked, bounds)}
+    for solver, call in (others | general).items():
+        result = within(limit, call)
+        if result is None:
+            print(f"{'':18}{solver:5} more than {limit:.0f} s, {limit / seconds:.0f} times as long or more")
+            continue
+        difference = unit * np.abs(result[1] - found).max()
+        print(f"{'':18}{solver:5}{result[0]:8.2f} s, {result[0] / seconds:.0f} times as long", end="")
+        print(f"; difference {difference:.0e}")
 
 
 def main() -> None:

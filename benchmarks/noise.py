@@ -5,13 +5,13 @@ Run from the repository root: python -m benchmarks.noise
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
+from benchmarks.common import fastest
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, l2_gamma
 from federation.mechanisms.noise.additive import calibrate
@@ -22,12 +22,7 @@ REPETITIONS = 5
 
 def best_seconds(call: Callable[[], object]) -> float:
     """The fastest of a few warm repetitions."""
-    times = []
-    for _ in range(REPETITIONS):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return fastest(call, REPETITIONS)[0]
 
 
 def main() -> None:

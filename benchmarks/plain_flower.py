@@ -32,23 +32,23 @@ def fit_and_vote(rows: np.ndarray, labels: np.ndarray, public: np.ndarray) -> np
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = LogisticRegression(C=1 / (1e-4 * len(rows)), fit_intercept=False, tol=1e-6, max_iter=1000)
-        return model.fit(rows, labels).predict(public)
+        return np.asarray(model.fit(rows, labels).predict(public))
 
 
 @lru_cache
 def _load(name: str) -> np.ndarray:
-    return np.load(Path(os.environ[FOLDER]) / f"{name}.npy", mmap_mode="r")
+    return np.asarray(np.load(Path(os.environ[FOLDER]) / f"{name}.npy", mmap_mode="r"))
 
 
-app.query(ROLL_CALL)(present)
-
-
-@app.query("votes")
 def vote(message: Message, context: Context) -> Message:
     """Train on this node's rows and vote."""
     party = int(context.node_config["partition-id"])
     votes = fit_and_vote(_load("rows")[party], _load("labels")[party], _load("public"))
     return Message(RecordDict({"votes": ArrayRecord({"votes": Array(votes.astype(np.uint8))})}), reply_to=message)
+
+
+app.query(ROLL_CALL)(present)
+app.query("votes")(vote)
 
 
 def ask(grid: Grid) -> float:

@@ -12,7 +12,6 @@ is missing are skipped with a message.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -21,16 +20,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
 
 from aggregator.learners.class_ratios.catalogue import estimator_class
 from benchmarks.bags import Bags, World, line, skewed
-from federation.contract.errors import InputError
+from benchmarks.common import bar, print_tables, standard_error
 from federation.mechanisms.counts.calibration import CountNoise, calibrate
 
 Method = Callable[[Bags], Callable[[np.ndarray], np.ndarray]]  # fitted to bags, it gives ratios of sets
 
 DEFAULTS = ("whitened", "bag_classifier")  # what the bars are for: from embeddings, and from rows
+ESTIMATORS = ("whitened", "class_means", "bag_classifier", "bag_classifier_em")
 EPSILON = DELTA = 0.05
 FRACTIONS = line(np.arange(1, 10) / 10)
 CLASSES = 10  # of MNIST
@@ -81,7 +80,8 @@ def quapy_methods() -> dict[str, Method]:
         def fitted(bags: Bags) -> Callable[[np.ndarray], np.ndarray]:
             model = kind(LogisticRegression(max_iter=3000))
             model.fit(np.concatenate(bags.rows), np.concatenate(bags.labels))
-            return model.predict
+            predict: Callable[[np.ndarray], np.ndarray] = model.predict
+            return predict
 
         return fitted
 
@@ -118,30 +118,19 @@ class Errors:
         splits = len(next(iter(self.found.values())))
         print(f"\n{title}; {splits} splits\n{'':44}mean L1  s.e.   seconds per fit")
         for name in sorted(self.found, key=self.mean):
-            values = self.found[name]
-            error = np.std(values, ddof=1) / np.sqrt(splits) if splits > 1 else np.nan
-            print(f"  {name:42}{self.mean(name):.4f}  {error:.4f}  {self.seconds[name] / splits:8.2f}", flush=True)
-
-
-def bar(what: str, value: float, most: float) -> None:
-    """Prints whether a bar is met."""
-    print(f"  bar: {what} {value:.4f}, at most {most:.4f}: {'met' if value <= most else 'MISSED'}", flush=True)
+            error, seconds = standard_error(self.found[name]), self.seconds[name] / splits
+            print(f"  {name:42}{self.mean(name):.4f}  {error:.4f}  {seconds:8.2f}", flush=True)
 
 
 def four_bags(world: World, splits: Sequence[int], data_dir: str | None) -> Errors:
     """All estimators without noise, and QuaPy's with labels, on the same bags."""
     methods = {
-        "whitened": ours("whitened"),
+        **{name: ours(name) for name in (*ESTIMATORS, "energy", "proportion_svm")},
         "whitened, gamma 1/4 / median": ours("whitened", bandwidth=0.25),
-        "class_means": ours("class_means"),
-        "energy": ours("energy"),
-        "bag_classifier": ours("bag_classifier"),
         "bag_classifier, 512 random features": ours("bag_classifier", features=512),
-        "bag_classifier_em": ours("bag_classifier_em"),
         "mmd, as published": ours("mmd"),
         "mmd, gamma 1 / median": ours("mmd", bandwidth=1.0),
         "mmd, gamma 1 / median, 2 bags": two(ours("mmd", bandwidth=1.0)),
-        "proportion_svm": ours("proportion_svm"),
         **quapy_methods(),
     }
     errors = Errors()
@@ -171,13 +160,7 @@ def higgs(splits: Sequence[int], data_dir: str | None) -> None:
 
 def mnist(splits: Sequence[int], data_dir: str | None) -> None:
     """Private counts by the best noise and by the published ones, on a quarter of the splits: they are large."""
-    methods = {
-        "whitened": ours("whitened"),
-        "class_means": ours("class_means"),
-        "bag_classifier": ours("bag_classifier"),
-        "bag_classifier_em": ours("bag_classifier_em"),
-        "mmd": ours("mmd", kernel="fourier"),
-    }
+    methods = {**{name: ours(name) for name in ESTIMATORS}, "mmd": ours("mmd", kernel="fourier")}
     noises: dict[str, CountNoise] = {"discrete Gaussian": "auto", "Laplace 2/epsilon": "published_laplace"}
     errors, labelled = Errors(), quapy_methods()
     for seed in splits[: max(1, len(splits) // 4)]:
@@ -201,11 +184,8 @@ def mnist(splits: Sequence[int], data_dir: str | None) -> None:
 def small(splits: Sequence[int], data_dir: str | None) -> None:
     """Many small bags, where the noise of the counts is as large as what tells the bags apart."""
     methods = {
-        "whitened": ours("whitened"),
+        **{name: ours(name) for name in ESTIMATORS},
         "whitened, not corrected": ours("whitened", corrected=False),
-        "class_means": ours("class_means"),
-        "bag_classifier": ours("bag_classifier"),
-        "bag_classifier_em": ours("bag_classifier_em"),
         "mmd, as published": ours("mmd"),
     }
     mechanism = calibrate("gaussian", classes=2, epsilon=EPSILON, delta=DELTA)
@@ -222,22 +202,10 @@ def small(splits: Sequence[int], data_dir: str | None) -> None:
 TABLES = {"adult": adult, "higgs": higgs, "small": small, "mnist": mnist}
 
 
-def main() -> None:
-    """Prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
-    parser.add_argument("--splits", type=int, default=12)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("names", nargs="*", choices=[[], *TABLES], metavar="TABLE")
-    chosen = parser.parse_args()
-    splits = range(chosen.first_seed, chosen.first_seed + chosen.splits)
-    with threadpool_limits(1):
-        for name in chosen.names or TABLES:
-            try:
-                TABLES[name](splits, chosen.data_dir)
-            except InputError as error:
-                print(f"{name}: skipped, {error}")
+def show(name: str, arguments: argparse.Namespace) -> None:
+    """Prints one table."""
+    TABLES[name](range(arguments.first_seed, arguments.first_seed + arguments.splits), arguments.data_dir)
 
 
 if __name__ == "__main__":
-    main()
+    print_tables(__doc__, TABLES, show, splits=12, first_seed=0)

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import argparse
 import resource
-import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import scenarios
+from benchmarks.common import fastest, run_of
 
 COUNTS = (1_000, 3_000, 10_000, 30_000, 100_000)
 REFERENCE = 10_000
@@ -40,10 +38,7 @@ class Cost:
 def measure(parties: int, engine: str) -> Cost:
     """Run the scenario once with so many parties."""
     overrides = [f"parties.count={parties}", f"engine.kind={engine}"]
-    with tempfile.TemporaryDirectory() as folder:
-        started = time.perf_counter()
-        run = scenarios.run("scale", out=Path(folder) / "run", overrides=overrides)
-        whole = time.perf_counter() - started
+    whole, run = fastest(lambda: run_of("scale", overrides=overrides), 1)
     sent = {row["value"] for row in run.rows if row["metric"] == "bytes_per_party"}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Cost(parties, whole, run.costs.seconds["collect"], max(sent), peak)

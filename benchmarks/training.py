@@ -10,7 +10,6 @@ the iterations that each party takes by itself, at the rates of large matrix pro
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -21,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
+from benchmarks.common import fastest
 from parties.training import batched
 from parties.training.links import Link, Logistic, Softmax
 
@@ -31,12 +31,7 @@ LADDER = [10.0**-k for k in range(4, 13)]
 
 def best_seconds(call: Callable[[], object], repetitions: int) -> float:
     """The fastest of a few repetitions."""
-    times = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return fastest(call, repetitions)[0]
 
 
 def problem(kind: str, classes: int, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +64,8 @@ def gradient_norms(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray) ->
     channels = weights.shape[1]
     link, codes = (Logistic(), np.arange(1, 2)) if channels == 1 else (Softmax(), np.arange(channels))
     residuals = link.probabilities(weights @ rows.transpose(0, 2, 1)) - (labels[:, None] == codes[:, None])
-    return np.linalg.norm(residuals @ rows / rows.shape[1] + REGULARISATION * weights, axis=(1, 2))
+    gradients = residuals @ rows / rows.shape[1] + REGULARISATION * weights
+    return np.asarray(np.linalg.norm(gradients, axis=(1, 2)))
 
 
 def matched(rows: np.ndarray, labels: np.ndarray, solver: str) -> tuple[float, float]:
@@ -97,7 +93,7 @@ def operations(rows: np.ndarray, labels: np.ndarray, classes: int) -> tuple[floa
 
             def probabilities(self, scores: np.ndarray) -> np.ndarray:
                 calls["probabilities"] += 1
-                return super().probabilities(scores)
+                return np.asarray(super().probabilities(scores))
 
         return Counting
 

@@ -7,15 +7,14 @@ with rows chosen along a column. Noise is for one row: added or removed for erro
 operator, one label where published. Accuracies are means over splits and draws of noise in percent, with standard
 deviations; the last table is their mean over sets and kinds of public rows.
 
-With `--rules` the default runs beside itself under other rules, and the best one of all sets but one is scored on that
-one (leave one data set out). The number of bins was chosen so, with seed 1; it replaced the published number. Sets
-whose data is missing are skipped with a message.
+`--seed` is of splits and noise. With `--rules` the default runs beside itself under other rules, and the best one of
+all sets but one is scored on that one (leave one data set out). The number of bins was chosen so, with seed 1; it
+replaced the published number. Sets whose data is missing are skipped with a message.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,10 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-import scenarios
-from federation.contract.errors import InputError
+from benchmarks.common import accuracies_of, print_tables, run_of
 from federation.contract.randomness import generator
 from scenarios.data.catalogue import load
 
@@ -36,6 +33,7 @@ _MOST_ROWS = 1500  # public ones, and for testing
 _SPARE_ROWS = 2000  # so that enough are left when the column makes many of them public
 _PUBLIC = {"from": 0.05, "to": 0.45}  # probabilities along the column
 
+Protocols = Mapping[str, Mapping[str, Any]]  # settings by what they are called in the tables
 Accuracies = dict[tuple[str, float], np.ndarray]  # of every split and draw, by variant and epsilon
 
 
@@ -97,11 +95,7 @@ RULES: dict[str, dict[str, Any]] = {
 
 
 def accuracies(
-    name: str,
-    shifted: bool,
-    protocols: Mapping[str, Mapping[str, Any]],
-    trials: Mapping[str, int],
-    data_dir: str | None,
+    name: str, shifted: bool, protocols: Protocols, trials: Mapping[str, int], data_dir: str | None
 ) -> Accuracies:
     """What every protocol reaches on one set; raises `InputError` where its data is missing."""
     chosen = SETS[name]
@@ -129,12 +123,10 @@ def accuracies(
         }
         found: Accuracies = {}
         for label, protocol in protocols.items():
-            run = scenarios.run({**scenario, "protocols": [dict(protocol)]}, out=Path(folder) / label.replace(" ", "_"))
+            reached = accuracies_of(run_of({**scenario, "protocols": [dict(protocol)]})).items()
             for epsilon in EPSILONS:
-                reached = [
-                    row for row in run.rows if row["metric"] == "accuracy" and row["epsilon"] in (epsilon, np.inf)
-                ]
-                found[label, epsilon] = np.array([100 * row["value"] for row in reached])
+                values = [value for (_, at), values in reached if at in (epsilon, np.inf) for value in values]
+                found[label, epsilon] = 100 * np.array(values)
         return found
 
 
@@ -177,8 +169,8 @@ def gains(name: str, trials: Mapping[str, int], data_dir: str | None) -> np.ndar
     for shifted in (False, True):
         found = accuracies(name, shifted, protocols, trials, data_dir)
         means.append([np.mean([found[label, epsilon] for epsilon in EPSILONS]) for label in RULES])
-    mean = np.mean(means, axis=0)
-    return mean - mean[0]
+    mean: np.ndarray = np.mean(means, axis=0)
+    return np.asarray(mean - mean[0])
 
 
 def left_out(table: np.ndarray) -> list[tuple[int, float]]:
@@ -211,25 +203,16 @@ def show_rules(table: Mapping[str, np.ndarray]) -> None:
 
 def main() -> None:
     """Prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
-    parser.add_argument("--splits", type=int, default=4)
-    parser.add_argument("--draws", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=2, help="of splits and noise")
-    parser.add_argument("--rules", action="store_true")
-    parser.add_argument("names", nargs="*", choices=[[], *SETS], metavar="SET")
-    chosen = parser.parse_args()
-    trials = {"splits": chosen.splits, "draws": chosen.draws, "seed": chosen.seed}
     table, all_found = dict[str, np.ndarray](), list[Accuracies]()
-    with threadpool_limits(1):
-        for name in chosen.names or SETS:
-            try:
-                if chosen.rules:
-                    table[name] = gains(name, trials, chosen.data_dir)
-                else:
-                    all_found += shown(name, trials, chosen.data_dir)
-            except InputError as error:
-                print(f"{name}: skipped, {error}")
+
+    def of_set(name: str, chosen: argparse.Namespace) -> None:
+        trials = {"splits": chosen.splits, "draws": chosen.draws, "seed": chosen.seed}
+        if chosen.rules:
+            table[name] = gains(name, trials, chosen.data_dir)
+        else:
+            all_found.extend(shown(name, trials, chosen.data_dir))
+
+    print_tables(__doc__, SETS, of_set, splits=4, draws=1, seed=2, rules=False)
     if table:
         show_rules(table)
     if len(all_found) > 1:

@@ -10,8 +10,6 @@ same shape are drawn where the data is not at hand.
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
@@ -25,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from aggregator.ensembles.tally import VoteTally
+from benchmarks.common import command_line
 from federation.contract.reference import Reference
 from federation.features.feature_map import fit
 from federation.grids.codec import decode_submission, encode_submission
@@ -223,8 +222,7 @@ def per_party(world: World, size: int) -> None:
 
 def main() -> None:
     """Prints the vote phase in 11 and in 119 dimensions, then the costs of a party."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", default=os.environ.get("FEDERATION_DATA"))
+    parser = command_line(__doc__)
     parser.add_argument("--parties", type=int, default=20_000, help="of the vote phase; a tenth in 119 dimensions")
     parser.add_argument("--cohort", type=int, default=None, help="parties per cohort; by default the automatic size")
     chosen = parser.parse_args()

@@ -18,16 +18,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
 
 from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
 from aggregator.learners.mean_operators.moments import semi_supervised
 from aggregator.learners.mean_operators.noisy_label_classifier import NoisyLabelClassifier
 from aggregator.learners.mean_operators.proportion_classifier import ProportionClassifier
+from benchmarks.common import print_tables, standard_error
 from federation.contract.randomness import generator
 from federation.features.feature_map import fit
 from scenarios.data.catalogue import load
@@ -50,9 +50,9 @@ class Split:
     test_labels: np.ndarray
 
     @classmethod
-    def of(cls, source: str, number: int) -> Split:
+    def of(cls, source: str, number: int, data_dir: str | None) -> Split:
         """A random third of the rows is for testing."""
-        table = load(source, positive=TABLES[source])
+        table = load(source, data_dir=data_dir, positive=TABLES[source])
         test, train = np.split(generator(number, "benchmark split").permutation(len(table)), [len(table) // 3])
         features = fit(["scale", "constant", "unit_norm"], table.rows(train))
         parts = [(features.transform(table.rows(part)), table.labels[part]) for part in (train, test)]
@@ -106,37 +106,18 @@ def learned(split: Split, loss: str, random: np.random.Generator) -> dict[str, P
     return found
 
 
-@dataclass
-class Accuracies:
-    """Test accuracies by method, one for each split."""
-
-    found: dict[str, list[float]] = field(default_factory=dict)
-
-    def show(self, title: str) -> None:
-        """Prints the table in the order of the methods."""
-        print(f"\n{title}\n{'':44}accuracy   s.e.")
-        for name, values in self.found.items():
-            error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-            print(f"  {name:42}{100 * np.mean(values):8.1f} {100 * error:6.2f}", flush=True)
-
-
-def main() -> None:
-    """Prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--loss", default="logistic")
-    parser.add_argument("names", nargs="*", choices=[[], *TABLES], metavar="TABLE")
-    chosen = parser.parse_args()
-    with threadpool_limits(1):
-        for source in chosen.names or TABLES:
-            accuracies = Accuracies()
-            for number in range(chosen.splits):
-                split = Split.of(source, number)
-                for name, predict in learned(split, chosen.loss, generator(number, "benchmark supervision")).items():
-                    hits = predict(split.test) == split.test_labels
-                    accuracies.found.setdefault(name, []).append(float(hits.mean()))
-            accuracies.show(f"{source}, positive: {', '.join(TABLES[source])}; {chosen.splits} splits, {chosen.loss}")
+def show(source: str, arguments: argparse.Namespace) -> None:
+    """Prints the table of a data set, in the order of the methods."""
+    found: dict[str, list[float]] = {}
+    for number in range(arguments.splits):
+        split = Split.of(source, number, arguments.data_dir)
+        for name, predict in learned(split, arguments.loss, generator(number, "benchmark supervision")).items():
+            found.setdefault(name, []).append(float((predict(split.test) == split.test_labels).mean()))
+    print(f"\n{source}, positive: {', '.join(TABLES[source])}; {arguments.splits} splits, {arguments.loss}")
+    print(f"{'':44}accuracy   s.e.")
+    for name, values in found.items():
+        print(f"  {name:42}{100 * np.mean(values):8.1f} {100 * standard_error(values):6.2f}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    print_tables(__doc__, TABLES, show, splits=10, loss="logistic")

@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from federation.contract.digest import digest
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RUN = "import sys; from scenarios.cli import main; sys.exit(main())"
@@ -57,25 +59,12 @@ def _library(found: Mapping[str, Any]) -> str:
 
 def digests(directory: Path) -> Digests:
     """SHA-256 by artefact of a run directory: two files as they are, and each model by its arrays."""
-    found = {name: _of_bytes((directory / name).read_bytes()) for name in ("results.csv", "ledger.json")}
+    files = [directory / name for name in ("results.csv", "ledger.json")]
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     for path in sorted((directory / "models").rglob("*.npz")):
-        found[str(path.relative_to(directory))] = _of_model(path)
+        with np.load(path, allow_pickle=False) as stored:  # whatever the archive around the arrays looks like
+            found[str(path.relative_to(directory))] = digest("", stored)
     return found
-
-
-def _of_bytes(contents: bytes) -> str:
-    return hashlib.sha256(contents).hexdigest()
-
-
-def _of_model(path: Path) -> str:
-    """Of the names, types, shapes and bytes of the arrays, whatever the archive around them looks like."""
-    whole = hashlib.sha256()
-    with np.load(path, allow_pickle=False) as stored:
-        for name in sorted(stored.files):
-            array = np.ascontiguousarray(stored[name])
-            whole.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode())
-            whole.update(array.tobytes())
-    return whole.hexdigest()
 
 
 def run(tree: Path, scenario: Path, out: Path) -> Digests:
@@ -110,11 +99,7 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator
     """One line for each artefact that is not the same on both sides."""
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):
-            yield f"{name}: {_short(before, name)} -> {_short(after, name)}"
-
-
-def _short(known: Mapping[str, str], name: str) -> str:
-    return known[name][:12] if name in known else "absent"
+            yield f"{name}: {before.get(name, 'absent')[:12]} -> {after.get(name, 'absent')[:12]}"
 
 
 def main() -> None:

@@ -12,7 +12,14 @@ from federation.contract.errors import InputError
 
 @dataclass(frozen=True)
 class Reference:
-    """`module:attribute` and the keyword arguments to call it with (JSON values only)."""
+    """`module:attribute` and the keyword arguments to call it with (JSON values only).
+
+    Examples:
+        >>> Reference("math:prod", {"iterable": [2, 3, 7]}).target
+        'math:prod'
+        >>> Reference("fractions:Fraction", {"numerator": 6, "denominator": 4}).call()
+        Fraction(3, 2)
+    """
 
     target: str
     arguments: dict[str, Any] = field(default_factory=dict)

@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, get_type_hints
+from dataclasses import Field, dataclass, fields
+from functools import partial
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.limits import MOST_COLUMNS, MOST_FEATURES, MOST_STEPS, whole
-from federation.features.bandwidth import median_squared_distance
 from federation.features.steps import (
+    DEGREE,
     DEGREES,
     Affine,
     Append,
@@ -30,6 +32,8 @@ from federation.features.steps import (
     UnitNorm,
     finite_rows,
 )
+from federation.numerics.distances import median_squared_distance
+from federation.numerics.memory import keep_freed_memory
 
 # Columns whose largest range is beyond this many lower-quartile ranges do not share a unit. Data sets in one
 # unit (pixels, HAR, iris) stay below 5, those in many (KDD-99, cardiotocography, wine) are above 75.
@@ -48,7 +52,12 @@ _STEPS: dict[str, type[Any]] = {step.kind: step for step in _KNOWN_STEPS}
 
 
 def text_code(text: str) -> float:
-    """The number that stands for a text cell: the first six bytes of its SHA-256, exact in float64."""
+    """The number that stands for a text cell: the first six bytes of its SHA-256, exact in float64.
+
+    Examples:
+        >>> text_code("red")
+        195666266627869.0
+    """
     return float(int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big"))
 
 
@@ -57,6 +66,15 @@ class FeatureMap:
     """Raw rows (n, columns) to features (n, dimension); built by `fit` or `from_arrays`.
 
     Raises `InputError` when the steps do not fit each other.
+
+    Examples:
+        >>> rows = np.array([[1.0, 10.0], [3.0, 30.0]])
+        >>> features = fit(["standardise", "constant", "unit_norm"], rows)
+        >>> features
+        FeatureMap(2 -> 3: affine, append, unit_norm)
+        >>> features.transform(rows).round(4)
+        array([[-0.5774, -0.5774,  0.5774],
+               [ 0.5774,  0.5774,  0.5774]])
     """
 
     columns: int
@@ -78,10 +96,7 @@ class FeatureMap:
     @property
     def widths(self) -> list[int]:
         """Numbers of columns before, between and after the steps."""
-        found = [self.columns]
-        for step in self.steps:
-            found.append(step.width(found[-1]))
-        return found
+        return list(accumulate(self.steps, lambda columns, step: step.width(columns), initial=self.columns))
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
         """All steps in turn on rows (n, columns), whatever comes out; `transform` refuses what is not finite."""
@@ -101,6 +116,25 @@ class FeatureMap:
         for start in range(0, len(rows), _TILE):
             out[start : start + _TILE] = self.apply(rows[start : start + _TILE])
         return finite_rows(out, "features")
+
+    def mean(self, rows: np.ndarray) -> np.ndarray:
+        """Mean features (D,) of raw rows (n, columns), n >= 1, in memory for 1,024 rows of features.
+
+        Summed in the order of the rows, in tiles: equal rows give equal bits. When every row's features have norm 1,
+        replacing one row moves the mean by at most 2/n (and rounding, below 1e-15 n). Raises `InputError` for no rows,
+        and as `transform`, which counts rows from the start of their tile of 1,024.
+
+        Examples:
+            >>> FeatureMap(2, (UnitNorm(),)).mean(np.array([[3.0, 4.0], [0.0, 2.0]]))
+            array([0.3, 0.9])
+        """
+        if np.ndim(rows) != 2 or len(rows) == 0:
+            raise InputError(f"a mean embedding needs rows on two axes, at least one, got shape {np.shape(rows)}")
+        keep_freed_memory()
+        total = np.zeros(self.dimension)
+        for start in range(0, len(rows), _TILE):
+            total += self.transform(rows[start : start + _TILE]).sum(axis=0)
+        return total / len(rows)
 
     def to_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
         """The map as JSON text and named arrays; `from_arrays` is the exact inverse.
@@ -122,14 +156,10 @@ class FeatureMap:
         arrays: dict[str, np.ndarray] = {}
         steps = []
         for i, step in enumerate(self.steps):
-            record: dict[str, Any] = {"kind": step.kind}
-            for name in _field_names(type(step)):
-                value = getattr(step, name)
-                if isinstance(value, np.ndarray):
-                    arrays[f"features_{i}_{name}"] = value
-                    value = f"features_{i}_{name}"
-                record[name] = value
-            steps.append(record)
+            values = vars(step)
+            named = {name: f"features_{i}_{name}" for name, value in values.items() if isinstance(value, np.ndarray)}
+            arrays.update({key: values[name] for name, key in named.items()})
+            steps.append({"kind": step.kind, **values, **named})
         return json.dumps({"columns": self.columns, "steps": steps}), arrays
 
     @classmethod
@@ -141,8 +171,7 @@ class FeatureMap:
             steps = []
             for entry in record["steps"]:
                 kind = _STEPS[entry["kind"]]
-                hints = get_type_hints(kind)
-                steps.append(kind(**{n: _read(n, entry[n], hints[n], arrays) for n in _field_names(kind)}))
+                steps.append(kind(**{field.name: _read(field, entry[field.name], arrays) for field in fields(kind)}))
             if type(record["columns"]) is not int:
                 raise TypeError(f"columns must be a whole number, got {record['columns']!r}")
             return cls(record["columns"], tuple(steps))
@@ -150,23 +179,19 @@ class FeatureMap:
             raise InputError(f"the description of a feature map cannot be read: {error!r}") from error
 
 
-def _field_names(kind: type[Any]) -> list[str]:
-    return [field.name for field in fields(kind)]
-
-
-def _read(name: str, value: Any, hint: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray | float:
+def _read(field: Field[Any], value: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray | float:
     """A step's field, of the type that the step declares: an array that `value` names, or `value` itself.
 
     Raises `TypeError` for anything else, and `KeyError` and `OverflowError` for what there is not.
     """
-    if hint is np.ndarray:
+    if field.type == "np.ndarray":
         array = arrays[value]
         if array.dtype.kind not in "iuf":
-            raise TypeError(f"{name} must hold real numbers, got {array.dtype}")
+            raise TypeError(f"{field.name} must hold real numbers, got {array.dtype}")
         with np.errstate(over="ignore"):  # numbers beyond double precision become infinite, which no step takes
             return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise TypeError(f"{field.name} must be a number, got {value!r}")
     return float(value)
 
 
@@ -174,6 +199,10 @@ def with_fourier(feature_map: FeatureMap, gamma: float, features: int, seed: int
     """The map followed by `features` random features of the kernel exp(-gamma |x - y|^2) on what it gives.
 
     Raises `InputError` as `federation.features.steps.Fourier.draw`.
+
+    Examples:
+        >>> with_fourier(fit([], np.eye(3)), gamma=0.5, features=8, seed=0)
+        FeatureMap(3 -> 8: fourier)
     """
     step = Fourier.draw(feature_map.dimension, gamma, features, seed)
     return FeatureMap(feature_map.columns, (*feature_map.steps, step))
@@ -183,6 +212,10 @@ def with_polynomial(feature_map: FeatureMap, degree: int) -> FeatureMap:
     """The map followed by all monomials of `degree`, 2 or 3: explicit features of the kernel (x'z)^degree.
 
     Raises `InputError` for another degree and for more than 20,000 features.
+
+    Examples:
+        >>> with_polynomial(fit([], np.eye(2)), 2).transform(np.array([[2.0, 3.0]]))  # x^2, sqrt(2) x z, z^2
+        array([[4.        , 8.48528137, 9.        ]])
     """
     return FeatureMap(feature_map.columns, (*feature_map.steps, Polynomial(degree)))
 
@@ -192,6 +225,10 @@ def completed(feature_map: FeatureMap) -> FeatureMap:
 
     They do behind unit_norm, max_norm and fourier, and behind a polynomial of such rows: |phi(x)| = |x|^degree. A map
     that appends a constant gets no second one.
+
+    Examples:
+        >>> completed(fit(["standardise"], np.eye(2))), completed(fit(["max_norm"], np.eye(2)))
+        (FeatureMap(2 -> 3: affine, append, unit_norm), FeatureMap(2 -> 2: clip_norm))
     """
     steps = list(feature_map.steps)
     while steps and isinstance(steps[-1], Polynomial):
@@ -223,15 +260,25 @@ def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_column
 
     Raises `InputError` for unknown stages, no rows, rows that are not finite, numbers whose squares overflow,
     and rows that cannot be fitted.
+
+    Examples:
+        >>> rows = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
+        >>> fit([{"whiten": 1}], rows).transform(rows).round(4).ravel()
+        array([-0.5537, -0.8501,  1.4038])
+        >>> colours = np.array([[text_code(name)] for name in ("red", "blue", "red")])
+        >>> fit([], colours, text_columns=[0]).transform(colours)
+        array([[0., 1.],
+               [1., 0.],
+               [0., 1.]])
     """
     rows = finite_rows(rows, "public rows")
     if rows.size == 0:
         raise InputError(f"public rows must not be empty, got shape {rows.shape}; raise data.auxiliary")
     _require_finite_squares(rows)
     columns, steps = rows.shape[1], []
-    fitters: list[Callable[[np.ndarray], Step | None]] = [_stage(stage) for stage in stages]
+    fitters = [_stage(stage) for stage in stages]
     if len(text_columns):
-        fitters.insert(0, lambda public: _one_hot(public, text_columns))
+        fitters.insert(0, partial(_one_hot, text_columns=text_columns))
     with np.errstate(over="ignore", invalid="ignore"):
         for fitter in fitters:
             step = fitter(rows)
@@ -252,41 +299,13 @@ def _require_finite_squares(rows: np.ndarray) -> None:
         )
 
 
-def _stage(stage: str | Mapping[str, int]) -> Callable[[np.ndarray], Step | None]:
-    """The fitting function of one stage. Raises `InputError` naming the allowed stages."""
-    simple: dict[str, Callable[[np.ndarray], Step | None]] = {
-        "scale": lambda rows: _standardise(rows) if mixed_units(rows) else None,
-        "standardise": _standardise,
-        "constant": lambda rows: Append(1.0),
-        "signed_log": lambda rows: SignedLog(),
-        "unit_norm": lambda rows: UnitNorm(),
-        "max_norm": _max_norm,
-    }
-    name, value = stage, None
-    if isinstance(stage, Mapping) and len(stage) == 1:
-        ((name, value),) = stage.items()
-    if isinstance(name, str) and name in simple and value is None:
-        return simple[name]
-    if name in ("pca", "whiten"):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise InputError(f"features: {name} needs a whole number of dimensions from 1, got {value!r}")
-        return lambda rows: _project(rows, value, whiten=name == "whiten")
-    if name == "fourier":
-        if not isinstance(value, int) or isinstance(value, bool) or value < 2 or value % 2:
-            raise InputError(f"features: fourier needs an even number of features from 2, got {value!r}")
-        return lambda rows: Fourier.draw(rows.shape[1], 1.0 / median_squared_distance(rows), value, _FOURIER_SEED)
-    if name == "polynomial":
-        if value not in DEGREES or isinstance(value, bool):
-            raise InputError(f"features: polynomial needs the degree {' or '.join(map(str, DEGREES))}, got {value!r}")
-        return lambda rows: Polynomial(value)
-    raise InputError(
-        f"features: {stage!r} is not a stage; allowed: {', '.join(simple)}, {{pca: k}}, {{whiten: k}}, "
-        "{fourier: D}, {polynomial: p}" + nearest_name(str(name), [*simple, "pca", "whiten", "fourier", "polynomial"])
-    )
-
-
 def mixed_units(rows: np.ndarray) -> bool:
-    """Whether the columns of public rows (N, d) differ so much in range that they cannot share a unit."""
+    """Whether the columns of public rows (N, d) differ so much in range that they cannot share a unit.
+
+    Examples:
+        >>> mixed_units(np.array([[0.0, 0.0], [1.0, 2.0]])), mixed_units(np.array([[0.0, 0.0], [1.0, 1000.0]]))
+        (False, True)
+    """
     ranges = np.ptp(rows, axis=0)
     ranges = ranges[ranges > 0]
     return len(ranges) > 0 and bool(ranges.max() > MIXED_UNITS_RATIO * np.quantile(ranges, 0.25, method="lower"))
@@ -320,6 +339,14 @@ def _max_norm(rows: np.ndarray) -> ClipNorm:
     return ClipNorm(largest)
 
 
+def _multiple(unit: int, value: Any) -> bool:
+    return isinstance(value, int) and value >= unit and value % unit == 0
+
+
+def _fourier(rows: np.ndarray, features: int) -> Fourier:
+    return Fourier.draw(rows.shape[1], 1.0 / median_squared_distance(rows), features, _FOURIER_SEED)
+
+
 def _project(rows: np.ndarray, dimensions: int, whiten: bool) -> Affine:
     """Principal directions from the covariance X'X/N, or from the Gram matrix XX'/N when that is smaller."""
     mean = rows.mean(axis=0)
@@ -342,3 +369,38 @@ def _project(rows: np.ndarray, dimensions: int, whiten: bool) -> Affine:
     leading = np.argmax(np.abs(directions), axis=0)
     directions = directions * np.sign(directions[leading, np.arange(len(leading))])
     return Affine(mean, directions / np.sqrt(variances) if whiten else directions)
+
+
+_Fitter = Callable[[np.ndarray], Step | None]
+_SIMPLE: dict[str, _Fitter] = {
+    "scale": lambda rows: _standardise(rows) if mixed_units(rows) else None,
+    "standardise": _standardise,
+    "constant": lambda rows: Append(1.0),
+    "signed_log": lambda rows: SignedLog(),
+    "unit_norm": lambda rows: UnitNorm(),
+    "max_norm": _max_norm,
+}
+# By name: how to write it, the value that it needs and whether one is of that kind, and how to fit it.
+_SIZED: dict[str, tuple[str, str, Callable[[Any], bool], Callable[[np.ndarray, Any], Step]]] = {
+    "pca": ("k", "a whole number of dimensions from 1", partial(_multiple, 1), partial(_project, whiten=False)),
+    "whiten": ("k", "a whole number of dimensions from 1", partial(_multiple, 1), partial(_project, whiten=True)),
+    "fourier": ("D", "an even number of features from 2", partial(_multiple, 2), _fourier),
+    "polynomial": ("p", DEGREE, DEGREES.__contains__, lambda rows, degree: Polynomial(degree)),
+}
+
+
+def _stage(stage: str | Mapping[str, int]) -> _Fitter:
+    """The fitting function of one stage. Raises `InputError` naming the allowed stages."""
+    name, value = next(iter(stage.items())) if isinstance(stage, Mapping) and len(stage) == 1 else (stage, None)
+    if isinstance(name, str) and name in _SIMPLE and value is None:
+        return _SIMPLE[name]
+    if not isinstance(name, str) or name not in _SIZED:
+        sized = [f"{{{name}: {letter}}}" for name, (letter, *_) in _SIZED.items()]
+        raise InputError(
+            f"features: {stage!r} is not a stage; allowed: {', '.join([*_SIMPLE, *sized])}"
+            + nearest_name(str(name), [*_SIMPLE, *_SIZED])
+        )
+    _, needed, allowed, fitter = _SIZED[name]
+    if isinstance(value, bool) or not allowed(value):
+        raise InputError(f"features: {name} needs {needed}, got {value!r}")
+    return lambda rows: fitter(rows, value)

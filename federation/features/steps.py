@@ -7,38 +7,58 @@ that a party's features do not depend on who shares its batch.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
+from federation.numerics.arrays import numbers, require_finite
 
 DEGREES = (2, 3)
+DEGREE = f"the degree {' or '.join(map(str, DEGREES))}"  # that a polynomial needs
 MOST_MONOMIALS = 20_000
 
 
-class Step(Protocol):
-    """What a feature map is made of. The fields of a step are arrays or plain numbers."""
+class Step(ABC):
+    """What a feature map is made of. The fields of a step are arrays or plain numbers.
+
+    Raises `InputError` for fields that do not fit each other.
+    """
 
     kind: ClassVar[str]
 
     def width(self, columns: int) -> int:
         """Columns after the step, given those before. Raises `InputError` when the step does not fit them."""
+        return columns
 
+    @abstractmethod
     def apply(self, rows: np.ndarray) -> np.ndarray:
         """Rows (n, columns) to rows (n, width), both C-contiguous float64."""
 
+    def _require(self, holds: bool | np.bool, expected: str) -> None:
+        if not holds:
+            raise InputError(
+                f"the {self.kind} step of a feature map needs {expected}; fit the map again or fetch it again"
+            )
+
 
 @dataclass(frozen=True, eq=False)
-class OneHot:
+class OneHot(Step):
     """Text columns become one indicator per known code; an unknown code becomes zeros.
 
     The result has the other columns, in order, followed for the i-th of `columns` (c,) by the indicators of
     codes[starts[i]:starts[i + 1]], which are sorted; `starts` has shape (c + 1,).
+
+    Examples:
+        >>> OneHot(np.array([0]), np.array([3.0, 7.0]), np.array([0, 2])).apply(np.array([[7.0, 0.5], [4.0, 0.6]]))
+        array([[0.5, 0. , 1. ],
+               [0.6, 0. , 0. ]])
     """
 
     kind: ClassVar[str] = "one_hot"
@@ -47,17 +67,16 @@ class OneHot:
     starts: np.ndarray
 
     def __post_init__(self) -> None:
-        _require(self.columns.ndim == self.codes.ndim == self.starts.ndim == 1, self.kind, "arrays of one axis")
-        _require(self.columns.dtype.kind in "iu" and self.starts.dtype.kind in "iu", self.kind, "integer indices")
-        _require(bool(np.isfinite(self.codes).all()), self.kind, "finite codes")
-        _require(len(set(self.columns.tolist())) == len(self.columns) > 0, self.kind, "distinct columns")
+        self._require(self.columns.ndim == self.codes.ndim == self.starts.ndim == 1, "arrays of one axis")
+        self._require(self.columns.dtype.kind in "iu" and self.starts.dtype.kind in "iu", "integer indices")
+        self._require(np.isfinite(self.codes).all(), "finite codes")
+        self._require(len(set(self.columns.tolist())) == len(self.columns) > 0, "distinct columns")
         bounds = self.starts.tolist()
-        _require(
+        self._require(
             len(bounds) == len(self.columns) + 1
             and bounds == sorted(bounds)
             and (bounds[0], bounds[-1]) == (0, len(self.codes))
             and all(np.all(np.diff(self._vocabulary(i)) > 0) for i in range(len(self.columns))),
-            self.kind,
             "sorted codes per column",
         )
 
@@ -65,8 +84,7 @@ class OneHot:
         return self.codes[self.starts[i] : self.starts[i + 1]]
 
     def width(self, columns: int) -> int:
-        inside = self.columns.min() >= 0 and self.columns.max() < columns
-        _require(bool(inside), self.kind, f"columns below {columns}")
+        self._require(self.columns.min() >= 0 and self.columns.max() < columns, f"columns below {columns}")
         return columns - len(self.columns) + len(self.codes)
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
@@ -84,8 +102,13 @@ class OneHot:
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
-    """(x - offset) * factor when `factor` is (d,), or (x - offset) @ factor when it is (d, D)."""
+class Affine(Step):
+    """(x - offset) * factor when `factor` is (d,), or (x - offset) @ factor when it is (d, D).
+
+    Examples:
+        >>> Affine(np.array([1.0, 2.0]), np.array([10.0, 0.5])).apply(np.array([[2.0, 4.0]]))
+        array([[10.,  1.]])
+    """
 
     kind: ClassVar[str] = "affine"
     offset: np.ndarray
@@ -95,44 +118,33 @@ class Affine:
         for name in ("offset", "factor"):
             # Column order makes a row's product the same whatever way the array came here.
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64, order="F"))
-        _require(
-            self.offset.ndim == 1 and self.factor.ndim in (1, 2),
-            self.kind,
-            "offset (d,), factor (d,) or (d, D)",
-        )
-        _require(
-            len(self.offset) == len(self.factor) and self.factor.size > 0,
-            self.kind,
-            "offset and factor of equal length",
-        )
-        _require(
-            bool(np.isfinite(self.offset).all() and np.isfinite(self.factor).all()),
-            self.kind,
-            "finite numbers",
-        )
+        offset, factor = self.offset, self.factor
+        self._require(offset.ndim == 1 and factor.ndim in (1, 2), "offset (d,), factor (d,) or (d, D)")
+        self._require(len(offset) == len(factor) and factor.size > 0, "offset and factor of equal length")
+        self._require(np.isfinite(offset).all() and np.isfinite(factor).all(), "finite numbers")
 
     def width(self, columns: int) -> int:
-        _require(len(self.offset) == columns, self.kind, f"{columns} columns")
-        return self.factor.shape[-1]
+        self._require(len(self.offset) == columns, f"{columns} columns")
+        return int(self.factor.shape[-1])
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
         centred = rows - self.offset
         if self.factor.ndim == 1:
-            return np.multiply(centred, self.factor, out=centred)
+            return np.asarray(centred * self.factor)
         # One vector-matrix product per row: the kernel of one big product, and with it the rounding, would
         # change with the number of rows.
-        return np.matmul(centred[:, None, :], self.factor)[:, 0, :]
+        return np.asarray(np.matmul(centred[:, None, :], self.factor)[:, 0, :])
 
 
 @dataclass(frozen=True, eq=False)
-class Append:
+class Append(Step):
     """A constant column at the end: a regularised intercept."""
 
     kind: ClassVar[str] = "append"
     value: float
 
     def __post_init__(self) -> None:
-        _require(bool(np.isfinite(self.value)), self.kind, "a finite value")
+        self._require(np.isfinite(self.value), "a finite value")
 
     def width(self, columns: int) -> int:
         return columns + 1
@@ -142,13 +154,16 @@ class Append:
 
 
 @dataclass(frozen=True, eq=False)
-class UnitNorm:
-    """x / |x|_2; zero rows stay zero."""
+class UnitNorm(Step):
+    """x / |x|_2; zero rows stay zero.
+
+    Examples:
+        >>> UnitNorm().apply(np.array([[3.0, 4.0], [0.0, 0.0]]))
+        array([[0.6, 0.8],
+               [0. , 0. ]])
+    """
 
     kind: ClassVar[str] = "unit_norm"
-
-    def width(self, columns: int) -> int:
-        return columns
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
         # Divided by the largest entry first: squares of extreme numbers would overflow or vanish.
@@ -159,17 +174,20 @@ class UnitNorm:
 
 
 @dataclass(frozen=True, eq=False)
-class ClipNorm:
-    """x / largest, then divided by its own Euclidean norm where that is above 1."""
+class ClipNorm(Step):
+    """x / largest, then divided by its own Euclidean norm where that is above 1.
+
+    Examples:
+        >>> ClipNorm(5.0).apply(np.array([[3.0, 0.0], [30.0, 40.0]]))
+        array([[0.6, 0. ],
+               [0.6, 0.8]])
+    """
 
     kind: ClassVar[str] = "clip_norm"
     largest: float
 
     def __post_init__(self) -> None:
-        _require(np.isfinite(self.largest) and self.largest > 0, self.kind, "a positive finite norm")
-
-    def width(self, columns: int) -> int:
-        return columns
+        self._require(np.isfinite(self.largest) and self.largest > 0, "a positive finite norm")
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
         scaled = rows / self.largest
@@ -179,32 +197,39 @@ class ClipNorm:
 
 
 @dataclass(frozen=True)
-class SignedLog:
-    """sign(x) ln(1 + |x|): counts and amounts that span magnitudes, on a scale where a few do not outweigh the rest."""
+class SignedLog(Step):
+    """sign(x) ln(1 + |x|): counts and amounts that span magnitudes, on a scale where a few do not outweigh the rest.
+
+    Examples:
+        >>> SignedLog().apply(np.array([[-1.0, 0.0, 999.0]])).round(4)
+        array([[-0.6931,  0.    ,  6.9078]])
+    """
 
     kind: ClassVar[str] = "signed_log"
 
-    def width(self, columns: int) -> int:
-        return columns
-
     def apply(self, rows: np.ndarray) -> np.ndarray:
-        return np.copysign(np.log1p(np.abs(rows)), rows)
+        return np.asarray(np.copysign(np.log1p(np.abs(rows)), rows))
 
 
 @dataclass(frozen=True, eq=False)
-class Polynomial:
+class Polynomial(Step):
     """All monomials of one `degree`, 2 or 3: explicit features of the kernel (x'z)^degree.
 
     The product of columns i <= j (<= k), tuples in lexicographic order, is multiplied by the square root of the number
     of orders in which these columns can be multiplied. Then phi(x)'phi(z) = (x'z)^degree, so |phi(x)| = |x|^degree, and
     rows of norm 1 keep it up to rounding.
+
+    Examples:
+        >>> phi = Polynomial(2).apply(np.array([[1.0, 2.0], [3.0, 1.0]]))
+        >>> float(phi[0] @ phi[1])  # (1 * 3 + 2 * 1)^2
+        25.0
     """
 
     kind: ClassVar[str] = "polynomial"
     degree: int
 
     def __post_init__(self) -> None:
-        _require(self.degree in DEGREES, self.kind, f"the degree {' or '.join(map(str, DEGREES))}")
+        self._require(self.degree in DEGREES, DEGREE)
         object.__setattr__(self, "degree", int(self.degree))
 
     def width(self, columns: int) -> int:
@@ -240,18 +265,20 @@ def _times_later(rows: np.ndarray, products: np.ndarray, degree: int) -> np.ndar
 @lru_cache(maxsize=4)
 def _roots_of_orders(columns: int, degree: int) -> np.ndarray:
     """sqrt(degree! / (m1! m2! ...)) per monomial, m how often it has each column."""
-    tuples = np.array(list(combinations_with_replacement(range(columns), degree)))
-    orders = np.full(len(tuples), float(math.factorial(degree)))
-    for place in range(1, degree):
-        # The m-th of equal columns contributes the factor m of m!.
-        equal = (tuples[:, : place + 1] == tuples[:, place : place + 1]).sum(axis=1)
-        orders /= equal
-    return np.sqrt(orders)
+    tuples = combinations_with_replacement(range(columns), degree)
+    repeats = [math.prod(map(math.factorial, Counter(each).values())) for each in tuples]
+    return np.sqrt(math.factorial(degree) / np.array(repeats))
 
 
 @dataclass(frozen=True, eq=False)
-class Fourier:
-    """[cos(x'F), sin(x'F)] / sqrt(D/2) for frequencies F (d, D/2): D features, each row of norm 1 up to rounding."""
+class Fourier(Step):
+    """[cos(x'F), sin(x'F)] / sqrt(D/2) for frequencies F (d, D/2): D features, each row of norm 1 up to rounding.
+
+    Examples:
+        >>> phi = Fourier.draw(columns=2, gamma=0.5, features=10_000, seed=0).apply(np.array([[0.0, 0.0], [1.0, 1.0]]))
+        >>> round(float(phi[0] @ phi[1]), 2)  # about exp(-1)
+        0.37
+    """
 
     kind: ClassVar[str] = "fourier"
     frequencies: np.ndarray
@@ -259,8 +286,8 @@ class Fourier:
     def __post_init__(self) -> None:
         # One memory order: see Affine.
         object.__setattr__(self, "frequencies", np.ascontiguousarray(self.frequencies, dtype=np.float64))
-        _require(self.frequencies.ndim == 2 and self.frequencies.size > 0, self.kind, "frequencies (d, D/2)")
-        _require(bool(np.isfinite(self.frequencies).all()), self.kind, "finite numbers")
+        self._require(self.frequencies.ndim == 2 and self.frequencies.size > 0, "frequencies (d, D/2)")
+        self._require(np.isfinite(self.frequencies).all(), "finite numbers")
 
     @classmethod
     def draw(cls, columns: int, gamma: float, features: int, seed: int) -> Fourier:
@@ -279,8 +306,8 @@ class Fourier:
         return cls(np.sqrt(2 * gamma) * drawn.T)
 
     def width(self, columns: int) -> int:
-        _require(len(self.frequencies) == columns, self.kind, f"{columns} columns")
-        return 2 * self.frequencies.shape[1]
+        self._require(len(self.frequencies) == columns, f"{columns} columns")
+        return 2 * int(self.frequencies.shape[1])
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
         return np.hstack(waves(np.matmul(rows[:, None, :], self.frequencies)[:, 0, :]))
@@ -304,29 +331,16 @@ def waves(phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return cosines, sines
 
 
-def _require(holds: bool, kind: str, expected: str) -> None:
-    if not holds:
-        raise InputError(f"the {kind} step of a feature map needs {expected}; fit the map again or fetch it again")
-
-
 def finite_rows(rows: np.ndarray, what: str, columns: int | None = None) -> np.ndarray:
     """`rows` as C-contiguous float64 of shape (n, d).
 
     Raises `InputError` (naming them as `what`) unless they are numbers, two-dimensional, finite and, when
     `columns` is given, of that width.
     """
-    try:
-        rows = np.ascontiguousarray(rows, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be numbers: {error}") from error
+    rows = np.ascontiguousarray(numbers(rows, what))
     if rows.ndim != 2:
         raise InputError(f"{what} must have two axes (rows, columns), got shape {rows.shape}")
     if columns is not None and rows.shape[1] != columns:
         raise InputError(f"{what} must have {columns} columns, as the feature map has; got {rows.shape[1]}")
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0]
-        raise InputError(
-            f"{what} must be finite: row {row}, column {column} (counted from 0) is {rows[row, column]}; "
-            "remove or replace such values"
-        )
+    require_finite(rows, what)
     return rows

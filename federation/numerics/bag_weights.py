@@ -11,18 +11,25 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
+from federation.numerics.arrays import Bools, Floats, Ints
 
 _BLOCK = 1 << 20  # words at a time
 
 
-def disjoint_bags(rows: int, count: int, size: int, bits: NoiseBits) -> np.ndarray:
+def disjoint_bags(rows: int, count: int, size: int, bits: NoiseBits) -> Ints:
     """Row numbers (m, k), int64, of m = `count` disjoint bags of k = `size` of n = `rows` rows, uniform among all such.
 
     The rows of a bag are in random order. Takes 8 n bytes besides the result. Raises `InputError` unless m, k >= 1 and
     m k <= n.
+
+    Examples:
+        >>> disjoint_bags(rows=10, count=2, size=3, bits=NoiseBits(0, "example"))
+        array([[2, 4, 6],
+               [3, 1, 0]])
     """
     _require_shape(count, size)
     if count * size > rows:
@@ -32,10 +39,14 @@ def disjoint_bags(rows: int, count: int, size: int, bits: NoiseBits) -> np.ndarr
     return permutation(rows, bits)[: count * size].reshape(count, size).copy()
 
 
-def gaussian_weights(count: int, size: int, bits: NoiseBits) -> np.ndarray:
+def gaussian_weights(count: int, size: int, bits: NoiseBits) -> Floats:
     """Independent N(0, 1) weights (m, k), by inversion (Brahmbhatt et al. 2023, Figures 1 and 2).
 
     Raises `InputError` unless m, k >= 1.
+
+    Examples:
+        >>> gaussian_weights(1, 3, NoiseBits(0, "example")).round(3)
+        array([[-0.459, -0.679, -2.977]])
     """
     from scipy.special import ndtri
 
@@ -48,16 +59,21 @@ def gaussian_weights(count: int, size: int, bits: NoiseBits) -> np.ndarray:
     return weights.reshape(count, size)
 
 
-def sign_weights(count: int, size: int, bits: NoiseBits) -> np.ndarray:
+def sign_weights(count: int, size: int, bits: NoiseBits) -> Floats:
     """Independent weights -1 or 1 with equal chances, (m, k) float64. Raises `InputError` unless m, k >= 1.
 
     They estimate a loss as Gaussian weights do, and let every noisy label of a bag protect the others to the same
     degree, so they lose nothing where weights are published.
+
+    Examples:
+        >>> sign_weights(2, 4, NoiseBits(0, "example"))
+        array([[ 1., -1., -1., -1.],
+               [-1.,  1.,  1.,  1.]])
     """
     _require_shape(count, size)
     words = bits.words(-(-count * size // 64))
     drawn = np.unpackbits(words.view(np.uint8))[: count * size]
-    return (2.0 * drawn - 1.0).reshape(count, size)
+    return np.asarray((2.0 * drawn - 1.0).reshape(count, size), dtype=np.float64)
 
 
 def noisy_count(share: float, rows: int) -> int:
@@ -65,6 +81,10 @@ def noisy_count(share: float, rows: int) -> int:
 
     0.1 of 30 rows are 3 and 0.145 of 100 rows are 14, whatever binary fractions make of them. Raises `InputError` for a
     share outside (0, 1], and when the result is 0, as no label would have noise.
+
+    Examples:
+        >>> noisy_count(0.1, 30), noisy_count(0.145, 100)
+        (3, 14)
     """
     if not 0 < share <= 1:
         raise InputError(f"rho, the share of labels that get noise, must lie in (0, 1], got {share}")
@@ -74,7 +94,7 @@ def noisy_count(share: float, rows: int) -> int:
     return count
 
 
-def noisy_rows(rows: int, noisy: int, bits: NoiseBits) -> np.ndarray:
+def noisy_rows(rows: int, noisy: int, bits: NoiseBits) -> Bools:
     """Which of n rows get noise on their labels, (n,) bool with |N| = `noisy` true, uniform among all such sets.
 
     `noisy_count` says how many. Raises `InputError` unless 1 <= |N| <= n.
@@ -86,11 +106,16 @@ def noisy_rows(rows: int, noisy: int, bits: NoiseBits) -> np.ndarray:
     return chosen
 
 
-def stratified_noise(count: int, size: int, noisy: int) -> np.ndarray:
+def stratified_noise(count: int, size: int, noisy: int) -> Bools:
     """Which rows of each of m bags get noise on their labels: exactly q = `noisy` in every bag, (m, k) bool.
 
     They are the first q, a uniform choice because `disjoint_bags` puts the rows of a bag in random order. No bag is
     without noise, which would reveal a label. Raises `InputError` unless m, k >= 1 and 1 <= q <= k.
+
+    Examples:
+        >>> stratified_noise(count=2, size=3, noisy=1)
+        array([[ True, False, False],
+               [ True, False, False]])
     """
     _require_shape(count, size)
     if not 1 <= noisy <= size:
@@ -98,7 +123,7 @@ def stratified_noise(count: int, size: int, noisy: int) -> np.ndarray:
     return np.tile(np.arange(size) < noisy, (count, 1))
 
 
-def permutation(rows: int, bits: NoiseBits) -> np.ndarray:
+def permutation(rows: int, bits: NoiseBits) -> Ints:
     """The numbers 0..n-1 in uniform random order, int64, in place but for a block: 8 n bytes.
 
     Sorts random words with a row number in their low bits; rows whose random bits coincide are put in order by fresh
@@ -121,19 +146,15 @@ def permutation(rows: int, bits: NoiseBits) -> np.ndarray:
     return keys.view(np.int64)
 
 
-def _ties(keys: np.ndarray, low: np.uint64) -> list[tuple[int, int]]:
+def _ties(keys: NDArray[np.uint64], low: np.uint64) -> list[tuple[int, int]]:
     """Ranges of sorted keys that agree in all but their `low` bits."""
-    tied: list[int] = []
+    tied = [np.empty(0, dtype=np.intp)]
     for start in range(0, len(keys) - 1, _BLOCK):
         part = keys[start : start + _BLOCK + 1]
-        tied += (start + np.flatnonzero((part[1:] ^ part[:-1]) <= low)).tolist()
-    ranges: list[tuple[int, int]] = []
-    for place in tied:
-        if ranges and ranges[-1][1] == place + 1:
-            ranges[-1] = (ranges[-1][0], place + 2)
-        else:
-            ranges.append((place, place + 2))
-    return ranges
+        tied.append(start + np.flatnonzero((part[1:] ^ part[:-1]) <= low))
+    places = np.concatenate(tied)
+    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+    return [(int(run[0]), int(run[-1]) + 2) for run in runs if len(run)]
 
 
 def _require_shape(count: int, size: int) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.numerics.arrays import Floats, Ints, numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -21,9 +22,16 @@ class Bins:
     `edges` (E,) float64 are the inner edges e_1 < ... < e_(s-1) of the features, one feature after another; `sizes`
     (d,) int64 are the bins s >= 1 of each feature, so E = sum (s - 1). Bins are numbered 0..K-1 over all features.
     Raises `InputError` when these do not fit, and for edges that are not finite or do not ascend within a feature.
+
+    Examples:
+        >>> bins = Bins.fit(np.array([[1.0], [2.0], [3.0], [4.0]]), most=2)
+        >>> bins.edges, bins.sizes
+        (array([2.]), array([2]))
+        >>> bins.codes(np.array([[2.0], [2.5], [99.0]])).ravel()
+        array([0, 1, 1])
     """
 
-    edges: np.ndarray
+    edges: np.ndarray  # plain hints, by which questions that hold bins are read
     sizes: np.ndarray
 
     def __post_init__(self) -> None:
@@ -39,16 +47,14 @@ class Bins:
             )
         if not np.isfinite(edges).all():
             raise InputError("edges of bins must be finite, got NaN or infinity; drop or impute such rows first")
-        inner = np.ones(len(edges), dtype=bool)  # edges that have a neighbour on their left
-        inner[(self.starts - np.arange(len(sizes)))[sizes > 1]] = False
-        if (np.diff(edges, prepend=-np.inf)[inner] <= 0).any():
+        if any((np.diff(part) <= 0).any() for part in self._parts):
             raise InputError("edges of bins must ascend strictly within each feature; merge equal ones")
 
     def __repr__(self) -> str:
         return f"Bins({self.total} of {len(self.sizes)} features)"
 
     @classmethod
-    def fit(cls, rows: np.ndarray, most: int | np.ndarray, weights: np.ndarray | None = None) -> Bins:
+    def fit(cls, rows: Floats, most: int | Ints, weights: Floats | None = None) -> Bins:
         """At most q = `most` bins of about equal weight per feature, all of positive weight, of rows (n, d).
 
         The edges are the quantiles j/q, 0 < j < q, of the inverted distribution function: the smallest value whose
@@ -87,11 +93,16 @@ class Bins:
         return int(self.sizes.sum())
 
     @property
-    def starts(self) -> np.ndarray:
+    def starts(self) -> Ints:
         """Number of the first bin of each feature, (d,) int64."""
-        return np.cumsum(self.sizes) - self.sizes
+        return np.asarray(np.cumsum(self.sizes) - self.sizes)
 
-    def codes(self, rows: np.ndarray) -> np.ndarray:
+    @property
+    def _parts(self) -> list[Floats]:
+        """The inner edges of each feature."""
+        return np.split(self.edges, np.cumsum(self.sizes - 1)[:-1])
+
+    def codes(self, rows: Floats) -> Ints:
         """The bin of each feature of rows (n, d), numbered 0..K-1 over all features: (n, d) int64.
 
         A value equal to an edge lies below it; values beyond those of the rows that made the bins lie in the first or
@@ -102,14 +113,12 @@ class Bins:
             raise InputError(f"the bins are of {len(self.sizes)} features, got rows of shape {rows.shape}")
         if np.isnan(rows).any():
             raise InputError("rows must not hold NaN, which lies in no bin; drop or impute such rows first")
-        ends = np.cumsum(self.sizes - 1)
-        parts = np.split(self.edges, ends[:-1])
         found = np.empty(rows.shape, dtype=np.int64)
-        for feature, (part, start) in enumerate(zip(parts, self.starts, strict=True)):
+        for feature, (part, start) in enumerate(zip(self._parts, self.starts, strict=True)):
             found[:, feature] = start + np.searchsorted(part, rows[:, feature], side="left")
         return found
 
-    def indicators(self, rows: np.ndarray) -> csr_array:
+    def indicators(self, rows: Floats) -> csr_array:
         """R (K, n) float64, 1 where a row (n, d) lies in a bin and 0 elsewhere; each column sums to d. Raises as
         `codes`."""
         from scipy.sparse import csc_array
@@ -123,27 +132,24 @@ class Bins:
 _MOST_LEVELS = 2**31  # more quantiles than that are all values of any rows
 
 
-def _rows(rows: np.ndarray) -> np.ndarray:
-    try:
-        rows = np.asarray(rows, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"rows must be numbers: {error}") from error
+def _rows(rows: Floats) -> Floats:
+    rows = numbers(rows, "rows")
     if rows.ndim != 2:
         raise InputError(f"rows must have shape (n, d), got {rows.shape}")
     return rows
 
 
-def _checked_weights(weights: np.ndarray, count: int) -> np.ndarray:
+def _checked_weights(weights: Floats, count: int) -> Floats:
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (count,) or not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
         raise InputError(
             f"weights must be one finite number of at least 0 for each of the {count} rows, and not all 0, "
             f"got shape {weights.shape}"
         )
-    return weights / weights.max()
+    return np.asarray(weights / weights.max())
 
 
-def _inner_edges(values: np.ndarray, limit: int, weights: np.ndarray | None) -> np.ndarray:
+def _inner_edges(values: Floats, limit: int, weights: Floats | None) -> Floats:
     """Quantiles j/q of one feature's values (n,), of positive weight, below the largest; ascending without repeats."""
     if weights is None:
         values = np.sort(values)

@@ -15,11 +15,13 @@ import numpy as np
 from scipy.linalg.lapack import dgeqrf, dorgqr, dposv
 
 from federation.contract.errors import FederationError, InputError
+from federation.numerics.arrays import Floats, Ints
 from federation.numerics.label_losses import (
     BinaryLoss,
     LabelLoss,
     MultinomialLoss,
     check_finite,
+    check_labels,
     check_regularisation,
     label_loss,
 )
@@ -37,7 +39,7 @@ class Minimiser(NamedTuple):
     `weights` has the shape of mu. `iterations` depends on the labels: a diagnostic that must not be released.
     """
 
-    weights: np.ndarray
+    weights: Floats
     gradient_norm_bound: float
     iterations: int
 
@@ -47,28 +49,50 @@ def gradient_floor(regularisation: float, row_norm: float = 1.0) -> float:
 
     1e-13, or 4 eps row_norm / sqrt(lam) when that is larger: weights grow like 1/sqrt(lam), and with them the
     rounding of the scores. Both in units of max(1, row_norm). Raises `InputError` for lam <= 0.
+
+    Examples:
+        >>> gradient_floor(1e-4)
+        1e-13
+        >>> gradient_floor(1e-12)  # weights, and their rounding, grow as 1/sqrt(lam)
+        8.88e-10
     """
     check_regularisation(regularisation)
     scores = 4 * _EPSILON * row_norm / math.sqrt(regularisation)
     return max(1.0, row_norm) * max(1e-13, scores)
 
 
-def attainable_tolerance(wanted: float, rows: np.ndarray, regularisation: float) -> float:
+def check_tolerance(tolerance: float, regularisation: float, row_norm: float, of: str = "") -> None:
+    """Raises `InputError` unless the tolerance of a gradient is finite and at least `gradient_floor`."""
+    floor = gradient_floor(regularisation, row_norm)
+    if not floor <= tolerance < np.inf:
+        raise InputError(
+            f"gradient_tolerance must be finite and at least {floor:.2g} for this regularisation and these "
+            f"row norms (the limit of double precision), got {tolerance}{of}"
+        )
+
+
+def attainable_tolerance(wanted: float, rows: Floats, regularisation: float) -> float:
     """`wanted`, or twice what double precision can certify for rows (N, d) where that is larger.
 
     For minimisers that no guarantee rests on; a guarantee needs a tolerance in public numbers only.
+
+    Examples:
+        >>> attainable_tolerance(1e-8, np.ones((2, 4)), regularisation=1e-4)
+        1e-08
+        >>> attainable_tolerance(1e-8, 1e6 * np.ones((2, 4)), regularisation=1e-4)  # long rows
+        0.71
     """
     row_norm = math.sqrt(float(np.einsum("nd,nd->n", rows, rows).max()))
     return max(wanted, 2 * gradient_floor(regularisation, row_norm))
 
 
 def minimise(
-    rows: np.ndarray,
-    mu: np.ndarray,
+    rows: Floats,
+    mu: Floats,
     regularisation: float,
     *,
     gradient_tolerance: float,
-    start: np.ndarray | None = None,
+    start: Floats | None = None,
     newton_steps: int = _NEWTON_STEPS,
 ) -> Minimiser:
     """The minimiser of the risk of `federation.numerics.label_losses` (Hamm et al. 2016, Eq. 19 and App. B).
@@ -85,37 +109,41 @@ def minimise(
     nowhere) nearly always certifies; otherwise Nesterov's method runs for a number of steps that depends on
     public numbers only and suffices in theory for every set of labels. Raises `InputError` for arguments
     outside these ranges and `FederationError` when rounding kept even that from the tolerance.
+
+    Examples:
+        >>> rows, shares = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.9, 0.2])  # of class 1
+        >>> found = minimise(rows, shares @ rows / 2, regularisation=0.01, gradient_tolerance=1e-10)
+        >>> found.weights.round(4)
+        array([ 1.8418, -1.2381])
     """
     loss = label_loss(rows, mu, regularisation)
     shape = np.shape(mu)
-    if start is None:
-        w = np.zeros(loss.unknowns)
-    else:
-        w = np.array(start, dtype=np.float64).ravel()
-        check_finite(w, "start")
-        if np.shape(start) != shape:
-            raise InputError(f"start must have the shape of mu, {shape}, got {np.shape(start)}")
-    w, iterations = _certified(loss, w, gradient_tolerance, newton_steps)
+    w = np.zeros(shape) if start is None else np.array(start, dtype=np.float64)
+    check_finite(w, "start")
+    if w.shape != shape:
+        raise InputError(f"start must have the shape of mu, {shape}, got {w.shape}")
+    w, iterations = _certified(loss, w.ravel(), gradient_tolerance, newton_steps)
     return Minimiser(w.reshape(shape), gradient_tolerance, iterations)
 
 
-def fit_labels(
-    rows: np.ndarray, labels: np.ndarray, classes: int, regularisation: float, gradient_tolerance: float
-) -> np.ndarray:
+def fit_labels(rows: Floats, labels: Ints, classes: int, regularisation: float, gradient_tolerance: float) -> Floats:
     """Logistic (2 classes) or softmax weights for hard labels: shape (d,) or (C, d).
 
     `rows` is (n, d), `labels` holds integers in 0..classes-1. With fewer rows than columns the problem is
     solved in the row space: X' = Q R and the minimiser is V Q' with V the minimiser for rows X Q = R',
     because the penalty removes every component that no row sees. Raises `InputError` as `minimise` and for
     labels out of range.
+
+    Examples:
+        >>> rows, labels = np.array([[2.0], [1.0], [-1.0], [-2.0]]), np.array([1, 1, 0, 0])
+        >>> fit_labels(rows, labels, 2, regularisation=0.1, gradient_tolerance=1e-10).round(4)
+        array([1.4578])
+        >>> fit_labels(rows, labels, 3, regularisation=0.1, gradient_tolerance=1e-10).round(4).tolist()
+        [[-1.2544], [1.2544], [0.0]]
     """
     rows = np.ascontiguousarray(rows, dtype=np.float64)
     labels = np.asarray(labels)
-    if classes < 2 or rows.ndim != 2 or labels.shape != rows.shape[:1] or labels.dtype.kind not in "iu":
-        raise InputError(
-            f"labels must be one integer per row and classes at least 2, got labels of shape {labels.shape} "
-            f"({labels.dtype}), rows of shape {rows.shape}, classes {classes}"
-        )
+    check_labels(rows, labels, classes)
     if rows.size == 0 or labels.min() < 0 or labels.max() >= classes:
         raise InputError(f"labels must lie in 0..{classes - 1}, and rows must not be empty")
     check_finite(rows, "rows")
@@ -133,21 +161,16 @@ def fit_labels(
     return weights if basis is None else weights.dot(basis.T)
 
 
-def _row_space(rows: np.ndarray) -> np.ndarray:
+def _row_space(rows: Floats) -> Floats:
     """Orthonormal (d, n) whose span holds every one of n < d rows: the Q of X' = Q R."""
     factors, scales, _, _ = dgeqrf(rows.T)
-    return dorgqr(factors, scales, overwrite_a=1)[0]
+    return np.asarray(dorgqr(factors, scales, overwrite_a=1)[0])
 
 
-def _certified(loss: LabelLoss, w: np.ndarray, tolerance: float, newton_steps: int) -> tuple[np.ndarray, int]:
+def _certified(loss: LabelLoss, w: Floats, tolerance: float, newton_steps: int) -> tuple[Floats, int]:
     """Weights that meet the tolerance and the iterations they took."""
     row_norm = math.sqrt(float(np.einsum("ij,ij->i", loss.rows, loss.rows).max()))
-    floor = gradient_floor(loss.regularisation, row_norm)
-    if not floor <= tolerance < np.inf:
-        raise InputError(
-            f"gradient_tolerance must be finite and at least {floor:.2g} for this regularisation and these "
-            f"row norms (the limit of double precision), got {tolerance}"
-        )
+    check_tolerance(tolerance, loss.regularisation, row_norm)
     # Half the tolerance for the computed gradient leaves the other half for its rounding error.
     target, iterations = tolerance / 2, 0
     zero = np.zeros(loss.unknowns)
@@ -165,7 +188,7 @@ def _certified(loss: LabelLoss, w: np.ndarray, tolerance: float, newton_steps: i
     return w, iterations + steps
 
 
-def _newton(loss: LabelLoss, w: np.ndarray, target: float, steps: int) -> tuple[np.ndarray, int, bool]:
+def _newton(loss: LabelLoss, w: Floats, target: float, steps: int) -> tuple[Floats, int, bool]:
     """Damped Newton; whether the gradient met the target.
 
     Backtracking asks for a smaller gradient norm instead of a smaller risk: the Newton direction decreases
@@ -196,14 +219,14 @@ def _newton(loss: LabelLoss, w: np.ndarray, target: float, steps: int) -> tuple[
     return w, steps, norm <= target
 
 
-def _cholesky_direction(loss: LabelLoss, gradient: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+def _cholesky_direction(loss: LabelLoss, gradient: Floats, probabilities: Floats) -> Floats:
     """The Newton direction; zero, which ends Newton's method, when rounding left the Hessian indefinite."""
     # A C-ordered symmetric matrix, transposed, is the Fortran order that LAPACK factors in place.
     _, x, failed = dposv(loss.hessian(probabilities).T, gradient, overwrite_a=1)
     return np.zeros_like(gradient) if failed else np.negative(x, out=x)
 
 
-def _conjugate_direction(loss: LabelLoss, gradient: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+def _conjugate_direction(loss: LabelLoss, gradient: Floats, probabilities: Floats) -> Floats:
     """Conjugate gradients on H p = -g to a residual of min(1/2, sqrt|g|) |g| (superlinear convergence)."""
     residual = -gradient
     squared = float(residual @ residual)
@@ -221,7 +244,7 @@ def _conjugate_direction(loss: LabelLoss, gradient: np.ndarray, probabilities: n
     return direction
 
 
-def _accelerated_gradient(loss: LabelLoss, row_norm: float, target: float) -> tuple[np.ndarray, int, bool]:
+def _accelerated_gradient(loss: LabelLoss, row_norm: float, target: float) -> tuple[Floats, int, bool]:
     """Nesterov's constant-momentum method from zero (Nesterov 2004, Theorem 2.2.3).
 
     With strong convexity m and smoothness L, R(w_k) - R* <= (1 - sqrt(m/L))^k (R(0) - R* + m/2 |w*|^2), the
@@ -249,5 +272,5 @@ def _accelerated_gradient(loss: LabelLoss, row_norm: float, target: float) -> tu
     return w, steps, _norm(loss.gradient(w)[0]) <= target
 
 
-def _norm(vector: np.ndarray) -> float:
+def _norm(vector: Floats) -> float:
     return math.sqrt(vector.dot(vector))

@@ -13,106 +13,119 @@ Appendix B with vote shares. Weights travel as one flat vector; the multinomial 
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.numerics.arrays import Floats, Ints, numbers
+from parties.training.links import Logistic
 
 _BLOCK_ENTRIES = 1 << 18  # weighted rows are formed in blocks of about 2 MB, which stay in cache
 
 
-class LabelLoss(Protocol):
-    """A smooth risk, `regularisation`-strongly convex, known through its derivatives."""
+class LabelLoss(ABC):
+    """A smooth risk, `regularisation`-strongly convex, known through its derivatives; made by `label_loss`.
 
-    rows: np.ndarray
-    regularisation: float
-    unknowns: int
-    curvature: float  # largest eigenvalue of the loss's Hessian with respect to the scores of one row
-    start_gradient: float  # largest possible |grad R(0)| over all labels, in units of the largest row norm
+    Weights w and gradients are flat, (unknowns,). `curvature` is the largest eigenvalue of the loss's Hessian with
+    respect to the scores of one row, `start_gradient` the largest possible |grad R(0)| over all labels, in units of the
+    largest row norm.
+    """
 
-    def gradient(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient at flat weights, and the class probabilities there."""
+    curvature: float
+    start_gradient: float
 
-    def hessian(self, probabilities: np.ndarray) -> np.ndarray:
+    def __init__(self, rows: Floats, mu: Floats, regularisation: float) -> None:
+        self.rows, self.mu, self.regularisation = rows, mu.ravel(), regularisation
+        self.unknowns, self._shape = mu.size, mu.shape
+
+    def gradient(self, w: Floats) -> tuple[Floats, Floats]:
+        """Gradient at flat weights, and the class probabilities there: (N,) of class 1, or (C, N)."""
+        probabilities = self._probabilities(w)
+        gradient = probabilities.dot(self.rows).ravel()
+        gradient /= len(self.rows)
+        gradient -= self.mu
+        gradient += self.regularisation * w
+        return gradient, probabilities
+
+    @abstractmethod
+    def _probabilities(self, w: Floats) -> Floats:
+        """Class probabilities of the rows."""
+
+    @abstractmethod
+    def hessian(self, probabilities: Floats) -> Floats:
         """Hessian (unknowns, unknowns) where the class probabilities were evaluated."""
 
-    def product(self, probabilities: np.ndarray, v: np.ndarray) -> np.ndarray:
+    @abstractmethod
+    def product(self, probabilities: Floats, v: Floats) -> Floats:
         """Hessian times the flat vector v, without forming the Hessian."""
 
 
-class BinaryLoss:
+def _blocks(rows: int, width: int) -> list[slice]:
+    """Slices of so many rows with so many numbers that one fits in cache."""
+    step = max(64, _BLOCK_ENTRIES // width)
+    return [slice(first, first + step) for first in range(0, rows, step)]
+
+
+def weighted_gram(rows: Floats, weights: Floats, ridge: float) -> Floats:
+    """X' diag(w) X + ridge I (d, d) for rows X (n, d) and weights w (n,) >= 0.
+
+    Examples:
+        >>> weighted_gram(np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([1.0, 0.5]), ridge=0.1)
+        array([[1.6, 1. ],
+               [1. , 2.1]])
+    """
+    roots = np.sqrt(weights)[:, None]
+    total = ridge * np.eye(rows.shape[1])
+    for block in _blocks(*rows.shape):
+        scaled = rows[block] * roots[block]
+        total += scaled.T.dot(scaled)
+    return total
+
+
+class BinaryLoss(LabelLoss):
     """Logistic risk for `rows` (N, d) and `mu` (d,), where mu averages the shares of class 1."""
 
     curvature = 0.25
     start_gradient = 0.5  # |1/2 - alpha| <= 1/2
 
-    def __init__(self, rows: np.ndarray, mu: np.ndarray, regularisation: float) -> None:
-        self.rows, self.mu, self.regularisation = rows, mu, regularisation
-        self.unknowns = rows.shape[1]
-        self._penalty = regularisation * np.eye(self.unknowns)
-        self._blocks = _blocks(len(rows), self.unknowns)
+    def _probabilities(self, w: Floats) -> Floats:
+        return Logistic().probabilities(self.rows.dot(w))
 
-    def gradient(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient at w (d,) and the probabilities (N,) of class 1."""
-        p = self.rows.dot(w)
-        p *= 0.5
-        np.tanh(p, out=p)  # sigma(z) = (1 + tanh(z/2)) / 2 cannot overflow
-        p += 1.0
-        p *= 0.5
-        gradient = p.dot(self.rows)
-        gradient /= len(p)
-        gradient -= self.mu
-        gradient += self.regularisation * w
-        return gradient, p
-
-    def hessian(self, probabilities: np.ndarray) -> np.ndarray:
+    def hessian(self, probabilities: Floats) -> Floats:
         """(1/N) X' diag(p (1-p)) X + lam I."""
-        weights = np.sqrt(probabilities * (1.0 - probabilities) / len(probabilities))[:, None]
-        total = self._penalty.copy()
-        for block in self._blocks:
-            scaled = self.rows[block] * weights[block]
-            total += scaled.T.dot(scaled)
-        return total
+        weights = probabilities * (1.0 - probabilities) / len(probabilities)
+        return weighted_gram(self.rows, weights, self.regularisation)
 
-    def product(self, probabilities: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def product(self, probabilities: Floats, v: Floats) -> Floats:
         """(1/N) X' diag(p (1-p)) X v + lam v."""
         weights = probabilities * (1.0 - probabilities) / len(probabilities)
-        return (weights * self.rows.dot(v)).dot(self.rows) + self.regularisation * v
+        return np.asarray((weights * self.rows.dot(v)).dot(self.rows) + self.regularisation * v)
 
 
-class MultinomialLoss:
+class MultinomialLoss(LabelLoss):
     """Softmax risk for `rows` (N, d) and `mu` (C, d), where row k of mu averages the shares of class k."""
 
     curvature = 0.5  # diag(p) - p p' has eigenvalues of at most 1/2
 
-    def __init__(self, rows: np.ndarray, mu: np.ndarray, regularisation: float) -> None:
-        self.rows, self.regularisation = rows, regularisation
-        self.mu = mu.ravel()
-        self.unknowns = mu.size
+    def __init__(self, rows: Floats, mu: Floats, regularisation: float) -> None:
+        super().__init__(rows, mu, regularisation)
         self.start_gradient = math.sqrt(1.0 - 1.0 / len(mu))  # |1/C - alpha| <= |1/C - e_k|
-        self._shape = mu.shape
-        self._blocks = _blocks(len(rows), self.unknowns)
 
-    def gradient(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient at w (C * d,) and the probabilities (C, N)."""
-        p = w.reshape(self._shape).dot(self.rows.T)
+    def _probabilities(self, w: Floats) -> Floats:
+        p: Floats = w.reshape(self._shape).dot(self.rows.T)
         p -= np.maximum.reduce(p, axis=0)  # the largest exponential is 1: no overflow
         np.exp(p, out=p)
         p /= np.add.reduce(p, axis=0)
-        gradient = p.dot(self.rows).ravel()
-        gradient /= p.shape[1]
-        gradient -= self.mu
-        gradient += self.regularisation * w
-        return gradient, p
+        return p
 
-    def hessian(self, probabilities: np.ndarray) -> np.ndarray:
+    def hessian(self, probabilities: Floats) -> Floats:
         """(1/N) sum_i (diag(p_i) - p_i p_i') (x) x_i x_i' + lam I."""
         classes, dimension = self._shape
         shares = np.ascontiguousarray(probabilities.T)[:, :, None]
-        outer, inner = self._moments(shares, self._blocks[0])
-        for block in self._blocks[1:]:
-            more_outer, more_inner = self._moments(shares, block)
+        moments = (self._moments(shares, block) for block in _blocks(len(self.rows), self.unknowns))
+        outer, inner = next(moments)
+        for more_outer, more_inner in moments:
             outer += more_outer
             inner += more_inner
         outer /= -len(shares)
@@ -122,35 +135,54 @@ class MultinomialLoss:
         outer.ravel()[:: self.unknowns + 1] += self.regularisation
         return outer
 
-    def _moments(self, shares: np.ndarray, block: slice) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self, shares: Floats, block: slice) -> tuple[Floats, Floats]:
         """Sums over a block of rows: (p (x) x)(p (x) x)', and x (p (x) x)' with a row per feature."""
         rows = self.rows[block]
         scaled = (shares[block] * rows[:, None, :]).reshape(-1, self.unknowns)
         return scaled.T.dot(scaled), rows.T.dot(scaled)
 
-    def product(self, probabilities: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def product(self, probabilities: Floats, v: Floats) -> Floats:
         """Hessian times v through the scores of v: p_ik (u_ik - sum_j p_ij u_ij)."""
         u = probabilities * v.reshape(self._shape).dot(self.rows.T)
         u -= probabilities * np.add.reduce(u, axis=0)
-        return u.dot(self.rows).ravel() / u.shape[1] + self.regularisation * v
+        return np.asarray(u.dot(self.rows).ravel() / u.shape[1] + self.regularisation * v)
 
 
-def label_loss(rows: np.ndarray, mu: np.ndarray, regularisation: float) -> LabelLoss:
+def label_loss(rows: Floats, mu: Floats, regularisation: float) -> LabelLoss:
     """The risk for rows (N, d) and a statistic (d,), binary, or (C, d), multinomial.
 
     Raises `InputError` for a regularisation that is not positive and finite, arrays that are empty or not
     finite, and shapes that do not fit.
+
+    Examples:
+        >>> rows, shares = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.9, 0.2])
+        >>> risk = label_loss(rows, shares @ rows / 2, regularisation=0.1)
+        >>> gradient, probabilities = risk.gradient(np.zeros(2))
+        >>> gradient  # (1/2 - alpha_i) / 2
+        array([-0.2 ,  0.15])
+        >>> risk.hessian(probabilities)
+        array([[0.225, 0.   ],
+               [0.   , 0.225]])
     """
     check_regularisation(regularisation)
-    rows = np.ascontiguousarray(rows, dtype=np.float64)
-    mu = np.ascontiguousarray(mu, dtype=np.float64)
-    if rows.ndim != 2 or rows.size == 0:
-        raise InputError(f"rows must be a non-empty array of shape (N, d), got shape {rows.shape}")
-    if mu.ndim not in (1, 2) or mu.shape[-1] != rows.shape[1] or (mu.ndim == 2 and len(mu) < 2):
-        raise InputError(f"mu must have shape ({rows.shape[1]},) or (C, {rows.shape[1]}) with C >= 2, got {mu.shape}")
-    check_finite(rows, "rows")
-    check_finite(mu, "mu")
+    rows, mu = checked_statistic(rows, mu, "mu", least=2)
     return BinaryLoss(rows, mu, regularisation) if mu.ndim == 1 else MultinomialLoss(rows, mu, regularisation)
+
+
+def checked_statistic(rows: Floats, statistic: Floats, name: str, least: int) -> tuple[Floats, Floats]:
+    """Rows (n, d) and a statistic (d,) or m >= `least` of them (m, d), contiguous. Raises `InputError` for others."""
+    rows, statistic = (np.ascontiguousarray(numbers(*one)) for one in ((rows, "rows"), (statistic, name)))
+    if rows.ndim != 2 or rows.size == 0:
+        raise InputError(f"rows must be a non-empty array of shape (n, d), got shape {rows.shape}")
+    width = rows.shape[1]
+    if statistic.ndim not in (1, 2) or statistic.shape[-1] != width or (statistic.ndim == 2 and len(statistic) < least):
+        raise InputError(
+            f"{name} must hold one number for each of the {width} columns of the rows, shape ({width},) or "
+            f"(m, {width}) with m >= {least}; got {statistic.shape}"
+        )
+    check_finite(rows, "rows")
+    check_finite(statistic, name)
+    return rows, statistic
 
 
 def check_regularisation(regularisation: float) -> None:
@@ -159,7 +191,7 @@ def check_regularisation(regularisation: float) -> None:
         raise InputError(f"regularisation must be positive and finite, got {regularisation}")
 
 
-def check_finite(values: np.ndarray, name: str) -> None:
+def check_finite(values: Floats, name: str) -> None:
     """Raises `InputError` unless every entry, and the squared norm that every bound rests on, is finite."""
     flat = values.ravel()
     with np.errstate(over="ignore", invalid="ignore"):  # refused here, in one sentence
@@ -171,6 +203,10 @@ def check_finite(values: np.ndarray, name: str) -> None:
         )
 
 
-def _blocks(rows: int, width: int) -> list[slice]:
-    step = max(64, _BLOCK_ENTRIES // width)
-    return [slice(first, first + step) for first in range(0, rows, step)]
+def check_labels(rows: Floats, labels: Ints, classes: int) -> None:
+    """Raises `InputError` unless there is one integer label per row (n, d) and two classes at least."""
+    if classes < 2 or rows.ndim != 2 or labels.shape != rows.shape[:1] or labels.dtype.kind not in "iu":
+        raise InputError(
+            f"labels must be one integer per row and classes at least 2, got labels of shape {labels.shape} "
+            f"({labels.dtype}), rows of shape {rows.shape}, classes {classes}"
+        )

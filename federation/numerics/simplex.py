@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from federation.contract.errors import FederationError, InputError
+from federation.numerics.arrays import Bools, Floats, numbers
 
 _ACCURACY = 1e-10  # certified, of the range of the objective
 _SETTLED = 1e-13  # a problem is left alone from there
@@ -18,11 +19,16 @@ _NEGATIVE = 1e-10  # of the range: eigenvalues above minus that are rounding err
 _ENTRIES = 1 << 22  # of the systems solved together
 
 
-def project(values: np.ndarray) -> np.ndarray:
+def project(values: Floats) -> Floats:
     """The nearest points (..., C) of the simplex {rho >= 0, sum rho = 1} to `values` (..., C), in Euclidean distance.
 
     By sorting (Held, Wolfe and Crowder 1974; Duchi et al. 2008). Raises `InputError` for no columns or numbers that
     are not finite.
+
+    Examples:
+        >>> project(np.array([[0.5, 0.5, 0.5], [2.0, 0.0, 0.0]])).round(4)
+        array([[0.3333, 0.3333, 0.3333],
+               [1.    , 0.    , 0.    ]])
     """
     values = _finite(values, "values")
     if values.ndim == 0 or values.shape[-1] == 0:
@@ -36,10 +42,10 @@ def project(values: np.ndarray) -> np.ndarray:
     positive = np.count_nonzero(falling * counts > surplus, axis=-1)[..., None]
     threshold = np.take_along_axis(surplus, positive - 1, axis=-1) / positive
     found = np.maximum(shifted - threshold, 0.0)
-    return found / found.sum(axis=-1, keepdims=True)
+    return np.asarray(found / found.sum(axis=-1, keepdims=True))
 
 
-def least_squares(quadratic: np.ndarray, linear: np.ndarray) -> np.ndarray:
+def least_squares(quadratic: Floats, linear: Floats) -> Floats:
     """argmin over the simplex of rho'Q rho - 2 q'rho, for `quadratic` Q (..., C, C) and `linear` q (..., C).
 
     The leading axes broadcast: one Q with many q, or one of each per problem. Only the values of Q on vectors that sum
@@ -49,6 +55,11 @@ def least_squares(quadratic: np.ndarray, linear: np.ndarray) -> np.ndarray:
 
     Raises `InputError` for other shapes, numbers that are not finite, and a Q that is not symmetric or not
     semidefinite; `FederationError` for a problem that rounding keeps from its certificate.
+
+    Examples:
+        >>> found = least_squares(np.diag([1.0, 2.0, 4.0]), np.zeros(3))  # in proportion to 1, 1/2 and 1/4
+        >>> found.round(4)
+        array([0.5714, 0.2857, 0.1429])
     """
     quadratic, linear = _finite(quadratic, "quadratic"), _finite(linear, "linear")
     classes = linear.shape[-1] if linear.ndim else 0
@@ -71,27 +82,28 @@ def least_squares(quadratic: np.ndarray, linear: np.ndarray) -> np.ndarray:
     return found.reshape(*batch, classes)
 
 
-def gap(quadratic: np.ndarray, linear: np.ndarray, rho: np.ndarray) -> np.ndarray:
+def gap(quadratic: Floats, linear: Floats, rho: Floats) -> Floats:
     """How far the objective of `least_squares` at points rho (..., C) of the simplex can be from its minimum, (...).
 
     max_i g'(rho - e_i) with the gradient g = 2 (Q rho - q): at least the difference, by convexity, and 0 exactly where
     the Karush-Kuhn-Tucker conditions hold (Frank and Wolfe 1956; Jaggi 2013).
+
+    Examples:
+        >>> gap(np.eye(2), np.zeros(2), np.array([[0.5, 0.5], [1.0, 0.0]]))  # the minimum is 1/2, at the centre
+        array([0., 2.])
     """
     gradient = 2 * (np.matmul(quadratic, np.asarray(rho)[..., None])[..., 0] - linear)
-    return np.sum(gradient * rho, axis=-1) - gradient.min(axis=-1)
+    return np.asarray(np.sum(gradient * rho, axis=-1) - gradient.min(axis=-1))
 
 
-def _finite(values: np.ndarray, name: str) -> np.ndarray:
-    try:
-        values = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numbers: {error}") from error
+def _finite(values: Floats, name: str) -> Floats:
+    values = numbers(values, name)
     if not np.isfinite(values).all():
         raise InputError(f"{name} must be finite; drop or replace such values first")
     return values
 
 
-def _centred(forms: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _centred(forms: Floats, targets: Floats) -> tuple[Floats, Floats]:
     """The same problems (B, C, C), (B, C) without what is constant on the simplex, scaled to entries of at most 1.
 
     With H = I - 11'/C and the centre u: H Q H and H (q - Q u). Both have the minimisers of Q and q.
@@ -120,7 +132,7 @@ def _centred(forms: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.nda
     return forms / ranges[:, None, None], targets / ranges[:, None]
 
 
-def _solve(forms: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def _solve(forms: Floats, targets: Floats) -> Floats:
     """Minimisers (B, C) for centred forms (B, C, C) and targets (B, C).
 
     Proximal point iteration (Rockafellar 1976): each round minimises the objective plus a small multiple of
@@ -153,9 +165,7 @@ def _solve(forms: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return rho
 
 
-def _active_set(
-    forms: np.ndarray, targets: np.ndarray, rho: np.ndarray, passive: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _active_set(forms: Floats, targets: Floats, rho: Floats, passive: Bools) -> tuple[Floats, Bools]:
     """Minimisers and their passive sets for definite forms, from feasible points rho (B, C) and passive sets (B, C).
 
     The primal active set method (Nocedal and Wright 2006, Algorithm 16.3) for all problems in step: minimise on the
@@ -188,7 +198,7 @@ def _active_set(
     return rho / rho.sum(axis=-1, keepdims=True), passive
 
 
-def _on_faces(forms: np.ndarray, targets: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _on_faces(forms: Floats, targets: Floats, face: Bools) -> tuple[Floats, Floats]:
     """Minimisers (B, C) over {sum = 1, zero outside the face}, and the gradient (B,) that all their entries share."""
     count, classes = targets.shape
     system = np.zeros((count, classes + 1, classes + 1))

@@ -15,30 +15,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from federation.numerics.arrays import Floats
+
 BLOCK = 2**15  # rows at a time: a copy of so many is all that is ever made
 _ALL = 4096  # rows that are kept in memory and weighted directly; of more, only those that matter
 _STEPS = 400  # multiplicative steps between two passes over all rows
 _PASSES = 40
 _SPREAD = 0.25  # part of the tolerance that goes into a little weight for every row, which keeps M regular
 
-Rows = Callable[[], Iterator[np.ndarray]]  # the same blocks of rows, each (b, r), whenever it is called
+Rows = Callable[[], Iterator[Floats]]  # the same blocks of rows, each (b, r), whenever it is called
 
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid:
     """C = factor factor', (r, r); no feasible one has a trace below `lower_bound` = trace / (1 + gap)."""
 
-    factor: np.ndarray
+    factor: Floats
     trace: float
     lower_bound: float
 
 
-def smallest_trace(rows: Rows, moments: np.ndarray, tolerance: float = 1e-2) -> Ellipsoid:
+def smallest_trace(rows: Rows, moments: Floats, tolerance: float = 1e-2) -> Ellipsoid:
     """C with z' C^{-1} z <= 1 (up to rounding) for all rows and a trace within `tolerance` of the least one, relative.
 
     `rows()` iterates over blocks (b, r), n >= 1 rows in all. `moments` (r, r) is their sum of z z', or near it: it must
     be positive definite, and a small multiple of it keeps C so. With many rows the weights live on a few of them: each
     pass over all adds those that stick out farthest. Where passes run out first, the bounds say what was reached.
+
+    Examples:
+        >>> rows = np.array([[3.0, 0.0], [0.0, 1.0]])
+        >>> found = smallest_trace(lambda: iter([rows]), rows.T @ rows)
+        >>> (found.factor @ found.factor.T).round(2)  # 9 in the first direction only
+        array([[9.  , 0.  ],
+               [0.  , 1.01]])
+        >>> round(found.lower_bound, 2), round(found.trace, 2)
+        (10.0, 10.01)
     """
     r = len(moments)
     chosen, count = _first(rows, 4 * r)
@@ -62,7 +73,7 @@ def smallest_trace(rows: Rows, moments: np.ndarray, tolerance: float = 1e-2) -> 
     return Ellipsoid(factor, float(largest * trace), float(np.sqrt(np.maximum(alone, 0.0)).sum() ** 2))
 
 
-def _weigh(chosen: np.ndarray, weights: np.ndarray, even: np.ndarray, tolerance: float) -> np.ndarray:
+def _weigh(chosen: Floats, weights: Floats, even: Floats, tolerance: float) -> Floats:
     """Weights on the chosen rows that nearly maximise tr M^{1/2}.
 
     p_i becomes proportional to p_i (z_i' M^{-1/2} z_i)^2: for orthogonal rows one step is the solution. Where it should
@@ -85,16 +96,14 @@ def _weigh(chosen: np.ndarray, weights: np.ndarray, even: np.ndarray, tolerance:
     return best
 
 
-def _spectrum(
-    chosen: np.ndarray, weights: np.ndarray, even: np.ndarray, tolerance: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _spectrum(chosen: Floats, weights: Floats, even: Floats, tolerance: float) -> tuple[Floats, Floats]:
     """Eigenvalues and eigenvectors of M, to which all rows together contribute a small fixed share."""
     spread = _SPREAD * tolerance
     values, vectors = np.linalg.eigh((1 - spread) * (chosen.T * weights) @ chosen + spread * even)
     return np.maximum(values, np.finfo(float).tiny), vectors
 
 
-def _first(rows: Rows, wanted: int) -> tuple[np.ndarray, int]:
+def _first(rows: Rows, wanted: int) -> tuple[Floats, int]:
     """All rows where they are few, else the longest and some at regular distances; and how many there are."""
     count = sum(len(block) for block in rows())
     if count <= _ALL:
@@ -109,7 +118,7 @@ def _first(rows: Rows, wanted: int) -> tuple[np.ndarray, int]:
     return np.concatenate([*regular, longest]), count
 
 
-def _farthest(rows: Rows, whiten: np.ndarray, least: float, most: int) -> tuple[float, np.ndarray]:
+def _farthest(rows: Rows, whiten: Floats, least: float, most: int) -> tuple[float, Floats]:
     """The largest |whiten' z|² of all rows, and the rows, `most` at most, where it is largest and above `least`."""
     largest, kept, lengths = 0.0, np.empty((0, len(whiten))), np.empty(0)
     for block in rows():

@@ -24,6 +24,13 @@ class Hypothesis:
     `sizes` (L + 1,) int64 are d, the widths of the hidden layers, and 1. `parameters` (P,) float64 hold for each of the
     L layers its matrix (in, out) row by row, then its offsets (out,). A row's class is the same whatever rows come with
     it. Raises `InputError` when these do not fit, a hidden layer is wider than 4096 or a parameter is not finite.
+
+    Examples:
+        >>> linear = Hypothesis.of([np.array([[1.0], [-1.0]])], [np.array([0.5])])
+        >>> linear
+        Hypothesis(2 -> 1)
+        >>> linear.predict(np.array([[0.0, 0.0], [0.0, 1.0]]))
+        array([1, 0])
     """
 
     sizes: np.ndarray

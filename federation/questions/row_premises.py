@@ -15,7 +15,12 @@ UNTIMED = Assumption(
 
 
 def protected(protect: str) -> Unit:
-    """The unit that a question protects. Raises `InputError` for anything but "label" and "row"."""
+    """The unit that a question protects. Raises `InputError` for anything but "label" and "row".
+
+    Examples:
+        >>> protected("row")
+        <Unit.ROW: 'row'>
+    """
     if protect not in ("label", "row"):
         raise InputError(f"protect must be label or row, got {protect!r}")
     return Unit(protect)

@@ -8,7 +8,6 @@ from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.questions.bags import EmbeddingsQuestion, NoisyEmbeddingsQuestion, RowsQuestion, largest_bag
 from parties.answers.bags import bags_of
-from parties.answers.fourier_means import mean_embedding
 from parties.answers.rows import private_features, rows_at_a_time
 from parties.guard.answering import Arrays, NoisyAct, PlainAct
 from parties.holdings.cohort import Cohort
@@ -21,7 +20,7 @@ def answer(cohort: Cohort, question: EmbeddingsQuestion) -> PlainAct:
         bags = bags_of(cohort, party, question.bags)
         means = np.zeros(question.fields()["means"].shape)
         for bag, rows in bags.each():
-            means[bag] = mean_embedding(question.feature_map, rows)
+            means[bag] = question.feature_map.mean(rows)
         return {"sizes": bags.sizes, "means": means}
 
     return act

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.numerics.arrays import Floats, Ints
 from federation.numerics.memory import keep_freed_memory
 
 _TILE_ENTRIES = 1 << 18  # of float64: 2 MiB
@@ -17,11 +18,11 @@ _LEAST_TILE = 256
 class Sketch:
     """Weighted sums of m bags: `rows` (m, d) and `labels` (m,), float64. Not private by itself."""
 
-    rows: np.ndarray
-    labels: np.ndarray
+    rows: Floats
+    labels: Floats
 
 
-def sketch(rows: np.ndarray, labels: np.ndarray, bags: np.ndarray, weights: np.ndarray) -> Sketch:
+def sketch(rows: Floats, labels: Floats, bags: Ints, weights: Floats) -> Sketch:
     """sum_i w_i x_i and sum_i w_i y_i over every bag, with the same weights (Brahmbhatt et al. 2023, Figure 1).
 
     Each sum adds its terms one by one in the order of the rows, in double precision: its bits depend on nothing else,
@@ -34,6 +35,12 @@ def sketch(rows: np.ndarray, labels: np.ndarray, bags: np.ndarray, weights: np.n
         weights: (m, k), finite.
 
     Raises `InputError` for arguments outside these ranges, and for rows or labels in a bag that are not finite.
+
+    Examples:
+        >>> rows, labels = np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([10.0, 20.0, 30.0, 40.0])
+        >>> found = sketch(rows, labels, np.array([[0, 3], [1, 2]]), np.array([[1.0, -1.0], [0.5, 0.5]]))
+        >>> found.rows.ravel(), found.labels
+        (array([-3. ,  2.5]), array([-30.,  25.]))
     """
     rows = rows if hasattr(rows, "shape") else np.asarray(rows)
     if rows.ndim != 2 or rows.dtype.kind not in "fiub":
@@ -41,48 +48,29 @@ def sketch(rows: np.ndarray, labels: np.ndarray, bags: np.ndarray, weights: np.n
     labels = np.asarray(labels, dtype=np.float64)
     if labels.shape != (len(rows),):
         raise InputError(f"labels must be one number for each of {len(rows)} rows, got shape {labels.shape}")
-    sums = _sums(rows, labels, bags, weights)
+    bags, weights = np.asarray(bags), np.asarray(weights, dtype=np.float64)
+    place = _places(len(rows), bags, weights)
+    keep_freed_memory()
+    tile = max(_LEAST_TILE, _TILE_ENTRIES // (rows.shape[1] + 1))
+    sums = np.zeros((len(bags), rows.shape[1] + 1))  # labels last
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+        for start in range(0, len(rows), tile):
+            chosen = start + np.flatnonzero(place[start : start + tile] >= 0)
+            if len(chosen):
+                part = chosen if len(chosen) < tile else slice(start, start + tile)
+                at = place[chosen]
+                _add(sums, rows[part], labels[part], at // bags.shape[1], weights.ravel()[at])
+    _require_finite(sums, rows, labels, bags)
     return Sketch(sums[:, :-1].copy(), sums[:, -1].copy())
 
 
-def label_sums(labels: np.ndarray, bags: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def label_sums(labels: Floats, bags: Ints, weights: Floats) -> Floats:
     """sum_i w_i y_i over every bag, (m,), for labels (n,): the same bits as those of `sketch`, which says the rest."""
     labels = np.asarray(labels, dtype=np.float64)
     return sketch(np.empty((len(labels), 0)), labels, bags, weights).labels
 
 
-def _sums(rows: np.ndarray, labels: np.ndarray, bags: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(m, d + 1), labels last."""
-    bags, weights = np.asarray(bags), np.asarray(weights, dtype=np.float64)
-    place = _places(len(rows), bags, weights)
-    keep_freed_memory()
-    columns = rows.shape[1] + 1
-    tile = max(_LEAST_TILE, _TILE_ENTRIES // columns)
-    sums = np.zeros((len(bags), columns))
-    flat = weights.ravel()
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-        for start in range(0, len(rows), tile):
-            chosen = np.flatnonzero(place[start : start + tile] >= 0)
-            if not len(chosen):
-                continue
-            at = place[start + chosen]
-            part = slice(start, start + tile)
-            if len(chosen) < tile:
-                terms = _Terms(rows[start + chosen], labels[start + chosen])
-            else:
-                terms = _Terms(rows[part], labels[part])
-            _add(sums, terms, at // bags.shape[1], flat[at])
-    _require_finite(sums, rows, labels, bags)
-    return sums
-
-
-@dataclass(frozen=True, eq=False)
-class _Terms:
-    rows: np.ndarray  # (t, d)
-    labels: np.ndarray  # (t,)
-
-
-def _add(sums: np.ndarray, terms: _Terms, owner: np.ndarray, weights: np.ndarray) -> None:
+def _add(sums: Floats, rows: Floats, labels: Floats, owner: Ints, weights: Floats) -> None:
     """Adds weights_i (x_i, y_i) to the sums of bag owner_i, in the order of i.
 
     The sums so far are rows with weight 1 before them, so that the product adds to them term by term.
@@ -93,8 +81,8 @@ def _add(sums: np.ndarray, terms: _Terms, owner: np.ndarray, weights: np.ndarray
     before, count = len(touched), len(touched) + len(owner)
     stacked = np.empty((count, sums.shape[1]))
     stacked[:before] = sums[touched]
-    stacked[before:, :-1] = terms.rows
-    stacked[before:, -1] = terms.labels
+    stacked[before:, :-1] = rows
+    stacked[before:, -1] = labels
     factors = np.concatenate([np.ones(before), weights])
     targets = np.concatenate([np.arange(before), local])
     # One entry a column, and products of compressed columns run through the columns in order.
@@ -102,7 +90,7 @@ def _add(sums: np.ndarray, terms: _Terms, owner: np.ndarray, weights: np.ndarray
     sums[touched] = spread @ stacked
 
 
-def _places(rows: int, bags: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _places(rows: int, bags: Ints, weights: Floats) -> Ints:
     """Where each row is among the flattened bags, (n,), -1 for rows in none."""
     if bags.ndim != 2 or 0 in bags.shape or bags.dtype.kind not in "iu":
         raise InputError(f"bags must be row numbers of shape (bags, rows), got shape {bags.shape} of {bags.dtype}")
@@ -110,14 +98,14 @@ def _places(rows: int, bags: np.ndarray, weights: np.ndarray) -> np.ndarray:
         raise InputError(f"weights must be finite and of the bags' shape {bags.shape}, got shape {weights.shape}")
     if bags.min() < 0 or bags.max() >= rows:
         raise InputError(f"bags must hold row numbers from 0 to {rows - 1}, got {bags.min()} to {bags.max()}")
-    place: np.ndarray = np.full(rows, -1, dtype=np.int32 if bags.size < 2**31 else np.int64)
+    place: Ints = np.full(rows, -1, dtype=np.int32 if bags.size < 2**31 else np.int64)
     place[bags.ravel()] = np.arange(bags.size, dtype=place.dtype)
     if np.count_nonzero(place >= 0) < bags.size:
         raise InputError("bags must be disjoint: a row is in two of them, or twice in one; draw bags by disjoint_bags")
     return place
 
 
-def _require_finite(sums: np.ndarray, rows: np.ndarray, labels: np.ndarray, bags: np.ndarray) -> None:
+def _require_finite(sums: Floats, rows: Floats, labels: Floats, bags: Ints) -> None:
     """Sums are finite only when all their terms are, even with weights of 0."""
     bad = np.flatnonzero(~np.isfinite(sums).all(axis=1))
     if not len(bad):

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from federation.contract.errors import FederationError, InputError
-from federation.numerics.erm import fit_labels, gradient_floor
-from federation.numerics.label_losses import check_regularisation
-from parties.training.links import Link, Logistic, Softmax
+from federation.numerics.arrays import Floats, Ints
+from federation.numerics.erm import check_tolerance, fit_labels, gradient_floor
+from federation.numerics.label_losses import check_labels, check_regularisation
+from parties.training.links import Logistic, Softmax
 from parties.training.truncated_newton import dots, minimise_many
 
 _TILE_ENTRIES = 1 << 20
@@ -26,13 +27,13 @@ _EXACT_BITS = 3  # numbers of rows above 2^3 are rounded up by at most 1/4 to sh
 
 
 def fit_many(
-    rows: np.ndarray,
-    labels: np.ndarray,
-    counts: np.ndarray,
+    rows: Floats,
+    labels: Ints,
+    counts: Ints,
     classes: int,
     regularisation: float,
-    gradient_tolerance: float | np.ndarray,
-) -> np.ndarray:
+    gradient_tolerance: float | Floats,
+) -> Floats:
     """Logistic (2 classes) or softmax weights of P parties, shape (P, d) or (P, C, d), float64.
 
     Each party's weights minimise (1/n) sum_i log-loss_i + lam/2 |w|^2 over its own n rows, without intercept:
@@ -50,6 +51,12 @@ def fit_many(
     Raises `InputError` for arguments outside these ranges, and `FederationError` for a party whose risk cannot
     be minimised to its tolerance because of rounding. Both name the party; the other parties can be solved
     without it, to the same bits.
+
+    Examples:
+        >>> rows, labels = np.array([[1.0], [-1.0], [2.0], [-1.0], [-3.0]]), np.array([1, 0, 1, 0, 0])
+        >>> fit_many(rows, labels, np.array([2, 3]), 2, regularisation=0.1, gradient_tolerance=1e-10).round(4)
+        array([[1.6335],
+               [1.3247]])
     """
     rows, labels, counts = np.asarray(rows), np.asarray(labels), np.asarray(counts)
     _check(rows, labels, counts, classes, regularisation)
@@ -66,7 +73,7 @@ def fit_many(
     return weights[:, 0] if classes == 2 else weights
 
 
-def attainable_tolerances(wanted: float, rows: np.ndarray, counts: np.ndarray, regularisation: float) -> np.ndarray:
+def attainable_tolerances(wanted: float, rows: Floats, counts: Ints, regularisation: float) -> Floats:
     """`wanted` per party (P,), or twice what double precision can certify for its rows where that is larger.
 
     For minimisers that no guarantee rests on, as `federation.numerics.erm.attainable_tolerance`; arguments as
@@ -84,13 +91,13 @@ def attainable_tolerances(wanted: float, rows: np.ndarray, counts: np.ndarray, r
 class _Tile(NamedTuple):
     """Parties with about the same number of rows, filled up with rows of zeros."""
 
-    parties: np.ndarray  # (T,) places in the batch
-    rows: np.ndarray  # (T, n, d)
-    members: np.ndarray  # (T, C, n) zero or one; class 1 only for two classes
-    counts: np.ndarray  # (T,)
+    parties: Ints  # (T,) places in the batch
+    rows: Floats  # (T, n, d)
+    members: Floats  # (T, C, n) zero or one; class 1 only for two classes
+    counts: Ints  # (T,)
 
 
-def _tiles(rows: np.ndarray, labels: np.ndarray, counts: np.ndarray, codes: np.ndarray) -> Iterator[_Tile]:
+def _tiles(rows: Floats, labels: Ints, counts: Ints, codes: Ints) -> Iterator[_Tile]:
     starts = np.cumsum(counts) - counts
     lengths = _shared_lengths(counts)
     for length in np.unique(lengths):
@@ -107,15 +114,15 @@ def _tiles(rows: np.ndarray, labels: np.ndarray, counts: np.ndarray, codes: np.n
             yield _Tile(parties, tile, members.astype(np.float64), counts[parties])
 
 
-def _shared_lengths(counts: np.ndarray) -> np.ndarray:
+def _shared_lengths(counts: Ints) -> Ints:
     """A function of each count alone: itself up to 8, then rounded up by at most 1/4."""
     doublings = np.maximum(np.frexp(counts - 1.0)[1] - _EXACT_BITS, 0)
-    return -(-counts >> doublings) << doublings
+    return np.asarray(-(-counts >> doublings) << doublings)
 
 
-def _fit(tile: _Tile, regularisation: float, tolerances: np.ndarray) -> np.ndarray:
+def _fit(tile: _Tile, regularisation: float, tolerances: Floats) -> Floats:
     """Certified weights (T, C, d)."""
-    link: Link = Logistic() if tile.members.shape[1] == 1 else Softmax()
+    link = Logistic() if tile.members.shape[1] == 1 else Softmax()
     _, length, width = tile.rows.shape
     rows = tile.rows
     reduced = width > _REDUCED_FROM * length
@@ -137,7 +144,7 @@ def _fit(tile: _Tile, regularisation: float, tolerances: np.ndarray) -> np.ndarr
     return weights
 
 
-def _fit_alone(tile: _Tile, place: int, regularisation: float, tolerance: float) -> np.ndarray:
+def _fit_alone(tile: _Tile, place: int, regularisation: float, tolerance: float) -> Floats:
     count = tile.counts[place]
     rows, members = tile.rows[place, :count], tile.members[place, :, :count]
     classes = max(2, len(members))
@@ -148,13 +155,9 @@ def _fit_alone(tile: _Tile, place: int, regularisation: float, tolerance: float)
         raise type(error)(f"party {tile.parties[place]} of the batch: {error}") from error
 
 
-def _check(rows: np.ndarray, labels: np.ndarray, counts: np.ndarray, classes: int, regularisation: float) -> None:
+def _check(rows: Floats, labels: Ints, counts: Ints, classes: int, regularisation: float) -> None:
     check_regularisation(regularisation)
-    if classes < 2 or rows.ndim != 2 or labels.shape != rows.shape[:1] or labels.dtype.kind not in "iu":
-        raise InputError(
-            f"labels must be one integer per row and classes at least 2, got labels of shape {labels.shape} "
-            f"({labels.dtype}), rows of shape {rows.shape}, classes {classes}"
-        )
+    check_labels(rows, labels, classes)
     if rows.shape[1] == 0:
         raise InputError("rows must not be empty")
     if counts.ndim != 1 or counts.dtype.kind not in "iu" or counts.sum() != len(rows) or (counts < 1).any():
@@ -164,7 +167,7 @@ def _check(rows: np.ndarray, labels: np.ndarray, counts: np.ndarray, classes: in
         raise InputError(f"labels must lie in 0..{classes - 1}; those of party {party} of the batch do not")
 
 
-def _check_tile(tile: _Tile, regularisation: float, tolerances: np.ndarray) -> None:
+def _check_tile(tile: _Tile, regularisation: float, tolerances: Floats) -> None:
     squares = np.einsum("tnd,tnd->tn", tile.rows, tile.rows).max(axis=1)
     wanted = tolerances[tile.parties]
     if math.isfinite(squares.max()) and wanted.max() < math.inf:
@@ -174,9 +177,4 @@ def _check_tile(tile: _Tile, regularisation: float, tolerances: np.ndarray) -> N
     for party, square, tolerance in zip(tile.parties, squares, wanted, strict=True):
         if not math.isfinite(square):
             raise InputError(f"rows must be finite; drop or impute missing values first (party {party} of the batch)")
-        floor = gradient_floor(regularisation, math.sqrt(square))
-        if not floor <= tolerance < math.inf:
-            raise InputError(
-                f"gradient_tolerance must be finite and at least {floor:.2g} for this regularisation and these "
-                f"row norms (the limit of double precision), got {tolerance} (party {party} of the batch)"
-            )
+        check_tolerance(tolerance, regularisation, math.sqrt(square), f" (party {party} of the batch)")

@@ -1,64 +1,61 @@
 """Class probabilities of many parties, and the curvature of the log-loss in the scores.
 
-Arrays are (T, C, n): party, class, row. The logistic link has a single channel, the score of class 1.
+Arrays are (T, C, n): party, class, row. The logistic link has a single channel, the score of class 1. A link has three
+methods: `probabilities` of the classes (T, C, n) at scores (T, C, n); `curvature`, what `curve` needs where these are
+the probabilities, for parties of so many rows (T, 1, 1); and `curve`, which writes the second derivative of the mean
+log-loss in the scores, times other scores (T, C, n), into `out`, which may be these scores themselves.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
-
-class Link(Protocol):
-    """How scores become class probabilities."""
-
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Class probabilities (T, C, n)."""
-
-    def curvature(self, probabilities: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What `curve` needs where these are the probabilities; counts (T, 1, 1) are the parties' rows."""
-
-    def curve(self, curvature: tuple[np.ndarray, ...], scores: np.ndarray, out: np.ndarray) -> None:
-        """Second derivative of the mean log-loss in the scores, times (T, C, n) `scores`, into `out`.
-
-        `out` may be `scores`.
-        """
+from federation.numerics.arrays import Floats
 
 
 class Logistic:
-    """Two classes: p = 1 / (1 + exp(-z))."""
+    """Two classes: p = 1 / (1 + exp(-z)).
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+    Examples:
+        >>> Logistic().probabilities(np.array([[[-1.0, 0.0, 1.0]]]))
+        array([[[0.26894142, 0.5       , 0.73105858]]])
+    """
+
+    def probabilities(self, scores: Floats) -> Floats:
         p = scores * 0.5
-        np.tanh(p, out=p)  # cannot overflow
+        np.tanh(p, out=p)  # sigma(z) = (1 + tanh(z/2)) / 2 cannot overflow
         p += 1.0
         p *= 0.5
         return p
 
-    def curvature(self, probabilities: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
+    def curvature(self, probabilities: Floats, counts: Floats) -> tuple[Floats, ...]:
         variances = 1.0 - probabilities
         variances *= probabilities
         variances /= counts
         return (variances,)
 
-    def curve(self, curvature: tuple[np.ndarray, ...], scores: np.ndarray, out: np.ndarray) -> None:
+    def curve(self, curvature: tuple[Floats, ...], scores: Floats, out: Floats) -> None:
         np.multiply(curvature[0], scores, out=out)
 
 
 class Softmax:
-    """C classes: p_k = exp(z_k) / sum_j exp(z_j); the second derivative is diag(p) - p p'."""
+    """C classes: p_k = exp(z_k) / sum_j exp(z_j); the second derivative is diag(p) - p p'.
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+    Examples:
+        >>> Softmax().probabilities(np.log([[[1.0], [2.0], [5.0]]])).ravel()  # one party, three classes, one row
+        array([0.125, 0.25 , 0.625])
+    """
+
+    def probabilities(self, scores: Floats) -> Floats:
         p = scores - np.maximum.reduce(scores, axis=1, keepdims=True)  # the largest exponential is 1: no overflow
         np.exp(p, out=p)
         p /= _class_sums(p)
         return p
 
-    def curvature(self, probabilities: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
+    def curvature(self, probabilities: Floats, counts: Floats) -> tuple[Floats, ...]:
         return probabilities, probabilities / counts
 
-    def curve(self, curvature: tuple[np.ndarray, ...], scores: np.ndarray, out: np.ndarray) -> None:
+    def curve(self, curvature: tuple[Floats, ...], scores: Floats, out: Floats) -> None:
         probabilities, shares = curvature
         np.multiply(shares, scores, out=out)
         out -= probabilities * _class_sums(out)
@@ -66,6 +63,9 @@ class Softmax:
         out -= _class_sums(out) / out.dtype.type(out.shape[1])
 
 
-def _class_sums(values: np.ndarray) -> np.ndarray:
+Link = Logistic | Softmax
+
+
+def _class_sums(values: Floats) -> Floats:
     """Sums (T, 1, n) over the classes; for so few, a product with ones is faster than a reduction."""
-    return np.matmul(np.ones((1, values.shape[1]), dtype=values.dtype), values)
+    return np.asarray(np.matmul(np.ones((1, values.shape[1]), dtype=values.dtype), values))

@@ -8,11 +8,14 @@ when a party has converged, are double precision.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parties.training.links import Link
+
+Array = NDArray[Any]  # of single or double precision, or of places or marks of parties
 
 _NEWTON_STEPS = 60
 _SINGLE_STEPS = 20  # directions of later steps are found in double precision
@@ -26,21 +29,21 @@ _LIVE_SHARE = 0.75  # a batch is packed when no more of it than this still works
 class _Batch(NamedTuple):
     """The parties still worked on; every array has one entry per party."""
 
-    places: np.ndarray  # (T,) in the result
-    rows: np.ndarray  # (T, n, m)
-    members: np.ndarray  # (T, C, n)
-    counts: np.ndarray  # (T,)
-    targets: np.ndarray  # (T,)
-    weights: np.ndarray  # (T, C, m)
-    scores: np.ndarray  # (T, C, n)
-    residuals: np.ndarray  # (T, C, n) probabilities less memberships
-    first: np.ndarray  # (T,) squared norm of the first gradient
-    live: np.ndarray  # (T,) whether not yet converged
+    places: Array  # (T,) in the result
+    rows: Array  # (T, n, m)
+    members: Array  # (T, C, n)
+    counts: Array  # (T,)
+    targets: Array  # (T,)
+    weights: Array  # (T, C, m)
+    scores: Array  # (T, C, n)
+    residuals: Array  # (T, C, n) probabilities less memberships
+    first: Array  # (T,) squared norm of the first gradient
+    live: Array  # (T,) whether not yet converged
 
 
 def minimise_many(
-    rows: np.ndarray, members: np.ndarray, counts: np.ndarray, link: Link, regularisation: float, targets: np.ndarray
-) -> np.ndarray:
+    rows: Array, members: Array, counts: Array, link: Link, regularisation: float, targets: Array
+) -> Array:
     """Minimisers (T, C, m) of (1/n) sum_i log-loss_i + lam/2 |w|^2 for T parties.
 
     Args:
@@ -52,13 +55,18 @@ def minimise_many(
         targets: gradient norms to reach, shape (T,).
 
     A party that misses its target in 60 Newton steps is returned as it stands: the caller checks the gradient.
+
+    Examples:
+        >>> from parties.training.links import Logistic
+        >>> rows, ones = np.array([[[1.0], [-1.0]], [[2.0], [-1.0]]]), np.array([[[1.0, 0.0]], [[1.0, 0.0]]])
+        >>> found = minimise_many(rows, ones, np.array([2, 2]), Logistic(), 0.1, np.full(2, 1e-10))
+        >>> found.ravel().round(4)
+        array([1.6335, 1.4578])
     """
     weights, scores = np.zeros((*members.shape[:2], rows.shape[2])), np.zeros(members.shape)
-    residuals, everyone = link.probabilities(scores) - members, np.arange(len(rows))
-    batch = _Batch(
-        *(everyone, rows, members, counts.astype(np.float64), targets, weights, scores, residuals),
-        *(np.full(len(rows), np.nan), np.ones(len(rows), dtype=bool)),
-    )
+    everyone, nowhere = np.ones(len(rows), dtype=bool), link.probabilities(scores) - members
+    known = np.arange(len(rows)), rows, members, counts.astype(np.float64), targets
+    batch = _Batch(*known, weights, scores, nowhere, np.full(len(rows), np.nan), everyone)
     found, direction_rows = np.zeros_like(weights), rows.astype(np.float32)
     for step in range(_NEWTON_STEPS):
         gradient = np.matmul(batch.residuals / batch.counts[:, None, None], batch.rows)
@@ -85,8 +93,8 @@ def minimise_many(
 
 
 def _directions(
-    batch: _Batch, link: Link, regularisation: float, gradient: np.ndarray, squared: np.ndarray, rows: np.ndarray
-) -> np.ndarray:
+    batch: _Batch, link: Link, regularisation: float, gradient: Array, squared: Array, rows: Array
+) -> Array:
     """Newton directions (T, C, m) by conjugate gradients in the precision of `rows`; zero for the converged.
 
     The relative residual sqrt|g / g_0| makes the Newton steps converge superlinearly. Gradients are scaled to
@@ -130,53 +138,47 @@ def _directions(
     return found * norms
 
 
-def _search(
-    batch: _Batch, link: Link, regularisation: float, gradient: np.ndarray, direction: np.ndarray
-) -> np.ndarray:
+def _search(batch: _Batch, link: Link, regularisation: float, gradient: Array, direction: Array) -> Array:
     """Step lengths (T,) at which the slope of the risk has halved; moves the scores and residuals there.
 
     The risk is convex along a direction, so the root of its slope lies between a length where it falls and one
     where it rises. Looking for that root, not for a smaller risk, is immune to rounding near the minimum, and
     lengths above 1 save steps while the weights of separable rows still grow.
     """
-    lengths = np.zeros(len(direction))
-    open_ = np.flatnonzero(batch.live)
-    d_weights = direction[open_]
-    d_scores = np.matmul(d_weights, batch.rows[open_].transpose(0, 2, 1))
-    origin, members, counts = batch.scores[open_], batch.members[open_], batch.counts[open_]
-    linear = regularisation * dots(d_weights, batch.weights[open_])
-    quadratic = regularisation * dots(d_weights, d_weights)
-    bound = _SLOPE_REDUCTION * np.abs(dots(d_weights, gradient[open_]))
-    t, low, high = np.ones(len(open_)), np.zeros(len(open_)), np.full(len(open_), np.inf)
+    d_scores = np.matmul(direction, batch.rows.transpose(0, 2, 1))
+    linear = regularisation * dots(direction, batch.weights)
+    quadratic = regularisation * dots(direction, direction)
+    bound = _SLOPE_REDUCTION * np.abs(dots(direction, gradient))
+    lengths, low, high = batch.live.astype(np.float64), np.zeros(len(direction)), np.full(len(direction), np.inf)
+    open_ = np.flatnonzero(batch.live)  # parties whose length is still looked for
     for _ in range(_TRIALS):
-        scores = d_scores * t[:, None, None]
-        scores += origin
+        t, step = lengths[open_], d_scores[open_]
+        scores = step * t[:, None, None]
+        scores += batch.scores[open_]
         p = link.probabilities(scores)
-        residuals = p - members
-        slope = dots(residuals, d_scores) / counts + linear + t * quadratic
-        refused = np.abs(slope) > bound
-        done = np.flatnonzero(~refused)
-        moved = open_[done]
-        lengths[moved], batch.scores[moved], batch.residuals[moved] = t[done], scores[done], residuals[done]
-        if not refused.any():
+        residuals = p - batch.members[open_]
+        slope = dots(residuals, step) / batch.counts[open_] + linear[open_] + t * quadratic[open_]
+        refused = np.abs(slope) > bound[open_]
+        moved = open_[~refused]
+        batch.scores[moved], batch.residuals[moved] = scores[~refused], residuals[~refused]
+        open_, t, step, p, slope = _take(refused, open_, t, step, p, slope)
+        if not len(open_):
             break
-        again = np.flatnonzero(refused)
-        open_, d_scores, origin, members, counts, linear, quadratic, bound, t, low, high, p, slope = _take(
-            again, open_, d_scores, origin, members, counts, linear, quadratic, bound, t, low, high, p, slope
-        )
-        curved = np.empty_like(d_scores)
-        link.curve(link.curvature(p, counts[:, None, None]), d_scores, out=curved)
-        low, high = np.where(slope < 0, t, low), np.where(slope > 0, t, high)
-        newton = t - slope / (dots(curved, d_scores) + quadratic)
-        middle = (low + np.minimum(high, 4 * low + 1)) / 2
-        t = np.minimum(np.where((low < newton) & (newton < high), newton, middle), 4 * t)
+        curved = np.empty_like(step)
+        link.curve(link.curvature(p, batch.counts[open_, None, None]), step, out=curved)
+        below = low[open_] = np.where(slope < 0, t, low[open_])
+        above = high[open_] = np.where(slope > 0, t, high[open_])
+        newton = t - slope / (dots(curved, step) + quadratic[open_])
+        middle = (below + np.minimum(above, 4 * below + 1)) / 2
+        lengths[open_] = np.minimum(np.where((below < newton) & (newton < above), newton, middle), 4 * t)
+    lengths[open_] = 0.0
     return lengths
 
 
-def _take(parties: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+def _take(parties: Array, *arrays: Array) -> tuple[Array, ...]:
     return tuple(values[parties] for values in arrays)
 
 
-def dots(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+def dots(u: Array, v: Array) -> Array:
     """Inner products (T,) of the items of two contiguous arrays (T, C, m)."""
-    return np.vecdot(u.reshape(len(u), -1), v.reshape(len(v), -1))
+    return np.asarray(np.vecdot(u.reshape(len(u), -1), v.reshape(len(v), -1)))

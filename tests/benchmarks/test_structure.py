@@ -97,7 +97,7 @@ def test_questions_are_probed(tmp_path: Path) -> None:
         ("federation/errors.py", "scenarios/cli.py", True),
         ("parties/node/app.py", "aggregator/node/app.py", False),
         ("aggregator/node/app.py", "federation/errors.py", False),
-        ("federation/numerics/tiles.py", "federation/errors.py", True),
+        ("federation/numerics/kernels/tiles.py", "federation/errors.py", True),
         ("federation/errors.py", "federation/numerics/sums.py", False),
         ("federation/numerics/sums.py", "federation/privacy/sums.py", False),
     ],

@@ -14,9 +14,8 @@ from aggregator.learners.class_ratios.sample import thinned
 from aggregator.learners.class_ratios.unmixing import Unmixing, given_labels, tempered, undistorted
 from aggregator.learners.class_ratios.validation import checked_covariance, checked_means, checked_proportions
 from aggregator.learners.kernels.exact import ExactSupport
-from aggregator.learners.kernels.features import FeatureKernel
+from aggregator.learners.kernels.features import FeatureKernel, LinearKernel
 from aggregator.learners.kernels.interface import Kernel
-from aggregator.learners.kernels.linear import LinearKernel
 from aggregator.learners.parameters import require_flag
 from federation.contract.errors import InputError
 from federation.numerics import simplex

@@ -13,14 +13,13 @@ from aggregator.learners.class_ratios.bandwidth_selection import selected_bandwi
 from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.learners.class_ratios.sample import thinned
 from aggregator.learners.class_ratios.validation import checked, checked_set
-from aggregator.learners.kernels.choice import WITH_BANDWIDTH, kernel
+from aggregator.learners.kernels.catalogue import WITH_BANDWIDTH, from_arrays, kernel
 from aggregator.learners.kernels.exact import ExactSupport
 from aggregator.learners.kernels.features import FeatureKernel
 from aggregator.learners.kernels.interface import Kernel
-from aggregator.learners.kernels.storage import from_arrays
 from aggregator.learners.parameters import require_integer, require_number
 from federation.contract.errors import InputError
-from federation.features.bandwidth import median_squared_distance
+from federation.numerics.distances import median_squared_distance
 
 
 class KernelMeans(RatioEstimator):

@@ -10,14 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.estimator import RatioEstimator
-from aggregator.learners.kernels.features import FeatureKernel
-from aggregator.learners.kernels.fourier import FourierKernel
-from aggregator.learners.kernels.linear import LinearKernel
+from aggregator.learners.kernels.features import FeatureKernel, FourierKernel, LinearKernel
 from aggregator.learners.parameters import require_integer, require_number
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
-from federation.features.bandwidth import median_squared_distance
-from federation.numerics.tiles import tiles
+from federation.numerics.distances import median_squared_distance, tiles
 
 
 class ScaledRows(RatioEstimator):

@@ -10,30 +10,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from aggregator.learners.kernels.distances import NegativeSquares
 from aggregator.learners.kernels.interface import Kernel, Support
 from federation.contract.errors import InputError
-from federation.numerics.tiles import ROWS, tiles
+from federation.numerics.arrays import Floats, Ints
+from federation.numerics.distances import ROWS, NegativeSquares, tiles
 
 
 class ExactKernel(Kernel):
     """A function of the distance of two rows, evaluated for every pair."""
 
+    at_zero: ClassVar[float]  # k(x, x)
+
     @property
-    @abstractmethod
     def scale(self) -> float:
-        """The factor of the squared distances that `of_squares` takes."""
+        """The factor of the squared distances that `of_squares` takes: 1 unless a kernel says otherwise."""
+        return 1.0
 
     @abstractmethod
-    def of_squares(self, squares: np.ndarray) -> np.ndarray:
+    def of_squares(self, squares: Floats) -> Floats:
         """The kernel of pairs with -scale |x - y|^2 = `squares`, which may be overwritten."""
 
-    @property
-    @abstractmethod
-    def at_zero(self) -> float:
-        """k(x, x)."""
-
-    def support(self, bags: Sequence[np.ndarray]) -> ExactSupport:
+    def support(self, bags: Sequence[Floats]) -> ExactSupport:
         """A copy of the rows of M bags, one bag after another."""
         if not len(bags):
             raise InputError("bags must not be empty: at least one bag of rows is needed")
@@ -44,9 +41,19 @@ class ExactKernel(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class GaussianKernel(ExactKernel):
-    """k(x, y) = exp(-gamma |x - y|^2). Raises `InputError` unless gamma is positive and finite."""
+    """k(x, y) = exp(-gamma |x - y|^2). Raises `InputError` unless gamma is positive and finite.
+
+    Examples:
+        >>> support = GaussianKernel(gamma=0.5).support([np.array([[0.0], [2.0]]), np.array([[1.0]])])
+        >>> support.gram()  # mean kernels of the pairs of rows: (1 + exp(-2)) / 2 within the first bag
+        array([[0.56766764, 0.60653066],
+               [0.60653066, 1.        ]])
+        >>> support.cross(np.array([[0.0]]))
+        array([0.56766764, 0.60653066])
+    """
 
     kind: ClassVar[str] = "exact"
+    at_zero: ClassVar[float] = 1.0
     gamma: float
 
     def __post_init__(self) -> None:
@@ -58,12 +65,7 @@ class GaussianKernel(ExactKernel):
         """gamma."""
         return self.gamma
 
-    @property
-    def at_zero(self) -> float:
-        """1."""
-        return 1.0
-
-    def of_squares(self, squares: np.ndarray) -> np.ndarray:
+    def of_squares(self, squares: Floats) -> Floats:
         """exp(-gamma |x - y|^2)."""
         return np.exp(squares, out=squares)
 
@@ -73,21 +75,17 @@ class EnergyKernel(ExactKernel):
     """k(x, y) = -|x - y|, positive definite for weights that sum to zero: half of it is minus the energy distance.
 
     Székely and Rizzo 2013. It has no bandwidth.
+
+    Examples:
+        >>> EnergyKernel().support([np.array([[0.0], [2.0]]), np.array([[1.0]])]).gram()
+        array([[-1., -1.],
+               [-1., -0.]])
     """
 
     kind: ClassVar[str] = "energy"
+    at_zero: ClassVar[float] = 0.0
 
-    @property
-    def scale(self) -> float:
-        """1."""
-        return 1.0
-
-    @property
-    def at_zero(self) -> float:
-        """0."""
-        return 0.0
-
-    def of_squares(self, squares: np.ndarray) -> np.ndarray:
+    def of_squares(self, squares: Floats) -> Floats:
         """-|x - y|."""
         np.negative(squares, out=squares)
         np.sqrt(squares, out=squares)
@@ -100,10 +98,10 @@ class ExactSupport(Support):
 
     kind: ClassVar[str] = "rows"
     kernel: ExactKernel
-    sizes: np.ndarray
-    rows: np.ndarray
+    sizes: Ints
+    rows: Floats
 
-    def gram(self) -> np.ndarray:
+    def gram(self) -> Floats:
         """Each pair of different rows once, in tiles of 256 by 256."""
         diagonal, above = np.zeros((2, len(self.sizes), len(self.sizes)))
         for start, stop in self._spans:
@@ -121,11 +119,11 @@ class ExactSupport(Support):
         sums = (diagonal + diagonal.T) / 2 + above + above.T
         return sums / np.outer(self.sizes, self.sizes)
 
-    def self_terms(self) -> np.ndarray:
+    def self_terms(self) -> Floats:
         """k(x, x), which is the same for every row."""
         return np.full(len(self.sizes), self.kernel.at_zero)
 
-    def embed(self, rows: np.ndarray) -> np.ndarray:
+    def embed(self, rows: Floats) -> Floats:
         """Mean kernels with each bag (M,), in O(n N) time."""
         sums, count = np.zeros(len(self.sizes)), 0
         for tile in tiles(rows, "rows", self.rows.shape[1]):
@@ -136,7 +134,7 @@ class ExactSupport(Support):
                 sums[bags] += (np.ones(len(tile)) @ values) @ members
         return sums / (count * self.sizes)
 
-    def products(self, embedding: np.ndarray) -> np.ndarray:
+    def products(self, embedding: Floats) -> Floats:
         """The embedding itself."""
         return np.asarray(embedding)
 
@@ -149,10 +147,10 @@ class ExactSupport(Support):
         return [(start, min(start + ROWS, len(self.rows))) for start in range(0, len(self.rows), ROWS)]
 
     @cached_property
-    def _owners(self) -> np.ndarray:
+    def _owners(self) -> Ints:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
-    def _members(self, start: int, stop: int) -> tuple[slice, np.ndarray]:
+    def _members(self, start: int, stop: int) -> tuple[slice, Floats]:
         """The bags that own the rows from start to stop, and who owns which: zero or one, (rows, bags)."""
         owners = self._owners[start:stop]
         bags = slice(owners[0], owners[-1] + 1)

@@ -5,43 +5,48 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from aggregator.learners.kernels.interface import Kernel, Support
 from federation.contract.errors import InputError
-from federation.numerics.tiles import tiles
+from federation.features.steps import Fourier, waves
+from federation.numerics.arrays import Floats, Ints
+from federation.numerics.distances import NegativeSquares, some_rows, tiles
+
+_NEGLIGIBLE = 1e-10  # share of the largest eigenvalue below which a direction holds rounding errors only
 
 
 class Moments(NamedTuple):
     """Of the features of one set of rows."""
 
-    mean: np.ndarray  # (D,)
+    mean: Floats  # (D,)
     square: float  # mean |phi(x)|^2
-    scatter: np.ndarray | None  # sum (phi - mean)(phi - mean)' (D, D), where it was asked for
+    scatter: Floats | None  # sum (phi - mean)(phi - mean)' (D, D), where it was asked for
 
 
 class FeatureKernel(Kernel):
     """k(x, y) = phi(x)'phi(y), phi(x) in R^D."""
 
     @abstractmethod
-    def _tile_features(self, tile: np.ndarray) -> np.ndarray:
+    def _tile_features(self, tile: Floats) -> Floats:
         """Features (t, D) of one tile (t, d)."""
 
-    def _tile_sums(self, tile: np.ndarray) -> tuple[np.ndarray, float]:
+    def _tile_sums(self, tile: Floats) -> tuple[Floats, float]:
         """Sum of the features (D,) of one tile (t, d), and of their squared norms."""
         return _sums(self._tile_features(tile))
 
-    def features(self, rows: np.ndarray) -> np.ndarray:
+    def features(self, rows: Floats) -> Floats:
         """Features (n, D) of rows (n, d), all in memory; the same bits as those that `mean` adds up."""
         return np.concatenate([self._tile_features(tile) for tile in tiles(rows, "rows", self._columns())])
 
-    def mean(self, rows: np.ndarray) -> np.ndarray:
+    def mean(self, rows: Floats) -> Floats:
         """Mean features (D,) of rows (n, d), in O(D) memory."""
         return self.moments(rows).mean
 
-    def moments(self, rows: np.ndarray, scatter: bool = False, what: str = "rows") -> Moments:
+    def moments(self, rows: Floats, scatter: bool = False, what: str = "rows") -> Moments:
         """Mean, mean square and, if asked for, the scatter of the features of rows (n, d), in one pass.
 
         O(D) memory beyond the rows, O(D^2) with the scatter. The sums run over tiles of 256 rows in order.
@@ -68,31 +73,25 @@ class FeatureKernel(Kernel):
         off = mean - centre
         return Moments(mean, square / count, outer - count * np.outer(off, off))
 
-    def support(self, bags: Sequence[np.ndarray], covariance: bool = False) -> FeatureSupport:
+    def support(self, bags: Sequence[Floats], covariance: bool = False) -> FeatureSupport:
         """Means of M bags, and their pooled covariance if asked for; the rows are not kept."""
-        sizes: list[int] = []
-        means: list[np.ndarray] = []
-        squares: list[float] = []
-        scatter = None
+        found: list[Moments] = []
         for i, bag in enumerate(bags):
-            mean, square, outer = self.moments(bag, covariance, f"bag {i}")
-            if means and len(mean) != len(means[0]):
+            found.append(self.moments(bag, covariance, f"bag {i}"))
+            if len(found[i].mean) != len(found[0].mean):
                 raise InputError(f"bags must have equal numbers of columns; bag {i} has others than bag 0")
-            sizes.append(len(bag))
-            means.append(mean)
-            squares.append(square)
-            if outer is not None:
-                scatter = outer if scatter is None else scatter + outer
-        if not means:
+        if not found:
             raise InputError("bags must not be empty: at least one bag of rows is needed")
-        return FeatureSupport(self, np.array(sizes), np.stack(means), np.array(squares), scatter)
+        means, squares, scatters = zip(*found, strict=True)
+        scatter = reduce(np.add, scatters) if covariance else None
+        return FeatureSupport(self, np.array([len(bag) for bag in bags]), np.stack(means), np.array(squares), scatter)
 
     def _columns(self) -> int | None:
         """Columns of the rows that the kernel is for; None for any."""
         return None
 
 
-def _sums(features: np.ndarray) -> tuple[np.ndarray, float]:
+def _sums(features: Floats) -> tuple[Floats, float]:
     return np.ones(len(features)) @ features, float(np.einsum("nd,nd->", features, features))
 
 
@@ -102,20 +101,20 @@ class FeatureSupport(Support):
 
     kind: ClassVar[str] = "features"
     kernel: FeatureKernel
-    sizes: np.ndarray
-    means: np.ndarray
-    squares: np.ndarray
-    scatter: np.ndarray | None = None
+    sizes: Ints
+    means: Floats
+    squares: Floats
+    scatter: Floats | None = None
 
-    def gram(self) -> np.ndarray:
+    def gram(self) -> Floats:
         """Products of the means."""
         return self.means @ self.means.T
 
-    def self_terms(self) -> np.ndarray:
+    def self_terms(self) -> Floats:
         """Mean squared norms of the features: 1 for normalised ones."""
         return self.squares
 
-    def covariance(self) -> np.ndarray:
+    def covariance(self) -> Floats:
         """Pooled covariance of the features within bags (D, D): the scatter over N - M, for N rows in M bags.
 
         Raises `InputError` where no bag has two rows, or the support was built without it.
@@ -128,10 +127,121 @@ class FeatureSupport(Support):
             )
         return self.scatter / freedom
 
-    def embed(self, rows: np.ndarray) -> np.ndarray:
+    def embed(self, rows: Floats) -> Floats:
         """Mean features (D,)."""
         return self.kernel.mean(rows)
 
-    def products(self, embedding: np.ndarray) -> np.ndarray:
+    def products(self, embedding: Floats) -> Floats:
         """Products of the means with an embedding (D,) or several (..., D)."""
         return np.asarray(embedding) @ self.means.T
+
+
+@dataclass(frozen=True, eq=False)
+class LinearKernel(FeatureKernel):
+    """k(x, y) = x'y, for rows behind a feature map that ends in features of a kernel.
+
+    Examples:
+        >>> bags = [np.array([[1.0, 0.0], [3.0, 0.0]]), np.array([[0.0, 1.0]])]
+        >>> support = LinearKernel().support(bags, covariance=True)
+        >>> support.means
+        array([[2., 0.],
+               [0., 1.]])
+        >>> support.gram()
+        array([[4., 0.],
+               [0., 1.]])
+        >>> support.covariance()
+        array([[2., 0.],
+               [0., 0.]])
+    """
+
+    kind: ClassVar[str] = "linear"
+
+    def _tile_features(self, tile: Floats) -> Floats:
+        return tile
+
+
+@dataclass(frozen=True, eq=False)
+class FourierKernel(FeatureKernel):
+    """phi(x) = [cos(x'F), sin(x'F)] / sqrt(D/2) with frequencies F (d, D/2); |phi(x)| = 1.
+
+    With columns of F drawn from N(0, 2 gamma I), E phi(x)'phi(y) = exp(-gamma |x - y|^2), with a standard error of at
+    most 1/sqrt(D) (Rahimi and Recht 2007; Sutherland and Schneider 2015 for pairs). The features of a row are those of
+    the step `federation.features.steps.Fourier`, up to rounding: tiles of rows share one matrix product here.
+
+    Examples:
+        >>> drawn = FourierKernel.draw(columns=2, gamma=0.5, features=10_000, seed=0)
+        >>> phi = drawn.features(np.array([[0.0, 0.0], [1.0, 1.0]]))
+        >>> (phi @ phi.T).round(2)  # off the diagonal about exp(-1) = 0.37
+        array([[1.  , 0.37],
+               [0.37, 1.  ]])
+    """
+
+    kind: ClassVar[str] = "fourier"
+    frequencies: Floats
+
+    @classmethod
+    def draw(cls, columns: int, gamma: float, features: int, seed: int) -> FourierKernel:
+        """D = `features` random features for rows with so many columns; refuses what `Fourier.draw` refuses."""
+        return cls(Fourier.draw(columns, gamma, features, seed).frequencies)
+
+    def _tile_features(self, tile: Floats) -> Floats:
+        return np.hstack(waves(tile @ self.frequencies))
+
+    def _tile_sums(self, tile: Floats) -> tuple[Floats, float]:
+        """Without the features side by side, and with norms of 1: half the time."""
+        ones = np.ones(len(tile))
+        return np.concatenate([ones @ each for each in waves(tile @ self.frequencies)]), float(len(tile))
+
+    def _columns(self) -> int:
+        return len(self.frequencies)
+
+
+@dataclass(frozen=True, eq=False)
+class NystromKernel(FeatureKernel):
+    """The Gaussian kernel, exact on the span of its landmarks (Williams and Seeger 2001). Built by `fit`.
+
+    phi(x) = k(x, L) factor for landmarks L (l, d) and factor (l, D), factor factor' = K(L, L)^+; |phi(x)| <= 1. So
+    phi(x)'phi(y) = k(x, L) K(L, L)^+ k(L, y), which is exp(-gamma |x - y|^2) where x or y is a landmark.
+
+    Examples:
+        >>> landmarks = np.array([[0.0], [1.0], [2.0]])
+        >>> phi = NystromKernel.fit(landmarks, gamma=1.0, features=3, seed=0).features(np.array([[0.0], [2.0], [0.5]]))
+        >>> (phi @ phi.T)[0].round(4)  # exp(-4) = 0.0183, exp(-1/4) = 0.7788
+        array([1.    , 0.0183, 0.7788])
+    """
+
+    kind: ClassVar[str] = "nystrom"
+    landmarks: Floats
+    factor: Floats
+    gamma: float
+
+    @classmethod
+    def fit(cls, rows: Floats, gamma: float, features: int, seed: int) -> NystromKernel:
+        """Landmarks drawn with a public seed among public rows (N, d): `features` of them, or all if there are fewer.
+
+        D is the numerical rank of their kernel matrix, at most their number. Raises `InputError` unless gamma is
+        positive and finite, `features` at least 1, the seed given, and the rows are finite numbers.
+        """
+        if not 0 < gamma < np.inf or features < 1 or seed is None:
+            raise InputError(
+                f"landmarks need gamma positive and finite, features from 1 and a public seed, got gamma {gamma}, "
+                f"features {features}, seed {seed}"
+            )
+        landmarks = some_rows(rows, features, seed, "landmarks")
+        squares = NegativeSquares(landmarks, gamma)
+        kernel = squares.between(squares.left(landmarks))
+        np.fill_diagonal(kernel, 0.0)
+        values, vectors = np.linalg.eigh(np.exp((kernel + kernel.T) / 2))
+        kept = values > _NEGLIGIBLE * values[-1]
+        return cls(landmarks, vectors[:, kept] / np.sqrt(values[kept]), float(gamma))
+
+    def _tile_features(self, tile: Floats) -> Floats:
+        squares = self._squares.between(self._squares.left(tile))
+        return np.exp(squares, out=squares) @ self.factor
+
+    def _columns(self) -> int:
+        return int(self.landmarks.shape[1])
+
+    @cached_property
+    def _squares(self) -> NegativeSquares:
+        return NegativeSquares(self.landmarks, self.gamma)

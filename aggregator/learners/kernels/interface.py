@@ -12,6 +12,7 @@ import numpy as np
 
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
+from federation.numerics.arrays import Floats, Ints
 
 
 class Stored(ABC):
@@ -19,10 +20,10 @@ class Stored(ABC):
 
     kind: ClassVar[str]
 
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """JSON values and arrays by field name; `aggregator.learners.kernels.storage.from_arrays` is the inverse."""
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, Floats]]:
+        """JSON values and arrays by field name; `aggregator.learners.kernels.catalogue.from_arrays` is the inverse."""
         description: dict[str, Any] = {"kind": self.kind}
-        arrays: dict[str, np.ndarray] = {}
+        arrays: dict[str, Floats] = {}
         for field in fields(self):  # type: ignore[arg-type]  # of the subclasses, which are dataclasses
             value = getattr(self, field.name)
             if isinstance(value, Stored):
@@ -43,32 +44,32 @@ class Stored(ABC):
 class Support(Stored):
     """What a kernel keeps of M bags of rows."""
 
-    sizes: np.ndarray  # (M,) rows of each bag
+    sizes: Ints  # (M,) rows of each bag
 
     @abstractmethod
-    def gram(self) -> np.ndarray:
+    def gram(self) -> Floats:
         """Mean of k(x, y) over x in bag i and y in bag j, (M, M), a row with itself included (V-statistics)."""
 
     @abstractmethod
-    def self_terms(self) -> np.ndarray:
+    def self_terms(self) -> Floats:
         """Mean of k(x, x) over the rows of each bag, (M,)."""
 
     @abstractmethod
-    def embed(self, rows: np.ndarray) -> np.ndarray:
+    def embed(self, rows: np.ndarray) -> Floats:
         """What `products` needs to know about a set of rows (n, d): one vector, in O(n) time.
 
         Mean features (D,) for kernels that have features, else the mean kernels with each bag (M,).
         """
 
     @abstractmethod
-    def products(self, embedding: np.ndarray) -> np.ndarray:
+    def products(self, embedding: np.ndarray) -> Floats:
         """Mean kernel (M,) between each bag and the set with that embedding; of many at once (..., M)."""
 
-    def cross(self, rows: np.ndarray) -> np.ndarray:
+    def cross(self, rows: np.ndarray) -> Floats:
         """Mean of k(x, y) over x in bag i and y among the rows (n, d), (M,)."""
         return self.products(self.embed(rows))
 
-    def unbiased_gram(self) -> np.ndarray:
+    def unbiased_gram(self) -> Floats:
         """`gram` without the pairs of a row with itself (U-statistics); it may have negative eigenvalues.
 
         Raises `InputError` for a bag of one row, which has no such pair.
@@ -77,8 +78,8 @@ class Support(Stored):
             bag = int(np.argmin(self.sizes))
             raise InputError(f"bag {bag} must have at least two rows to be debiased, got {self.sizes[bag]}")
         gram = self.gram()
-        diagonal = np.diag(gram)
-        return gram - np.diag((self.self_terms() - diagonal) / (self.sizes - 1.0))
+        diagonal: Floats = np.diag(gram)
+        return np.asarray(gram - np.diag((self.self_terms() - diagonal) / (self.sizes - 1.0)))
 
 
 class Kernel(Stored):
@@ -88,5 +89,5 @@ class Kernel(Stored):
     """
 
     @abstractmethod
-    def support(self, bags: Sequence[np.ndarray]) -> Support:
+    def support(self, bags: Sequence[Floats]) -> Support:
         """The state of M bags, each an array (n_i, d) of finite rows, n_i >= 1. Raises `InputError` otherwise."""

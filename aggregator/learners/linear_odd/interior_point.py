@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from aggregator.learners.linear_odd.problem import Problem, rounding
+from aggregator.learners.linear_odd.problem import Problem, lengths, rounding
+from federation.numerics.arrays import Floats
 
 _STEPS = 150
 _IDLE_STEPS = 8  # without a better certificate
@@ -21,14 +22,14 @@ class _Point(NamedTuple):
     Slopes u_ik in [-c_k, c_k] are held as their distances to both ends, which keeps the small ones accurate.
     """
 
-    weights: np.ndarray  # (d,)
-    above: np.ndarray  # p: how far scores exceed a kink
-    below: np.ndarray  # q: how far they fall short; p - q = <w, x_i> - t_k
-    up: np.ndarray  # c - u
-    down: np.ndarray  # c + u
+    weights: Floats  # (d,)
+    above: Floats  # p: how far scores exceed a kink
+    below: Floats  # q: how far they fall short; p - q = <w, x_i> - t_k
+    up: Floats  # c - u
+    down: Floats  # c + u
 
     @property
-    def slopes(self) -> np.ndarray:
+    def slopes(self) -> Floats:
         """u, shape (n, K)."""
         return (self.down - self.up) / 2
 
@@ -43,19 +44,23 @@ class _Point(NamedTuple):
 
 def minimise_kinked(
     problem: Problem, kinks: tuple[tuple[float, float], ...], tolerance: float
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Floats, Floats]:
     """Weights (m, d) and bounds (m,) on their distance to the minimisers for even part sum_k c_k |x - t_k|.
 
     By Fenchel's duality the minimiser is w* = (b - sum_ik s_i u_ik x_i) / (2 lam) for some u_ik in [-c_k, c_k], and for
     any such u and any w the duality gap bounds lam |w - w*|², since the risk is strongly convex. Mehrotra's predictor
     and corrector steps (Mehrotra 1992) from a feasible point reduce the gap until the distance is at most
-    tolerance max(1, |w|), or rounding prevents it: the caller checks the bounds.
+    tolerance max(1, |w|), or rounding prevents it: the caller checks the bounds. Without kinks the minimiser is
+    b / (2 lam).
     """
+    if not kinks:
+        weights = problem.pulls / (2 * problem.regularisation)
+        return weights, rounding(lengths(weights))
     found = [_minimise_one(problem, pull, np.array(kinks), tolerance) for pull in problem.pulls]
     return np.array([weights for weights, _ in found]), np.array([distance for _, distance in found])
 
 
-def _minimise_one(problem: Problem, pull: np.ndarray, kinks: np.ndarray, tolerance: float) -> tuple[np.ndarray, float]:
+def _minimise_one(problem: Problem, pull: Floats, kinks: Floats, tolerance: float) -> tuple[Floats, float]:
     places, heights = kinks.T
     weights = pull / (2 * problem.regularisation)
     past = problem.scores(weights)[:, None] - places
@@ -78,7 +83,7 @@ def _minimise_one(problem: Problem, pull: np.ndarray, kinks: np.ndarray, toleran
     return best, distance
 
 
-def _certificate(problem: Problem, pull: np.ndarray, kinks: np.ndarray, point: _Point) -> tuple[np.ndarray, float]:
+def _certificate(problem: Problem, pull: Floats, kinks: Floats, point: _Point) -> tuple[Floats, float]:
     """Weights near the minimiser, and how far they may be from it: the best of three candidates.
 
     They are the weights of the point; these moved onto the kinks on which rows seem to lie; and zero, the exact
@@ -112,12 +117,12 @@ def _certificate(problem: Problem, pull: np.ndarray, kinks: np.ndarray, point: _
 class _Candidate(NamedTuple):
     """Weights that stand for exact ones at a distance of `drift` at most, for which rows lie exactly `on_kink`."""
 
-    weights: np.ndarray  # (d,)
+    weights: Floats  # (d,)
     drift: float
-    on_kink: np.ndarray  # (n, K)
+    on_kink: Floats  # (n, K)
 
 
-def _on_kinks(problem: Problem, kinks: np.ndarray, point: _Point) -> _Candidate | None:
+def _on_kinks(problem: Problem, kinks: Floats, point: _Point) -> _Candidate | None:
     """The nearest weights at which rows whose slope is inside of the box rather than at an end lie on their kink.
 
     The drift to weights at which they do exactly is what they miss by, over the least singular value of the rows; where
@@ -140,7 +145,7 @@ def _on_kinks(problem: Problem, kinks: np.ndarray, point: _Point) -> _Candidate 
     return _Candidate(weights, float(np.linalg.norm(misses) / values.min()), inside)
 
 
-def _step(problem: Problem, pull: np.ndarray, places: np.ndarray, point: _Point) -> _Point:
+def _step(problem: Problem, pull: Floats, places: Floats, point: _Point) -> _Point:
     """The point after a predictor and a corrector, 99.5% of the way to the boundary at most."""
     weights, above, below, up, down = point
     infeasible = problem.scores(weights)[:, None] - places - above + below
@@ -151,7 +156,7 @@ def _step(problem: Problem, pull: np.ndarray, places: np.ndarray, point: _Point)
         raise LinAlgError("a row has come too close to its kink")
     factor = cho_factor(hessian)
 
-    def solve(first: np.ndarray, second: np.ndarray) -> _Point:
+    def solve(first: Floats, second: Floats) -> _Point:
         """The Newton step for up dp - p du = first and down dq + q du = second."""
         residual = (infeasible - first / up + second / down) / resistance
         turn = -cho_solve(factor, gradient + problem.pulled(residual.sum(axis=1)), check_finite=False)

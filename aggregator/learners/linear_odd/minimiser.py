@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from aggregator.learners.linear_odd.interior_point import minimise_kinked
-from aggregator.learners.linear_odd.losses import LinearOddLoss, PiecewiseLinearLoss
-from aggregator.learners.linear_odd.newton import minimise_smooth
-from aggregator.learners.linear_odd.problem import Problem, lengths, rounding
-from aggregator.learners.linear_odd.quadratic import minimise_quadratic
-from aggregator.learners.linear_odd.symmetric_proper import SymmetricProper
+from aggregator.learners.linear_odd.losses import LinearOddLoss, PiecewiseLinearLoss, SymmetricProper
+from aggregator.learners.linear_odd.newton import minimise_quadratic, minimise_smooth
+from aggregator.learners.linear_odd.problem import Problem, lengths
 from federation.contract.errors import FederationError, InputError
-from federation.numerics.label_losses import check_finite
+from federation.numerics.arrays import Floats, numbers
+from federation.numerics.label_losses import check_finite, checked_statistic
 
 _TOLERANCE = 1e-6
 _LOOSEST = 1e-4  # rounding weakens certificates where rows on a kink depend on one another, or are long
@@ -26,18 +25,18 @@ class LinearOddMinimiser(NamedTuple):
     `weights` has the shape of the mean operator, (d,) or (m, d); `distance` is a Euclidean norm, shape () or (m,).
     """
 
-    weights: np.ndarray
-    distance: np.ndarray
+    weights: Floats
+    distance: Floats
 
 
 def minimise_linear_odd(
     loss: LinearOddLoss,
-    rows: np.ndarray,
-    moment: np.ndarray,
+    rows: Floats,
+    moment: Floats,
     regularisation: float,
     *,
     tolerance: float | None = None,
-    weights: np.ndarray | None = None,
+    weights: Floats | None = None,
 ) -> LinearOddMinimiser:
     """argmin_w mean_i even(<w, x_i>) - a/2 <w, mu> + lam |w|² (Patrini et al. 2015, Algorithm 1).
 
@@ -55,6 +54,15 @@ def minimise_linear_odd(
     The distance is certified by strong convexity: through the gradient for smooth losses, and through the duality gap
     for losses with kinks. Raises `InputError` for arguments outside these ranges and `FederationError` where rounding
     keeps the distance from the tolerance.
+
+    Examples:
+        >>> from aggregator.learners.linear_odd.catalogue import loss
+        >>> rows, labels = np.array([[1.0, 1.0], [2.0, 1.0], [-1.0, 1.0]]), np.array([1, 1, -1])
+        >>> found = minimise_linear_odd(loss("logistic"), rows, labels @ rows / 3, regularisation=0.1)
+        >>> found.weights.round(3), bool(found.distance < 1e-6)
+        (array([1.118, 0.091]), True)
+        >>> minimise_linear_odd(loss("unhinged"), rows, labels @ rows / 3, regularisation=0.5).weights  # mu itself
+        array([1.33333333, 0.33333333])
     """
     if not isinstance(loss, (SymmetricProper, PiecewiseLinearLoss)):
         raise InputError(
@@ -64,27 +72,16 @@ def minimise_linear_odd(
     _check_regularisation(regularisation, loss, quadratic)
     if tolerance is not None and not 0 < tolerance < math.inf:
         raise InputError(f"tolerance must be positive and finite, got {tolerance}; leave it out for 1e-6")
-    rows, moment = _numbers(rows, "rows"), _numbers(moment, "moment")
-    if rows.ndim != 2 or rows.size == 0:
-        raise InputError(f"rows must be a non-empty array of shape (n, d), got shape {rows.shape}")
-    if moment.ndim not in (1, 2) or moment.shape[-1] != rows.shape[1] or moment.size == 0:
-        raise InputError(
-            f"moment must hold one number for each of the {rows.shape[1]} columns of the rows, shape "
-            f"({rows.shape[1]},) or (m, {rows.shape[1]}); got {moment.shape}"
-        )
+    rows, moment = checked_statistic(rows, moment, "moment", least=1)
     rows, shares = _shares(rows, weights)
     problem = Problem(rows, shares, loss.slope / 2 * np.atleast_2d(moment), regularisation)
     aim, limit = (_TOLERANCE, _LOOSEST) if tolerance is None else (tolerance, tolerance)
-    if isinstance(loss, SymmetricProper):
-        if quadratic:
-            found, distances = minimise_quadratic(problem, loss.curvature_range[1])
-        else:
-            found, distances = minimise_smooth(problem, loss, aim)
-    elif loss.kinks:
+    if isinstance(loss, PiecewiseLinearLoss):
         found, distances = minimise_kinked(problem, loss.kinks, aim)
+    elif quadratic:
+        found, distances = minimise_quadratic(problem, loss.curvature_range[1])
     else:
-        found = problem.pulls / (2 * regularisation)
-        distances = rounding(lengths(found))
+        found, distances = minimise_smooth(problem, loss, aim)
     excess = distances / np.maximum(1.0, lengths(found))
     if not excess.max() <= limit:
         raise FederationError(
@@ -105,20 +102,12 @@ def _check_regularisation(regularisation: float, loss: LinearOddLoss, quadratic:
     raise InputError(f"regularisation must be > 0 and finite, got {regularisation}: {why}; 1e-4 is a start")
 
 
-def _numbers(values: np.ndarray, name: str) -> np.ndarray:
-    try:
-        found = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be an array of numbers: {error}") from error
-    check_finite(found, name)
-    return found
-
-
-def _shares(rows: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _shares(rows: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
     """Rows that count in the mean, and their shares of it."""
     if weights is None:
         return rows, np.full(len(rows), 1 / len(rows))
-    weights = _numbers(weights, "weights")
+    weights = numbers(weights, "weights")
+    check_finite(weights, "weights")
     if weights.shape != (len(rows),) or weights.min() < 0 or not weights.sum() > 0:
         raise InputError(
             f"weights must be one number >= 0 for each of the {len(rows)} rows and not all 0, got shape "

@@ -1,15 +1,22 @@
-"""Minimisers of risks with a smooth even part, for many mean operators of the same rows at once."""
+"""Minimisers of risks with a smooth even part, for many mean operators of the same rows at once.
+
+A quadratic even part needs one Cholesky factor for all mean operators, any other Newton's method.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from aggregator.learners.linear_odd.problem import Problem, lengths
-from aggregator.learners.linear_odd.symmetric_proper import SymmetricProper
+from aggregator.learners.linear_odd.losses import SymmetricProper
+from aggregator.learners.linear_odd.problem import Problem, lengths, rounding
+from federation.contract.errors import InputError
+from federation.numerics.arrays import Bools, Floats, Ints
 
+_SINGULAR = 1e-10  # eigenvalues below this share of the largest are zero
 _NEWTON_STEPS = 200
 _HALVINGS = 40
 _SUFFICIENT_DECREASE = 1e-4
@@ -21,21 +28,50 @@ _TILE_ENTRIES = 1 << 22  # scores that are held at once
 class _State(NamedTuple):
     """Where the minimisers of m mean operators have got to."""
 
-    weights: np.ndarray  # (m, d)
-    scores: np.ndarray  # (m, n)
-    gradients: np.ndarray  # (m, d)
-    norms: np.ndarray  # (m,) of the gradients
-    rounding: np.ndarray  # (m,) what rounding may add to them
+    weights: Floats  # (m, d)
+    scores: Floats  # (m, n)
+    gradients: Floats  # (m, d)
+    norms: Floats  # (m,) of the gradients
+    rounding: Floats  # (m,) what rounding may add to them
 
-    def take(self, which: np.ndarray) -> _State:
+    def take(self, which: Ints | Bools) -> _State:
         return _State(*(field[which] for field in self))
 
-    def put(self, which: np.ndarray, other: _State) -> None:
+    def put(self, which: Ints | Bools, other: _State) -> None:
         for field, values in zip(self, other, strict=True):
             field[which] = values
 
 
-def minimise_smooth(problem: Problem, loss: SymmetricProper, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+def minimise_quadratic(problem: Problem, curvature: float) -> tuple[Floats, Floats]:
+    """Weights (m, d) and bounds (m,) on their distance to the minimisers for the even part curvature/2 x².
+
+    The risk is strongly convex with the least eigenvalue of its Hessian, which is at least 2 lam; without
+    regularisation it is computed. Raises `InputError` where that is zero. Bounds are infinite where the Hessian is
+    positive only for a regularisation that rounding loses.
+    """
+    hessian = problem.hessian(np.full(len(problem.rows), curvature))
+    convexity = 2 * problem.regularisation
+    if convexity == 0:
+        values = np.linalg.eigvalsh(hessian)
+        if not values[0] > _SINGULAR * values[-1]:
+            raise InputError(
+                f"regularisation must be > 0 for rows of rank below their {len(hessian)} columns: without it the "
+                "minimiser is not unique; give a regularisation such as 1e-4, or drop dependent columns"
+            )
+        convexity = values[0] - rounding(values[-1])
+    try:
+        factor = cho_factor(hessian)
+    except LinAlgError:
+        return np.zeros_like(problem.pulls), np.full(len(problem.pulls), np.inf)
+    weights = cho_solve(factor, problem.pulls.T).T
+    weights -= cho_solve(factor, problem.gradients(weights, curvature * problem.scores(weights), problem.pulls).T).T
+    slopes = curvature * problem.scores(weights)
+    errors = lengths(problem.gradients(weights, slopes, problem.pulls))
+    errors += problem.gradient_rounding(weights, slopes, problem.pulls, curvature)
+    return weights, errors / convexity
+
+
+def minimise_smooth(problem: Problem, loss: SymmetricProper, tolerance: float) -> tuple[Floats, Floats]:
     """Weights (m, d) and bounds (m,) on their distance to the minimisers: |gradient| / (2 lam), by strong convexity.
 
     Stops at a distance of tolerance max(1, |w|), or where rounding prevents it: the caller checks the bounds. Damped
@@ -44,12 +80,13 @@ def minimise_smooth(problem: Problem, loss: SymmetricProper, tolerance: float) -
     instead of a factor.
     """
     height = max(1, _TILE_ENTRIES // len(problem.rows))
-    tiles = [slice(first, first + height) for first in range(0, len(problem.pulls), height)]
-    parts = [_minimise_tile(problem.take(tile), loss, tolerance) for tile in tiles]
-    return np.concatenate([weights for weights, _ in parts]), np.concatenate([distances for _, distances in parts])
+    tiles = [problem.pulls[first : first + height] for first in range(0, len(problem.pulls), height)]
+    parts = [_minimise_tile(replace(problem, pulls=tile), loss, tolerance) for tile in tiles]
+    weights, distances = zip(*parts, strict=True)
+    return np.concatenate(weights), np.concatenate(distances)
 
 
-def _minimise_tile(problem: Problem, loss: SymmetricProper, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+def _minimise_tile(problem: Problem, loss: SymmetricProper, tolerance: float) -> tuple[Floats, Floats]:
     convexity = 2 * problem.regularisation
     state = _evaluate(problem, loss, np.zeros_like(problem.pulls), np.arange(len(problem.pulls)))
     first = state.norms.copy()
@@ -78,18 +115,18 @@ def _minimise_tile(problem: Problem, loss: SymmetricProper, tolerance: float) ->
     return state.weights, (state.norms + state.rounding) / convexity
 
 
-def _evaluate(problem: Problem, loss: SymmetricProper, weights: np.ndarray, which: np.ndarray) -> _State:
+def _evaluate(problem: Problem, loss: SymmetricProper, weights: Floats, which: Ints | Bools) -> _State:
     scores = problem.scores(weights)
     slopes = loss.even_slope(scores)
     pulls = problem.pulls[which]
-    gradients = problem.pulled(slopes) - pulls + 2 * problem.regularisation * weights
+    gradients = problem.gradients(weights, slopes, pulls)
     # Even slopes are a times phi*' less 1/2: small ones keep its error, two last places of 1 or less. A rounding is 16.
     uncertain = np.abs(slopes) + loss.slope / 8
-    rounding = problem.gradient_rounding(weights, uncertain, pulls, loss.curvature_range[1])
-    return _State(weights, scores, gradients, lengths(gradients), rounding)
+    error = problem.gradient_rounding(weights, uncertain, pulls, loss.curvature_range[1])
+    return _State(weights, scores, gradients, lengths(gradients), error)
 
 
-def _directions(problem: Problem, loss: SymmetricProper, state: _State, forcing: np.ndarray) -> np.ndarray:
+def _directions(problem: Problem, loss: SymmetricProper, state: _State, forcing: Floats) -> Floats:
     """p with |H p + g| <= forcing |g|, shape (m, d); zero, which ends Newton's method, where rounding prevents it."""
     curvatures = loss.even_curvature(state.scores)
     try:
@@ -113,6 +150,6 @@ def _directions(problem: Problem, loss: SymmetricProper, state: _State, forcing:
     return directions
 
 
-def _ratio(above: np.ndarray, below: np.ndarray, live: np.ndarray) -> np.ndarray:
+def _ratio(above: Floats, below: Floats, live: Bools) -> Floats:
     """above / below as a column (m, 1), zero for those no longer worked on."""
     return np.divide(above, below, out=np.zeros_like(above), where=live & (below > 0))[:, None]

@@ -7,9 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from federation.numerics.arrays import Floats
+from federation.numerics.label_losses import weighted_gram
+
 _EPSILON = float(np.finfo(np.float64).eps)
 _LAST_PLACES = 16  # rounding of sums of products in blocks, in units of the last place of the sum of absolute values
-_BLOCK_ENTRIES = 1 << 18  # weighted rows are formed in blocks of about 2 MB, which stay in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,41 +22,33 @@ class Problem:
     `regularisation` lam >= 0.
     """
 
-    rows: np.ndarray
-    shares: np.ndarray
-    pulls: np.ndarray
+    rows: Floats
+    shares: Floats
+    pulls: Floats
     regularisation: float
 
     @cached_property
-    def row_norms(self) -> np.ndarray:
+    def row_norms(self) -> Floats:
         """|x_i|, shape (n,)."""
-        return np.sqrt(np.einsum("nd,nd->n", self.rows, self.rows))
+        return np.asarray(np.sqrt(np.einsum("nd,nd->n", self.rows, self.rows)))
 
-    def take(self, which: slice) -> Problem:
-        """The same problem for some of the pulls."""
-        return Problem(self.rows, self.shares, self.pulls[which], self.regularisation)
-
-    def scores(self, weights: np.ndarray) -> np.ndarray:
+    def scores(self, weights: Floats) -> Floats:
         """<w, x_i> for weights (..., d), shape (..., n)."""
         return weights @ self.rows.T
 
-    def pulled(self, slopes: np.ndarray) -> np.ndarray:
+    def pulled(self, slopes: Floats) -> Floats:
         """sum_i s_i slope_i x_i for slopes (..., n), shape (..., d)."""
         return (slopes * self.shares) @ self.rows
 
-    def hessian(self, curvature: np.ndarray) -> np.ndarray:
-        """sum_i s_i c_i x_i x_i' + 2 lam I for curvatures c (n,) of at least 0, shape (d, d)."""
-        roots = np.sqrt(self.shares * curvature)[:, None]
-        step = max(64, _BLOCK_ENTRIES // self.rows.shape[1])
-        total = 2 * self.regularisation * np.eye(self.rows.shape[1])
-        for first in range(0, len(self.rows), step):
-            scaled = self.rows[first : first + step] * roots[first : first + step]
-            total += scaled.T @ scaled
-        return total
+    def gradients(self, weights: Floats, slopes: Floats, pulls: Floats) -> Floats:
+        """Of the risks with these pulls (m, d), at weights (m, d) whose scores have even slopes (m, n): (m, d)."""
+        return self.pulled(slopes) - pulls + 2 * self.regularisation * weights
 
-    def gradient_rounding(
-        self, weights: np.ndarray, slopes: np.ndarray, pulls: np.ndarray, curvature: float
-    ) -> np.ndarray:
+    def hessian(self, curvature: Floats) -> Floats:
+        """sum_i s_i c_i x_i x_i' + 2 lam I for curvatures c (n,) of at least 0, shape (d, d)."""
+        return weighted_gram(self.rows, self.shares * curvature, 2 * self.regularisation)
+
+    def gradient_rounding(self, weights: Floats, slopes: Floats, pulls: Floats, curvature: float) -> Floats:
         """What rounding may add to the norms of computed gradients, shape (m,).
 
         For weights (m, d), slopes (m, n) of the even part at their scores, the pulls (m, d) of these weights, and the
@@ -66,11 +60,11 @@ class Problem:
         return rounding(moment + lengths(pulls) + steepness * norms)
 
 
-def lengths(vectors: np.ndarray) -> np.ndarray:
+def lengths(vectors: Floats) -> Floats:
     """Euclidean norms (m,) of vectors (m, d)."""
-    return np.sqrt(np.vecdot(vectors, vectors))
+    return np.asarray(np.sqrt(np.vecdot(vectors, vectors)))
 
 
-def rounding(magnitude: np.ndarray | float) -> np.ndarray:
+def rounding(magnitude: Floats | float) -> Floats:
     """Bound on the rounding error of a sum whose terms add up to `magnitude` in absolute value."""
     return np.asarray(_LAST_PLACES * _EPSILON * magnitude)

@@ -14,9 +14,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aggregator.learners.linear_odd.catalogue import loss
-from aggregator.learners.linear_odd.losses import LinearOddLoss
+from aggregator.learners.linear_odd.losses import LinearOddLoss, SymmetricProper
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.learners.linear_odd.symmetric_proper import SymmetricProper
 from aggregator.learners.mean_operators.moments import MomentEstimate, from_labels
 from federation.contract.errors import InputError
 from federation.mechanisms.moments import bounds

@@ -18,8 +18,8 @@ from aggregator.world.world import World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF, Noise, Question, ReleaseId
-from federation.features.bandwidth import median_squared_distance
 from federation.features.feature_map import FeatureMap, with_fourier
+from federation.numerics.distances import median_squared_distance
 from federation.questions.bags import (
     PUBLISHED,
     Bags,

@@ -20,9 +20,9 @@ from aggregator.protocols.mean_operator.moment_options import RANDOMISED_RESPONS
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF
-from federation.features.bandwidth import median_squared_distance
 from federation.features.feature_map import FeatureMap, completed, with_fourier, with_polynomial
 from federation.mechanisms.moments.bounds import regularisation
+from federation.numerics.distances import median_squared_distance
 from federation.numerics.norms import within_norm
 from federation.questions.bags import Bags, RowsQuestion
 from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion

@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.numerics.arrays import Floats
 from federation.numerics.erm import attainable_tolerance, minimise
 from federation.numerics.label_losses import label_loss
 
@@ -25,13 +26,20 @@ _STEPS = 100
 _FLATTEST = 0.02  # least slope that a secant step trusts
 
 
-def discrepancy_minimiser(rows: np.ndarray, mu: np.ndarray, threshold: float) -> np.ndarray:
+def discrepancy_minimiser(rows: Floats, mu: Floats, threshold: float) -> Floats:
     """The minimiser of R(w) + threshold |w|, in the shape of mu; its distance is met to a ten-thousandth.
 
     `rows` (N, d); `mu` (d,) binary or (C, d) multinomial, any vectors, in the coordinates in which distances are
     Euclidean. Zero when the threshold is at least |grad R(0)|. Never regularised by less than a ridge of 1e-6, whose
     distance may then exceed the threshold. Raises `InputError` for a threshold that is negative or not finite, and
     for arrays as `federation.numerics.erm.minimise`.
+
+    Examples:
+        >>> rows, mu = np.eye(2), np.array([0.3, 0.2])  # of weights 0 it is (1/4, 1/4)
+        >>> discrepancy_minimiser(rows, mu, threshold=0.02).round(2)
+        array([ 0.29, -0.29])
+        >>> discrepancy_minimiser(rows, mu, threshold=0.1)  # which weights of 0 meet
+        array([0., 0.])
     """
     if not 0 <= threshold < math.inf:
         raise InputError(f"threshold must be finite and not negative, got {threshold}")

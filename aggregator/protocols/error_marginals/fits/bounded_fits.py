@@ -1,7 +1,14 @@
-"""Penalised least squares with few equations and many bounded unknowns: the problem, and what its solvers share."""
+"""Penalised least squares with few equations and many bounded unknowns: the problem, and what its solvers share.
+
+A penalty h(y) >= 0 of y in [low, high] is strictly convex and 0 at its `centre`; phi is its conjugate max_y t y - h(y).
+Its methods take arrays (n,): `gradient` h' and `curvature` h'' > 0 of y inside the interval, given by the distances
+from both ends, y = low + below = high - above, which keep their accuracy close to one; `unknowns` phi'(t), the y that
+maximises t y - h(y); and `slopes` phi''(t) >= 0, that of one side where phi' has a kink.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,13 +16,82 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.protocols.error_marginals.fits.penalties import Penalty
+from federation.numerics.arrays import Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
 
 _DENSE = 8  # equations per entry of a column up to which a dense product is faster (measured)
 _ENTRIES = 1 << 22  # of a dense block
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """The penalty (y - centre)^2 / 2 of y in [low, high], where low < centre < high.
+
+    Examples:
+        >>> box = Quadratic(centre=0.5, high=1.0)
+        >>> box.unknowns(np.array([-3.0, 0.2, 3.0]))  # centre + t, cut to the interval
+        array([0. , 0.7, 1. ])
+    """
+
+    centre: float
+    low: float = 0.0
+    high: float = math.inf
+
+    def gradient(self, below: Floats, above: Floats) -> Floats:
+        """y - centre."""
+        return below + (self.low - self.centre)
+
+    def curvature(self, below: Floats, above: Floats) -> Floats:
+        """1."""
+        return np.ones(below.shape)
+
+    def unknowns(self, arguments: Floats) -> Floats:
+        """centre + t, or the end of the interval that it lies beyond."""
+        return np.clip(self.centre + arguments, self.low, self.high)
+
+    def slopes(self, arguments: Floats) -> Floats:
+        """1 inside the interval, 0 at its ends and beyond."""
+        moved = self.centre + arguments
+        return ((moved > self.low) & (moved < self.high)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """The penalty KL(y || 1/2) = y log 2y + (1 - y) log 2(1 - y) of y in [0, 1]: log 2 minus the entropy of a coin.
+
+    Examples:
+        >>> Entropy().unknowns(np.array([-3.0, 0.0, 3.0]))  # 1 / (1 + exp(-t))
+        array([0.04742587, 0.5       , 0.95257413])
+    """
+
+    centre: float = 0.5
+    low: float = 0.0
+    high: float = 1.0
+
+    def gradient(self, below: Floats, above: Floats) -> Floats:
+        """log(y / (1 - y))."""
+        return np.log(below) - np.log(above)
+
+    def curvature(self, below: Floats, above: Floats) -> Floats:
+        """1 / y + 1 / (1 - y)."""
+        return 1 / below + 1 / above
+
+    def unknowns(self, arguments: Floats) -> Floats:
+        """1 / (1 + exp(-t))."""
+        from scipy.special import expit
+
+        return np.asarray(expit(arguments))
+
+    def slopes(self, arguments: Floats) -> Floats:
+        """y (1 - y)."""
+        from scipy.special import expit
+
+        return np.asarray(expit(arguments) * expit(-arguments))
+
+
+Penalty = Quadratic | Entropy
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +108,9 @@ class BoundedFit:
     """
 
     system: csc_array
-    target: np.ndarray
+    target: Floats
     strength: float
-    weights: np.ndarray
+    weights: Floats
     penalty: Penalty
 
     @cached_property
@@ -57,14 +133,14 @@ class BoundedFit:
         """The norm of b, or of |A| W 1 if that is larger: what the norms of residuals are compared with."""
         return float(max(np.linalg.norm(self.target), np.linalg.norm(abs(self.rows) @ self.weights)))
 
-    def gram(self, curvatures: np.ndarray) -> np.ndarray:
+    def gram(self, curvatures: Floats) -> Floats:
         """A W diag(a) A' (K, K) for a (n,) >= 0, by a sparse product or block by block."""
         scales = np.sqrt(self.weights * curvatures)
         used = np.flatnonzero(scales)
         part = self.system[:, used] * scales[used]
         count = self.system.shape[0]
         if count > _DENSE * self.longest:
-            return (part @ part.T).toarray()
+            return np.asarray((part @ part.T).toarray())
         total = np.zeros((count, count))
         step = max(1, _ENTRIES // count)
         for start in range(0, len(used), step):
@@ -79,12 +155,12 @@ class BoundedFit:
             return self
         return replace(self, system=self.system[:, used], weights=self.weights[used])
 
-    def residual(self, multipliers: np.ndarray, unknowns: np.ndarray) -> np.ndarray:
+    def residual(self, multipliers: Floats, unknowns: Floats) -> Floats:
         """rho m + A W y - b (K,); 0 at the minimum."""
-        return self.strength * multipliers - self.target + self.rows @ (self.weights * unknowns)
+        return np.asarray(self.strength * multipliers - self.target + self.rows @ (self.weights * unknowns))
 
 
-def definite_solver(matrix: np.ndarray, ridge: float) -> Callable[[np.ndarray], np.ndarray]:
+def definite_solver(matrix: Floats, ridge: float) -> Callable[[Floats], Floats]:
     """v -> (M + ridge I)^-1 v for a semidefinite M (K, K); the ridge is raised by as little as rounding makes needed.
 
     Returns NaN for an M that is not finite.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from aggregator.protocols.error_marginals.fits.bounded_fits import BoundedFit, definite_solver
+from federation.numerics.arrays import Floats
 
 _COMPLEMENTARY = 1e-12  # of the strength: products of distances and multipliers of bounds at which it stops
 _STEPS = 100  # twenty are usual
@@ -20,28 +22,25 @@ class _Point(NamedTuple):
     Without an upper bound the distance is 1 and the multiplier 0, for good.
     """
 
-    residuals: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
+    residuals: Floats
+    below: Floats
+    above: Floats
+    lower: Floats
+    upper: Floats
 
     def moved(self, step: _Point, length: float) -> _Point:
         return _Point(*(value + length * change for value, change in zip(self, step, strict=True)))
 
     def longest(self, step: _Point) -> float:
         """The longest step, at most 1, that keeps distances and multipliers at 0 or more."""
-        longest = 1.0
-        for value, change in zip(self[1:], step[1:], strict=True):
-            falling = change < 0
-            longest = min(longest, float((value[falling] / -change[falling]).min(initial=1.0)))
-        return longest
+        pairs = zip(self[1:], step[1:], strict=True)
+        return min(float((value[change < 0] / -change[change < 0]).min(initial=1.0)) for value, change in pairs)
 
     def is_finite(self) -> bool:
         return all(bool(np.isfinite(part).all()) for part in self)
 
 
-def multipliers(fit: BoundedFit) -> np.ndarray:
+def multipliers(fit: BoundedFit) -> Floats:
     """Multipliers (K,) close to those of the minimum, by Mehrotra's (1992) predictor and corrector steps.
 
     The number of steps hardly depends on the strength, unlike that of Newton's method on the dual; each needs the
@@ -62,11 +61,11 @@ def multipliers(fit: BoundedFit) -> np.ndarray:
             best, least, age = point, product, 0
         if age == _PATIENCE or least <= _COMPLEMENTARY * fit.strength:
             break
-        system = _System(fit, point)
-        predicted = system.step(np.zeros(1), np.zeros(1))
+        step = _linearised(fit, point)
+        predicted = step(np.zeros(1), np.zeros(1))
         reached = complementarity(point.moved(predicted, point.longest(predicted)))
         aim = (reached / product) ** 3 * product
-        corrected = system.step(aim - predicted.below * predicted.lower, aim - predicted.above * predicted.upper)
+        corrected = step(aim - predicted.below * predicted.lower, aim - predicted.above * predicted.upper)
         moved = point.moved(corrected, min(1.0, _SHORT * point.longest(corrected)))
         if not moved.is_finite():
             break
@@ -90,29 +89,29 @@ def _start(fit: BoundedFit) -> _Point:
     )
 
 
-class _System:
-    """The linearised conditions of optimality at one point, with everything but the residuals eliminated."""
+def _linearised(fit: BoundedFit, point: _Point) -> Callable[[Floats, Floats], _Point]:
+    """The step from the point towards products `lower` and `upper` of distances and multipliers, (n,) or (1,).
 
-    def __init__(self, fit: BoundedFit, point: _Point) -> None:
-        self._fit, self._point = fit, point
-        self._bounded = float(np.isfinite(fit.penalty.high))
-        curvature = fit.strength * fit.penalty.curvature(point.below, point.above)
-        self._inverse = 1 / (curvature + point.lower / point.below + point.upper / point.above)
-        unknowns = fit.penalty.low + point.below
-        self._primal = point.residuals - fit.target + fit.rows @ (fit.weights * unknowns)
-        self._pull = fit.columns @ point.residuals - fit.strength * fit.penalty.gradient(point.below, point.above)
-        self._solve = definite_solver(fit.gram(self._inverse), 1.0)
+    From the linearised conditions of optimality with everything but the residuals eliminated.
+    """
+    bounded = float(np.isfinite(fit.penalty.high))
+    curvature = fit.strength * fit.penalty.curvature(point.below, point.above)
+    inverse = 1 / (curvature + point.lower / point.below + point.upper / point.above)
+    primal = point.residuals - fit.target + fit.rows @ (fit.weights * (fit.penalty.low + point.below))
+    slack = fit.columns @ point.residuals - fit.strength * fit.penalty.gradient(point.below, point.above)
+    solve = definite_solver(fit.gram(inverse), 1.0)
 
-    def step(self, lower: np.ndarray, upper: np.ndarray) -> _Point:
-        """The step towards products `lower` and `upper` of distances and multipliers, (n,) or (1,)."""
-        fit, point, upper = self._fit, self._point, self._bounded * upper
-        pull = self._pull + lower / point.below - upper / point.above
-        residuals = self._solve(-self._primal - fit.rows @ (fit.weights * self._inverse * pull))
-        unknowns = self._inverse * (fit.columns @ residuals + pull)
+    def step(lower: Floats, upper: Floats) -> _Point:
+        upper = bounded * upper
+        pull = slack + lower / point.below - upper / point.above
+        residuals = solve(-primal - fit.rows @ (fit.weights * inverse * pull))
+        unknowns = inverse * (fit.columns @ residuals + pull)
         return _Point(
             residuals,
             unknowns,
-            -self._bounded * unknowns,
+            -bounded * unknowns,
             (lower - point.lower * unknowns) / point.below - point.lower,
             (upper + point.upper * unknowns) / point.above - point.upper,
         )
+
+    return step

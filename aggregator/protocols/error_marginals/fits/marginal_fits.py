@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggregator.protocols.error_marginals.fits import dual_newton, interior_point
-from aggregator.protocols.error_marginals.fits.bounded_fits import BoundedFit
-from aggregator.protocols.error_marginals.fits.penalties import Entropy, Penalty, Quadratic
+from aggregator.protocols.error_marginals.fits.bounded_fits import BoundedFit, Entropy, Penalty, Quadratic
 from federation.contract.errors import FederationError, InputError
+from federation.numerics.arrays import Floats, numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -22,7 +22,7 @@ _STEPS = 15  # of Newton's method, before the interior point method is asked; fi
 _MORE_STEPS = 60  # after it; two are usual
 
 
-def importance_weights(indicators: Any, marginals: np.ndarray, strength: float) -> np.ndarray:
+def importance_weights(indicators: Any, marginals: Floats, strength: float) -> Floats:
     """Weights w (n,) >= 0 of n rows whose marginals match p: argmin |R w - p|^2 / 2 + alpha |w - 1/n|^2 over w >= 0.
 
     The noisy p may be negative and need not add up; clipping it first would bias the weights. They add up to about as
@@ -36,16 +36,21 @@ def importance_weights(indicators: Any, marginals: np.ndarray, strength: float) 
     Exact to rounding: certified by the residual of `aggregator.protocols.error_marginals.fits.bounded_fits`. Raises `InputError` for other
     shapes, numbers that are not finite and a strength of 0 or less; `FederationError` for a problem that rounding keeps
     from its certificate.
+
+    Examples:
+        >>> in_bin = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])  # two bins of one feature, four rows
+        >>> importance_weights(in_bin, np.array([0.8, 0.2]), strength=1e-6).round(3)
+        array([0.4, 0.4, 0.1, 0.1])
     """
     matrix = _system(indicators)
     marginals = _vector(marginals, "marginals", matrix.shape[0])
     rows = matrix.shape[1]
     # In units of 1/n: u = n w has |R diag(1/n) u - p|^2 / 2 + (2 alpha / n) sum_i (1/n) (u_i - 1)^2 / 2.
     strength, share = _strength(strength, rows / 2), np.full(rows, 1 / rows)
-    return _solve(BoundedFit(matrix, marginals, strength, share, Quadratic(centre=1.0))) / rows
+    return np.asarray(_solve(BoundedFit(matrix, marginals, strength, share, Quadratic(centre=1.0))) / rows)
 
 
-def box_labels(system: Any, target: np.ndarray, strength: float, weights: np.ndarray) -> np.ndarray:
+def box_labels(system: Any, target: Floats, strength: float, weights: Floats) -> Floats:
     """Soft labels y in [0, 1]^n: argmin |M diag(w) y - b|^2 / 2 + (rho / 2) sum_i w_i (y_i - 1/2)^2.
 
     With M = R diag(s) for s = 1 where a hypothesis says 1 and -1 where it says 0, and b the mass of rows that it puts
@@ -61,20 +66,30 @@ def box_labels(system: Any, target: np.ndarray, strength: float, weights: np.nda
     Exact to rounding: certified by the residual of `aggregator.protocols.error_marginals.fits.bounded_fits`. Raises `InputError` for other
     shapes, numbers that are not finite, and a strength or weights outside these ranges; `FederationError` for a problem
     that rounding keeps from its certificate.
+
+    Examples:
+        >>> in_bin, weights = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]), np.full(4, 0.25)
+        >>> box_labels(in_bin, np.array([0.4, 0.0]), 1e-6, weights).round(3)  # four fifths of class 1 in the first bin
+        array([0.8, 0.8, 0. , 0. ])
     """
     return _labels(system, target, strength, weights, Quadratic(centre=0.5, high=1.0))
 
 
-def entropy_labels(system: Any, target: np.ndarray, strength: float, weights: np.ndarray) -> np.ndarray:
+def entropy_labels(system: Any, target: Floats, strength: float, weights: Floats) -> Floats:
     """Soft labels y in (0, 1)^n of most entropy: argmin |M diag(w) y - b|^2 / 2 + rho sum_i w_i KL(y_i || 1/2).
 
     y = 1 / (1 + exp(-M'm)) is an additive logistic model of the bins. Noise moves such labels less than those of
     `box_labels`, of which many lie at 0 or 1. Arguments and errors as there.
+
+    Examples:
+        >>> in_bin, weights = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]), np.full(4, 0.25)
+        >>> entropy_labels(in_bin, np.array([0.4, 0.0]), 1e-6, weights).round(3)
+        array([0.8, 0.8, 0. , 0. ])
     """
     return _labels(system, target, strength, weights, Entropy())
 
 
-def _labels(system: Any, target: np.ndarray, strength: float, weights: np.ndarray, penalty: Penalty) -> np.ndarray:
+def _labels(system: Any, target: Floats, strength: float, weights: Floats, penalty: Penalty) -> Floats:
     matrix = _system(system)
     target = _vector(target, "target", matrix.shape[0])
     weights = _vector(weights, "weights", matrix.shape[1])
@@ -85,7 +100,7 @@ def _labels(system: Any, target: np.ndarray, strength: float, weights: np.ndarra
     return _solve(BoundedFit(matrix, target / total, strength, weights / total, penalty))
 
 
-def _solve(fit: BoundedFit) -> np.ndarray:
+def _solve(fit: BoundedFit) -> Floats:
     """The minimising unknowns (n,), by Newton steps on the dual.
 
     Where those do not settle, as for a tiny strength and a target that no unknowns meet, they start again from the
@@ -119,11 +134,8 @@ def _system(system: Any) -> csc_array:
     return matrix
 
 
-def _vector(values: np.ndarray, name: str, length: int) -> np.ndarray:
-    try:
-        values = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numbers: {error}") from error
+def _vector(values: Floats, name: str, length: int) -> Floats:
+    values = numbers(values, name)
     if values.shape != (length,):
         raise InputError(f"{name} must have shape {(length,)} to fit the system of marginals, got {values.shape}")
     if not np.isfinite(values).all():

@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.kernel_approximation import Nystroem
 
-from aggregator.learners.kernels.choice import kernel
+from aggregator.learners.kernels.catalogue import kernel
 from aggregator.learners.kernels.exact import GaussianKernel
-from aggregator.learners.kernels.fourier import FourierKernel
-from aggregator.learners.kernels.linear import LinearKernel
-from aggregator.learners.kernels.nystrom import NystromKernel
+from aggregator.learners.kernels.features import FourierKernel, LinearKernel, NystromKernel
 from federation.contract.errors import InputError
-from federation.numerics import tiles
+from federation.numerics import distances
 
 GAMMA = 0.08
 PUBLIC = np.random.default_rng(0).normal(size=(500, 5))
@@ -69,7 +67,7 @@ def test_memory_does_not_grow_with_the_rows(kernel, tmp_path):
     support = kernel.support([file], covariance=True)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    tile = 8 * tiles.ROWS * max(support.means.shape[1], 8)
+    tile = 8 * distances.ROWS * max(support.means.shape[1], 8)
     assert peak < 20 * tile  # the features of all rows take 230 times a tile's
     np.testing.assert_allclose(support.means[0], kernel.features(np.asarray(file, dtype=float)).mean(axis=0), atol=1e-6)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from federation.contract.errors import InputError
-from federation.features.bandwidth import median_squared_distance
+from federation.numerics.distances import median_squared_distance
 
 ROWS = np.random.default_rng(0).normal(size=(5000, 6))
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.learners.linear_odd.catalogue import NAMES, loss
-from aggregator.learners.linear_odd.condition import require_linear_odd
+from aggregator.learners.linear_odd.catalogue import NAMES, loss, require_linear_odd
 from federation.contract.errors import InputError
 
 

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from aggregator.learners.linear_odd.catalogue import loss
 from aggregator.learners.linear_odd.interior_point import _certificate, _on_kinks, _Point
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.learners.linear_odd.newton import minimise_smooth
+from aggregator.learners.linear_odd.newton import minimise_quadratic, minimise_smooth
 from aggregator.learners.linear_odd.problem import Problem
-from aggregator.learners.linear_odd.quadratic import minimise_quadratic
 from federation.contract.errors import FederationError
 
 KINKED = ("rho", "perceptron", "double_hinge")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.learners.linear_odd.condition import require_linear_odd
+from aggregator.learners.linear_odd.catalogue import require_linear_odd
 from federation.contract.errors import InputError
 
 
@@ -40,9 +40,3 @@ def test_the_reason_names_the_margin_and_the_failure():
 def test_losses_that_cannot_be_learned_from_are_refused(loss, message):
     with pytest.raises(InputError, match=message):
         require_linear_odd(loss)
-
-
-@pytest.mark.parametrize("margins", [[1.0], [0.0, 1.0], [1.0, np.inf]])
-def test_margins_are_checked(margins):
-    with pytest.raises(InputError, match="margins"):
-        require_linear_odd(lambda x: -x, margins=margins)

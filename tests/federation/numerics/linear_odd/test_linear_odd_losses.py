@@ -31,7 +31,6 @@ TABLE = {
     ),
 }
 UNBOUNDED_SLOPE = {"square"}
-SMOOTH = {"logistic", "square", "matsushita"}
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -39,7 +38,6 @@ def test_values_and_parts_are_those_of_the_table(name):
     value, even, slope = TABLE[name]
     found = loss(name)
     assert found.slope == slope
-    assert found.smooth == (name in SMOOTH)
     assert found.bounded_slope == (name not in UNBOUNDED_SLOPE)
     np.testing.assert_allclose(found.value(MARGINS), value(MARGINS), rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(found.even(MARGINS), even(MARGINS), rtol=1e-14)

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from aggregator.learners.linear_odd.catalogue import loss
+from aggregator.learners.linear_odd.losses import Generator, SymmetricProper
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.learners.linear_odd.symmetric_proper import Generator, SymmetricProper
 from federation.contract.errors import FederationError, InputError
 
 NAMES = ("logistic", "square", "matsushita", "rho", "linear", "unhinged", "perceptron", "double_hinge")
@@ -158,7 +158,7 @@ def test_a_tolerance_below_rounding_is_refused():
         ({"rows": np.ones(5)}, "rows"),
         ({"rows": np.empty((0, 5))}, "rows"),
         ({"rows": np.full((3, 5), np.nan)}, "rows must be finite"),
-        ({"rows": [["a"] * 5]}, "rows must be an array of numbers"),
+        ({"rows": [["a"] * 5]}, "rows must be numbers"),
         ({"moment": np.ones(4)}, "moment must hold one number"),
         ({"moment": np.ones((0, 5))}, "moment"),
         ({"moment": np.full(5, np.inf)}, "moment must be finite"),

@@ -7,8 +7,7 @@ import pytest
 from scipy.sparse import csc_array
 
 from aggregator.protocols.error_marginals.fits import bounded_fits
-from aggregator.protocols.error_marginals.fits.bounded_fits import BoundedFit, definite_solver
-from aggregator.protocols.error_marginals.fits.penalties import Entropy, Quadratic
+from aggregator.protocols.error_marginals.fits.bounded_fits import BoundedFit, Entropy, Quadratic, definite_solver
 
 
 def draw(equations, rows, penalty=Entropy()):  # noqa: B008

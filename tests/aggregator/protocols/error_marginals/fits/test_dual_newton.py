@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from aggregator.protocols.error_marginals.fits.bounded_fits import BoundedFit
+from aggregator.protocols.error_marginals.fits.bounded_fits import BoundedFit, Entropy, Quadratic
 from aggregator.protocols.error_marginals.fits.dual_newton import ascend
-from aggregator.protocols.error_marginals.fits.penalties import Entropy, Quadratic
 
 
 def draw(seed, penalty, strength, noise=0.1):

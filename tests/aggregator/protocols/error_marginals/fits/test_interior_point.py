@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from aggregator.protocols.error_marginals.fits.bounded_fits import BoundedFit
+from aggregator.protocols.error_marginals.fits.bounded_fits import BoundedFit, Entropy, Quadratic
 from aggregator.protocols.error_marginals.fits.dual_newton import ascend
 from aggregator.protocols.error_marginals.fits.interior_point import multipliers
-from aggregator.protocols.error_marginals.fits.penalties import Entropy, Quadratic
 
 PENALTIES = [Quadratic(0.5, high=1.0), Quadratic(1.0), Entropy()]
 

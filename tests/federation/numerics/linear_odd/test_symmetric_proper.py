@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from aggregator.learners.linear_odd.symmetric_proper import GENERATORS, Generator, SymmetricProper
+from aggregator.learners.linear_odd.losses import GENERATORS, Generator, SymmetricProper
 from federation.contract.errors import InputError
 
 PHI = {

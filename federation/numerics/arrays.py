@@ -1,0 +1,37 @@
+"""What arrays from outside must be: numbers, and finite ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.contract.errors import InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool]
+
+
+def numbers(values: Any, what: str) -> Floats:
+    """`values` as float64, of whatever shape. Raises `InputError` (naming them as `what`) unless they are numbers.
+
+    Examples:
+        >>> numbers([1, 2], "rows")
+        array([1., 2.])
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be numbers: {error}") from error
+
+
+def require_finite(rows: Floats, what: str, first: int = 0) -> None:
+    """Raises `InputError` unless all of `rows` (n, d) is finite; the message counts rows from `first`."""
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        raise InputError(
+            f"{what} must be finite: row {first + row}, column {column} (counted from 0) is {rows[row, column]}; "
+            "remove or replace such values"
+        )

@@ -17,7 +17,12 @@ _TYPICAL = {"optimal": 0.5, "whitened": 2.0}
 
 
 def least_squares(rank: int, rows: int, residual: float) -> float:
-    """r s²/N: of least squares on the true labels, the part of every excess that is not for privacy."""
+    """r s²/N: of least squares on the true labels, the part of every excess that is not for privacy.
+
+    Examples:
+        >>> least_squares(rank=10, rows=1000, residual=0.25)
+        0.0025
+    """
     return rank * residual / rows
 
 
@@ -26,6 +31,10 @@ def private_labels(rank: int, rows: int, residual: float, noise: float, bias: fl
 
     `noise` is the mean variance v of a private label, and `bias` the mean squared difference b between its expectation
     and the label: a model can learn all of that, so b is what it costs at most.
+
+    Examples:
+        >>> private_labels(rank=10, rows=1000, residual=0.25, noise=2.0)
+        0.0225
     """
     return rank * (residual + noise) / rows + bias
 
@@ -36,6 +45,10 @@ def bag_sums(rank: int, rows: int, residual: float, size: int, noise: float) -> 
     Weights have mean 0 and variance 1 and are published. Sums over k rows see each row's residual beside those of k - 1
     others; at the same guarantee v does not fall with k, so k = 1 is the best (Brahmbhatt et al. 2023, Figure 2, gives
     no such comparison; the formula is the variance of least squares on m = N/k rows of covariance k X'X/N).
+
+    Examples:
+        >>> bag_sums(rank=10, rows=1000, residual=0.25, size=8, noise=2.0)
+        0.04
     """
     return rank * (size * residual + noise) / rows
 
@@ -45,6 +58,10 @@ def weighted_bags(rank: int, bags: int, residual: float, size: int, noise: float
 
     The mean of the inverse Wishart law of m Gaussian rows (Muirhead 1982, Section 3.2.3); `noise` is the variance v of
     a label sum. Without noise it does not depend on k. Infinite for m <= r + 1.
+
+    Examples:
+        >>> round(weighted_bags(rank=10, bags=50, residual=0.25, size=8, noise=2.0), 4)
+        0.1282
     """
     return (residual + noise / size) * rank / (bags - rank - 1) if bags > rank + 1 else math.inf
 
@@ -54,12 +71,21 @@ def label_sums(rank: int, rows: int, residual: float, noise: float, trace: float
 
     `noise` is v, `trace` tr(C), with z'C^{-1}z <= 1 for all whitened rows z; each of K = `parties` parties that do not
     trust anybody adds noise of its own.
+
+    Examples:
+        >>> label_sums(rank=10, rows=1000, residual=0.25, noise=2.0, trace=0.5)
+        0.0035
     """
     return least_squares(rank, rows, residual) + parties * noise * trace / rows
 
 
 def least_trace(rank: int, rows: int) -> float:
-    """r²/N: no shape of noise that hides every row has less (whitened rows z have sum z z' = 1, so tr C^{-1} <= N)."""
+    """r²/N: no shape of noise that hides every row has less (whitened rows z have sum z z' = 1, so tr C^{-1} <= N).
+
+    Examples:
+        >>> least_trace(rank=10, rows=1000)
+        0.1
+    """
     return rank**2 / rows
 
 
@@ -68,6 +94,10 @@ def typical_trace(rank: int, rows: int, shape: Shape) -> float:
 
     Between the least trace and r, which rows of leverage 1 need.
     For rows at hand `federation.mechanisms.labels.shaped_gaussian.fit_shape` gives the trace itself.
+
+    Examples:
+        >>> typical_trace(rank=10, rows=1000, shape="optimal"), typical_trace(rank=10, rows=1000, shape="whitened")
+        (0.5, 2.0)
     """
     factor = max(1.0, _TYPICAL[shape] * math.sqrt(rows / rank))
     return min(float(rank), factor * least_trace(rank, rows))

@@ -41,8 +41,7 @@ class LabelAnswers(LocalAnswers):
         super().__init__(question, parties, promise)
         low, high = question.rows.label_range
         self._middle, self._half, self._largest = low + (high - low) / 2, (high - low) / 2, max(abs(low), abs(high))
-        self._exact = not question.noise.aims
-        self._deviation, self._values = self._noise(question)
+        self._deviation, self._values = self._noise(question) if question.noise.aims else (0.0, (low, high))
 
     def _well_formed(self, arrays: Arrays) -> np.ndarray:
         """Which parties' answers can be those of honest parties, (P,)."""
@@ -60,14 +59,12 @@ class LabelAnswers(LocalAnswers):
     def _noise(self, question: LabelQuestion) -> tuple[float, tuple[float, float]]:
         """The largest standard deviation of noise, on a label where bags are weighted, and where labels can lie."""
         low, high = question.rows.label_range
-        if self._exact:
-            return 0.0, (low, high)
         if isinstance(question, PrivateLabelsQuestion):
             mechanism = question.mechanism()
             if isinstance(mechanism, BinnedResponse):
                 return 0.0, (min(mechanism.values), max(mechanism.values))
-            reach = _REACH * float(np.max(mechanism.variance())) ** 0.5
-            return reach / _REACH, (low - reach, high + reach)
+            deviation = float(np.max(mechanism.variance())) ** 0.5
+            return deviation, (low - _REACH * deviation, high + _REACH * deviation)
         if isinstance(question, LabelSumsQuestion):
             # As for rows in all directions: fewer have no more noise.
             return question.mechanism(np.eye(question.rows.feature_map.dimension)).variance() ** 0.5, (low, high)

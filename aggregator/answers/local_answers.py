@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any
-
 import numpy as np
 
-from aggregator.answers.roll import Roll
+from aggregator.answers.collecting import Answers
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import Question
-from federation.contract.submission import Submission, check_submission
+from federation.contract.submission import Submission
 
 CHECKED = "answers were checked on arrival; those out of form were left out"  # as a ledger puts it
 _REFUSED = "answer refused: values outside the declared range"
@@ -18,37 +15,16 @@ _UNPROMISED = "answer refused: it lacks the guarantee asked for"
 _PROMISED = ("epsilon", "delta", "unit", "adjacency", "mechanism")
 
 
-class CheckedAnswers(ABC):
+class CheckedAnswers(Answers):
     """Answers of K parties to one question; `promise` is the guarantee that each must carry, None for those without."""
 
-    recipe: tuple[Any, ...] = ()
-
     def __init__(self, question: Question, parties: int, promise: Guarantee | None) -> None:
-        self.question, self._promise = question, promise
-        self._fields = question.fields()
-        self._roll = Roll(parties)
+        super().__init__(question, parties)
+        self._promise, self._fields = promise, question.fields()
 
-    @property
-    def answered(self) -> int:
-        """Number of parties whose answer was accepted."""
-        return self._roll.answered
-
-    @property
-    def present(self) -> np.ndarray:
-        """Ids of the parties whose answer was accepted, ascending."""
-        return self._roll.present
-
-    def add(self, submission: Submission) -> dict[int, str]:
-        """Take a submission in; returns the refused parties and why.
-
-        Raises `InputError`, and takes nothing in, when the submission as a whole is malformed.
-        """
-        check_submission(self.question, submission)
+    def _faults(self, submission: Submission) -> dict[str, np.ndarray]:
         unpromised = self._promise is not None and not _same(submission.guarantee, self._promise)
-        faults = {_UNPROMISED: np.full(len(submission.parties), unpromised), _REFUSED: self._impossible(submission)}
-        counted, refused = self._roll.admit(submission.parties, faults)
-        self._keep(submission.parties[counted], {name: array[counted] for name, array in submission.arrays.items()})
-        return refused
+        return {_UNPROMISED: np.full(len(submission.parties), unpromised), _REFUSED: self._impossible(submission)}
 
     def _impossible(self, submission: Submission) -> np.ndarray:
         """Which parties' answers are out of range, or cannot be those of honest parties, (P,)."""
@@ -57,10 +33,6 @@ class CheckedAnswers(ABC):
             fine &= ~declared.invalid(submission.arrays[name])
         fine[fine] = self._well_formed({name: array[fine] for name, array in submission.arrays.items()})
         return ~fine
-
-    @abstractmethod
-    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
-        """Take in the accepted answers of parties (P,)."""
 
     def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Which parties' answers, in range as they are, can be those of honest parties."""

@@ -1,58 +1,102 @@
-"""Collects one vector per party and keeps only the mean of the clipped vectors."""
+"""Collects one vector per party and keeps only their mean: clipped to a public norm, missing ones zero."""
 
 from __future__ import annotations
 
+import math
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from aggregator.answers.clipped_mean import ClippedMean
-from aggregator.answers.roll import Roll
+from aggregator.answers.average_sensitivity import clipped_mean
+from aggregator.answers.collecting import Answers
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.question import Question
-from federation.contract.submission import Submission, check_submission
+from federation.contract.submission import Submission
+from federation.features.steps import UnitNorm
 
 VECTOR_CHECKS = ("answers were checked and clipped on arrival; refused and missing ones count as zero",)
+_UNIT_ROUNDOFF = 2.0**-53
+_FINEST = 52  # fractional bits; more would say nothing about a double
+_LARGEST_SUM = 62  # bits of a sum's magnitude, within int64
 
 Q = TypeVar("Q", bound=Question)
 
 
-class VectorAnswers(Generic[Q]):
-    """Answers to a question with one real field, whose mean over the declared parties is `mean`.
+class ClippedMean:
+    """(1/M) times the sum of one vector of R^D per party, each of norm at most `norm`, over M declared parties.
 
-    `norm` and `normalised` as for `ClippedMean`. Memory does not grow with the parties but for one byte each.
+    A vector that is longer is shortened to that norm, and with `normalised` every vector but zero takes it. A vector
+    becomes integer multiples of a public step, truncated towards zero, which never lengthens it; integers make the
+    sum the same whoever answers first. Memory: D integers, whatever M.
+
+    Examples:
+        >>> mean = ClippedMean(dimension=2, norm=1.0, parties=4)
+        >>> mean.add(np.array([[3.0, 4.0], [0.5, 0.0]]))  # the first is shortened; two parties are missing
+        >>> mean.value().round(3), round(mean.sensitivity, 3)
+        (array([0.275, 0.2  ]), 0.5)
     """
 
+    def __init__(self, dimension: int, norm: float, parties: int, *, normalised: bool = False) -> None:
+        self.dimension, self.norm, self.parties = dimension, norm, parties
+        self._normalised = normalised
+        self._bits = min(_FINEST, _LARGEST_SUM - parties.bit_length())
+        self._sum = np.zeros(dimension, dtype=np.int64)
+
+    def add(self, vectors: np.ndarray) -> None:
+        """Add the vectors (P, D), finite; each is scaled alone, whoever comes with it."""
+        self._sum += np.trunc(self._in_unit_ball(vectors) * 2.0**self._bits).astype(np.int64).sum(axis=0)
+
+    def _in_unit_ball(self, vectors: np.ndarray) -> np.ndarray:
+        scaled = UnitNorm().apply(vectors)
+        if not self._normalised:
+            with np.errstate(over="ignore"):  # beyond the range of doubles is beyond the ball
+                whole = vectors / self.norm
+                inside = np.linalg.norm(whole, axis=1) <= 1
+            scaled[inside] = whole[inside]
+        return scaled
+
+    def value(self) -> np.ndarray:
+        """The mean (D,), in the vectors' own units."""
+        return np.ldexp(self._sum.astype(np.float64), -self._bits) * (self.norm / self.parties)
+
+    @property
+    def rounding(self) -> float:
+        """What double precision adds to the distance 2 norm/M of two means that differ in one vector.
+
+        A vector scaled in double precision exceeds its norm by at most (D + 8) u of it. Turning the integer sum into
+        the mean errs by at most 4 u of the mean's norm, twice.
+        """
+        longer = (self.dimension + 8) * _UNIT_ROUNDOFF * 2 / self.parties
+        return self.norm * (longer + 8 * _UNIT_ROUNDOFF)
+
+    @property
+    def sensitivity(self) -> float:
+        """How far the mean moves when one party sends another vector, any at all, or none; L2, with its rounding."""
+        return math.nextafter(clipped_mean(self.norm, self.parties) + self.rounding, math.inf)
+
+
+class VectorAnswers(Answers, Generic[Q]):
+    """Answers to a question with one real field, whose mean over the declared, public number of parties is `mean`.
+
+    `norm` and `normalised` as for `ClippedMean`. An answer that is not finite or beyond the declared range is refused;
+    a refused or missing party counts as the zero vector. Memory does not grow with the parties but for one byte each.
+    """
+
+    question: Q
+
     def __init__(self, question: Q, parties: int, *, norm: float, normalised: bool = False) -> None:
-        self.question = question
+        super().__init__(question, parties)
         self.recipe = (norm, normalised)
         ((self._name, self._field),) = question.fields().items()
         self.mean = ClippedMean(int(np.prod(self._field.shape)), norm, parties, normalised=normalised)
-        self._roll = Roll(parties)
 
-    @property
-    def answered(self) -> int:
-        """Number of parties counted so far."""
-        return self._roll.answered
-
-    @property
-    def parties(self) -> int:
-        """The declared, public number of parties M."""
-        return self._roll.parties
-
-    def add(self, submission: Submission) -> dict[int, str]:
-        """Add the vectors of a submission; returns the parties refused and why.
-
-        Unknown, repeated, not finite, or beyond the declared range: a refused party counts as missing, that is as
-        the zero vector. Raises `InputError` when the submission as a whole is malformed.
-        """
-        check_submission(self.question, submission)
-        vectors = submission.arrays[self._name]
+    def _faults(self, submission: Submission) -> dict[str, np.ndarray]:
         low, high = self._field.minimum, self._field.maximum
-        faults = {f"sent a value that is not a number from {low:.4g} to {high:.4g}": self._field.invalid(vectors)}
-        counted, refused = self._roll.admit(submission.parties, faults)
-        self.mean.add(vectors.reshape(len(vectors), self.mean.dimension)[counted])
-        return refused
+        invalid = self._field.invalid(submission.arrays[self._name])
+        return {f"sent a value that is not a number from {low:.4g} to {high:.4g}": invalid}
+
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        self.mean.add(arrays[self._name].reshape(len(parties), self.mean.dimension))
 
     def value(self) -> np.ndarray:
         """The mean vector in the shape of the field."""

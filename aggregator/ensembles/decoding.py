@@ -35,5 +35,11 @@ class Decoder:
 
 
 def two_rows(weights: np.ndarray) -> np.ndarray:
-    """Binary weights (..., d) as one row per class (..., 2, d), with the same decisions."""
+    """Binary weights (..., d) as one row per class (..., 2, d), with the same decisions.
+
+    Examples:
+        >>> two_rows(np.array([2.0, -4.0]))
+        array([[-1.,  2.],
+               [ 1., -2.]])
+    """
     return np.stack([-weights / 2, weights / 2], axis=-2)

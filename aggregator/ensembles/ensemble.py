@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -21,16 +21,12 @@ class Ensemble:
 
     public: PublicRows
     tally: VoteTally
+    recipe: ClassVar[tuple[Any, ...]] = ()  # votes are counted in one way
     _minimisers: dict[tuple[Labels, float], np.ndarray] = field(default_factory=dict)
 
     def add(self, submission: Submission) -> dict[int, str]:
         """Count votes; returns refused parties and why (`VoteTally.add`)."""
         return self.tally.add(submission)
-
-    @property
-    def recipe(self) -> tuple[Any, ...]:
-        """Votes are counted in one way."""
-        return ()
 
     @property
     def answered(self) -> int:
@@ -54,11 +50,6 @@ class Ensemble:
         """
         return max(1e-6 / self.parties, 4 * gradient_floor(regularisation))
 
-    def statistic(self, labels: Labels) -> np.ndarray:
-        """mu (C, d) = (1/N) sum_i alpha_i x_i', all that a risk takes from the labels alpha."""
-        shares = self.tally.shares() if labels == "soft" else self.tally.majority()
-        return shares.T @ self.public.rows / len(self.public.rows)
-
     def minimiser(self, labels: Labels, regularisation: float) -> np.ndarray:
         """The certified minimiser of the regularised risk (Hamm, Eqs. 8 and 19; App. B), computed once.
 
@@ -66,11 +57,22 @@ class Ensemble:
         """
         key = (labels, regularisation)
         if key not in self._minimisers:
-            mu = self.statistic(labels)
-            self._minimisers[key] = minimise(
-                self.public.rows,
-                mu[1] if self.classes == 2 else mu,
-                regularisation,
-                gradient_tolerance=self.gradient_tolerance(regularisation),
-            ).weights
+            shares = self.tally.shares() if labels == "soft" else self.tally.majority()
+            tolerance = self.gradient_tolerance(regularisation)
+            self._minimisers[key] = risk_minimiser(self.public.rows, shares, regularisation, tolerance)
         return self._minimisers[key]
+
+
+def risk_minimiser(rows: np.ndarray, shares: np.ndarray, regularisation: float, tolerance: float) -> np.ndarray:
+    """Weights of the regularised risk of label shares (N, C) on rows (N, d): (d,) for two classes, (C, d) for more.
+
+    The risk takes only the statistic (1/N) sum_i alpha_i x_i' from the shares alpha. Certified to the gradient norm
+    `tolerance`; raises `InputError` as `federation.numerics.erm.minimise`.
+
+    Examples:
+        >>> rows = np.array([[1.0, 0.0], [0.0, 1.0]])
+        >>> risk_minimiser(rows, np.array([[0.0, 1.0], [0.5, 0.5]]), regularisation=0.1, tolerance=1e-8).round(2)
+        array([1.18, 0.  ])
+    """
+    mu = shares.T @ rows / len(rows)
+    return minimise(rows, mu[1] if len(mu) == 2 else mu, regularisation, gradient_tolerance=tolerance).weights

@@ -71,6 +71,7 @@ def perturb_output(
     slack = sensitivity.solver_slack(ensemble.gradient_tolerance(regularisation), regularisation)
     largest = stretch * sensitivity.radius(regularisation, classes) + slack / 2
     basis = contrasts(classes) if classes > 2 and form != "published" else None
+    mixing = np.array([[-0.5], [0.5]]) if classes == 2 else np.eye(classes) if basis is None else basis
     value = weights if basis is None else basis.T @ weights
     rounding = 0.0 if basis is None else 2 * contrast_rounding(classes) * largest
     return Perturbable(
@@ -86,12 +87,19 @@ def perturb_output(
         (*_CHECKS, _AUXILIARY_CHECK) if guarded else _CHECKS,
         Unit.PARTY_AND_AUXILIARY_ROW if guarded else Unit.PARTY,
         largest,
-        None if guarded else _scores(public.rows, classes, basis),
+        # The minimiser is expected to have the same variance in all directions.
+        None if guarded else LinearScores.of_features(public.rows, mixing, np.ones(public.rows.shape[1])),
     )
 
 
 def weights_decoder(shape: tuple[int, ...], basis: np.ndarray | None) -> Decode:
-    """Noisy values as weights: of two classes from one vector (d,), of more from (C, d) or contrasts (C-1, d)."""
+    """Noisy values as weights: of two classes from one vector (d,), of more from (C, d) or contrasts (C-1, d).
+
+    Examples:
+        >>> weights_decoder((2,), None)(np.array([[2.0, -4.0]]), None)  # one draw of two classes
+        array([[[-1.,  2.],
+                [ 1., -2.]]])
+    """
 
     def decode(noisy: np.ndarray, _: AdditiveMechanism | None) -> np.ndarray:
         shaped = noisy.reshape(len(noisy), *shape)
@@ -100,10 +108,3 @@ def weights_decoder(shape: tuple[int, ...], basis: np.ndarray | None) -> Decode:
         return shaped if basis is None else basis @ shaped
 
     return decode
-
-
-def _scores(rows: np.ndarray, classes: int, basis: np.ndarray | None) -> LinearScores:
-    """Scores W x of the auxiliary rows; the minimiser is expected to have the same variance in all directions."""
-    if classes == 2:
-        basis = np.array([[-0.5], [0.5]])
-    return LinearScores.of_features(rows, np.eye(classes) if basis is None else basis, np.ones(rows.shape[1]))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from aggregator.answers.roll import Roll
+from aggregator.answers.collecting import Answers
 from federation.contract.errors import InputError
-from federation.contract.question import Field
-from federation.contract.submission import Submission, check_submission
+from federation.contract.submission import Submission
 from federation.numerics.memory import keep_freed_memory
 from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, VotesQuestion
 
@@ -18,47 +15,45 @@ _ROWS = 1 << 16  # rows counted at a time, and
 _TILE = 1 << 19  # votes compared at a time, so that what is read again stays in cache
 
 
-class VoteTally:
-    """Counts of one-hot votes of at most `parties` declared parties on the rows of one question."""
+class VoteTally(Answers):
+    """Counts of one-hot votes of at most `parties` declared parties on the N rows of one question, C classes.
 
+    Attributes:
+        counts: (N, C), how many parties have voted for each class on each row.
+
+    Examples:
+        >>> from federation.features.feature_map import fit
+        >>> from federation.questions.votes import Training
+        >>> rows = np.eye(2)
+        >>> asked = VotesQuestion(Training(fit([], rows), 3, {"name": "logistic"}, trial=0), rows)
+        >>> tally = VoteTally(asked, parties=4)
+        >>> votes = np.array([[0, 2], [1, 2]], dtype=np.uint8)
+        >>> tally.add(Submission("votes", np.array([0, 3]), {"votes": votes}))  # nobody is refused
+        {}
+        >>> tally.shares().round(2)  # two parties are missing, and count as uniform
+        array([[0.42, 0.42, 0.17],
+               [0.17, 0.17, 0.67]])
+    """
+
+    question: VotesQuestion | ProbabilitiesQuestion
     whole = 1  # what the counts of one party add up to on each row
-    recipe: tuple[Any, ...] = ()
 
     def __init__(self, question: VotesQuestion | ProbabilitiesQuestion, parties: int) -> None:
         keep_freed_memory()
-        self.question = question
-        self.parties = parties
+        super().__init__(question, parties)
         most = np.iinfo(np.int32).max // self.whole
         shape = len(question.rows), question.training.classes
         # By column, because votes for one class are counted on many rows at a time.
         self.counts = np.zeros(shape, dtype=np.int32 if parties <= most else np.int64, order="F")
-        self._roll = Roll(parties)
 
-    @property
-    def answered(self) -> int:
-        """Number of parties counted so far."""
-        return self._roll.answered
+    def _faults(self, submission: Submission) -> dict[str, np.ndarray]:
+        invalid = self.question.fields()["votes"].invalid(submission.arrays["votes"])
+        return {f"voted for a class outside 0..{self.counts.shape[1] - 1}": invalid}
 
-    def add(self, submission: Submission) -> dict[int, str]:
-        """Count a submission; returns the parties refused and why: malformed, unknown, or counted before.
-
-        A refused party counts as missing. Raises `InputError` when the submission as a whole is malformed.
-        """
-        check_submission(self.question, submission)
-        ((name, declared),) = self.question.fields().items()
-        ballots = submission.arrays[name]
-        counted, refused = self._roll.admit(submission.parties, self._faults(declared, ballots))
-        self._count(ballots if counted.all() else ballots[counted])
-        return refused
-
-    def _faults(self, declared: Field, ballots: np.ndarray) -> dict[str, np.ndarray]:
-        """Which parties' ballots are malformed, by cause, boolean (P,)."""
-        return {f"voted for a class outside 0..{self.counts.shape[1] - 1}": declared.invalid(ballots)}
-
-    def _count(self, ballots: np.ndarray) -> None:
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
         rows, classes = self.counts.shape
-        for first in range(0, len(ballots), _PARTIES_PER_BYTE):
-            some = ballots[first : first + _PARTIES_PER_BYTE]
+        for first in range(0, len(parties), _PARTIES_PER_BYTE):
+            some = arrays["votes"][first : first + _PARTIES_PER_BYTE]
             for start in range(0, rows, _ROWS):
                 counts = self.counts[start : start + _ROWS]
                 sums = _votes_by_class(some[:, start : start + _ROWS], classes)
@@ -77,13 +72,13 @@ class VoteTally:
         """Majority labels as shares (N, C), one-hot; the smallest index on ties (Hamm, Eq. 6)."""
         if self.answered == 0:
             raise InputError("no party has voted, so there is no majority")
-        return np.eye(self.counts.shape[1])[np.argmax(self.counts, axis=1)]
+        return np.asarray(np.eye(self.counts.shape[1])[np.argmax(self.counts, axis=1)])
 
 
 def _votes_by_class(votes: np.ndarray, classes: int) -> np.ndarray:
     """How often each class but the first occurs in the columns of votes (p, n): (C-1, n) bytes, p at most 255."""
     if classes == 2:
-        return np.add.reduce(votes, axis=0, dtype=np.uint8)[None]
+        return np.asarray(np.add.reduce(votes, axis=0, dtype=np.uint8)[None])
     sums = np.zeros((classes - 1, votes.shape[1]), dtype=np.uint8)
     step = max(1, _TILE // votes.shape[1])
     for first in range(0, len(votes), step):
@@ -99,13 +94,14 @@ class ProbabilityTally(VoteTally):
 
     whole = BALLOT_PARTS
 
-    def _faults(self, declared: Field, ballots: np.ndarray) -> dict[str, np.ndarray]:
+    def _faults(self, submission: Submission) -> dict[str, np.ndarray]:
         rows, classes = self.counts.shape
+        ballots = submission.arrays["parts"]
         given = ballots.reshape(len(ballots), rows, classes - 1).sum(axis=2, dtype=np.int32)
         return {f"gave classes more than {self.whole} parts of a row": (given > self.whole).any(axis=1)}
 
-    def _count(self, ballots: np.ndarray) -> None:
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
         rows, classes = self.counts.shape
-        given = ballots.sum(axis=0, dtype=self.counts.dtype).reshape(rows, classes - 1)
+        given = arrays["parts"].sum(axis=0, dtype=self.counts.dtype).reshape(rows, classes - 1)
         self.counts[:, :-1] += given
-        self.counts[:, -1] += len(ballots) * self.whole - given.sum(axis=1, dtype=self.counts.dtype)
+        self.counts[:, -1] += len(parties) * self.whole - given.sum(axis=1, dtype=self.counts.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,23 +10,38 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aggregator.ensembles.ensemble import risk_minimiser
+from aggregator.learners.class_ratios.validation import shaped
 from federation.contract.errors import InputError
-from federation.numerics.erm import attainable_tolerance, minimise
+from federation.numerics.erm import attainable_tolerance
 
 
-class WeightedERM(ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
     """Regularised logistic (2 classes) or softmax risk of label shares, without intercept (Hamm, Eq. 19; App. B).
 
     Minimises mean_i sum_k alpha_ik loss(w, x_i, k) + lam/2 |w|^2 to a certified gradient norm. Append a constant
     feature where an intercept is wanted, so that it is regularised too.
 
-    regularisation: lam > 0. gradient_tolerance: the certified norm; raised to the floating-point floor of the rows.
-    After fitting: `classes_`, and `weights_` (d,) for two classes, (C, d) for more.
+    Parameters:
+        regularisation: lam > 0.
+        gradient_tolerance: the certified norm > 0; raised to the floating-point floor of the rows.
+
+    Attributes:
+        classes_: (C,), sorted or as given.
+        weights_: (d,) for two classes, (C, d) for more.
+
+    Examples:
+        >>> rows = np.array([[1.0, 0.2], [0.8, -0.1], [-0.9, 0.1], [-1.0, -0.3]])
+        >>> WeightedERM(regularisation=0.01).fit(rows, ["b", "b", "a", "a"]).predict([[0.5, 0.0]]).tolist()
+        ['b']
+        >>> shares = np.array([[0.1, 0.9], [0.2, 0.8], [0.6, 0.4], [0.9, 0.1]])  # of votes of an ensemble
+        >>> WeightedERM(regularisation=0.01).fit_shares(rows, shares, [0, 1]).decision_function([[0.5, 0.0]]).round(2)
+        array([0.68])
     """
 
-    def __init__(self, regularisation: float = 1e-4, gradient_tolerance: float = 1e-8) -> None:
-        self.regularisation = regularisation
-        self.gradient_tolerance = gradient_tolerance
+    regularisation: float = 1e-4
+    gradient_tolerance: float = 1e-8
 
     def fit(self, X: Any, y: Any) -> WeightedERM:
         """Fit to rows X (N, d) and one label per row. Raises `ValueError` for fewer than two classes."""
@@ -42,31 +58,26 @@ class WeightedERM(ClassifierMixin, BaseEstimator):
         Raises `InputError` when shapes differ or a row of shares is not a distribution.
         """
         X = validate_data(self, X, dtype=np.float64)
-        shares, classes = np.asarray(shares, dtype=np.float64), np.asarray(classes)
-        if shares.shape != (len(X), len(classes)) or len(classes) < 2:
-            raise InputError(
-                f"shares must have shape ({len(X)}, {len(classes)}), 2 classes or more, got {shares.shape}"
-            )
-        if not ((shares >= 0).all() and np.allclose(shares.sum(axis=1), 1, atol=1e-9)):
-            raise InputError("each row of shares must be >= 0 and sum to 1; normalise the votes")
+        classes = np.asarray(classes)
+        shares = shaped(shares, "shares", (len(X), len(classes)), "one row for each of X, one column for each class")
+        if len(classes) < 2 or (shares < 0).any() or not np.allclose(shares.sum(axis=1), 1, atol=1e-9):
+            raise InputError("each row of shares must be >= 0 and sum to 1 over 2 classes or more; normalise the votes")
         return self._minimise(X, shares, classes)
 
     def _minimise(self, rows: np.ndarray, shares: np.ndarray, classes: np.ndarray) -> WeightedERM:
         tolerance = attainable_tolerance(self.gradient_tolerance, rows, self.regularisation)
-        mu = shares.T @ rows / len(rows)
-        statistic = mu[1] if len(classes) == 2 else mu
         self.classes_ = classes
-        self.weights_ = minimise(rows, statistic, self.regularisation, gradient_tolerance=tolerance).weights
+        self.weights_ = risk_minimiser(rows, shares, self.regularisation, tolerance)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: (n,) of the second class for two classes, (n, C) for more."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X @ self.weights_.T
+        return np.asarray(X @ self.weights_.T)
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row, the smallest on ties."""
         scores = self.decision_function(X)
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
+        return np.asarray(self.classes_[codes])

@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from aggregator.answers.roll import Roll
-from federation.contract.submission import Submission, check_submission
+from aggregator.answers.collecting import Answers
+from federation.contract.submission import Submission
 from federation.questions.votes import IndividualQuestion
 
 
-class IndividualScores:
+class IndividualScores(Answers):
     """Collects the scores of a sample of at most `parties` parties; sums in party order, whoever answers first."""
 
-    recipe: tuple[Any, ...] = ()
+    question: IndividualQuestion
 
     def __init__(self, question: IndividualQuestion, parties: int) -> None:
-        self._question = question
-        self._roll = Roll(min(parties, question.first))
-        self._scores = {name: np.full(self._roll.parties, np.nan) for name in question.fields()}
+        super().__init__(question, min(parties, question.first))
+        self._scores = {name: np.full(self.parties, np.nan) for name in question.fields()}
 
-    @property
-    def answered(self) -> int:
-        """Number of scores so far."""
-        return self._roll.answered
+    def _faults(self, submission: Submission) -> dict[str, np.ndarray]:
+        fields = self.question.fields()
+        return {f"no {name} from 0 to 1": fields[name].invalid(found) for name, found in submission.arrays.items()}
 
-    def add(self, submission: Submission) -> dict[int, str]:
-        """Keep a submission's scores; returns the parties refused and why."""
-        check_submission(self._question, submission)
-        fields = self._question.fields()
-        faults = {f"no {name} from 0 to 1": fields[name].invalid(found) for name, found in submission.arrays.items()}
-        counted, refused = self._roll.admit(submission.parties, faults)
-        for name, found in submission.arrays.items():
-            self._scores[name][submission.parties[counted]] = found[counted]
-        return refused
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        for name, found in arrays.items():
+            self._scores[name][parties] = found
 
     def means(self) -> dict[str, float]:
         """Mean of each score over the parties that answered."""

@@ -47,10 +47,6 @@ class ReleasedClassifiers(ReleasedEstimators):
         description, arrays = self._known(release, draw)
         return _hypothesis(arrays, description["chosen"])
 
-    def scores(self, release: int, draw: int, features: np.ndarray) -> np.ndarray:
-        """Outputs (n,) of the chosen hypothesis, 0 or more for class 1, for features (n, d). Raises `InputError`."""
-        return self.chosen(release, draw).scores(features)
-
     def predict(self, release: int, draw: int, features: np.ndarray) -> np.ndarray:
         """Class codes (n,) by the chosen hypothesis for features (n, d). Raises `InputError`."""
         return self.chosen(release, draw).predict(features)
@@ -72,6 +68,12 @@ def network(hypotheses: Sequence[Hypothesis], chosen: Hypothesis, rounds: int) -
     """What up to `rounds` rounds have learned, in their order, and the hypothesis that is to be used.
 
     Raises `InputError` for more hypotheses than rounds.
+
+    Examples:
+        >>> learned = Hypothesis.constant(2, 1)
+        >>> description, arrays = network([learned], learned, rounds=3)
+        >>> description, sorted(arrays)
+        ({'learner': 'network', 'rounds': 3, 'chosen': 1}, ['parameters_1', 'sizes_1'])
     """
     if len(hypotheses) > rounds:
         raise InputError(f"{rounds} rounds cannot have learned {len(hypotheses)} hypotheses")

@@ -126,7 +126,12 @@ def head(path: Path) -> tuple[str, list[float]]:
 
 
 def kept_once(names: Sequence[Hashable]) -> tuple[list[int], list[int]]:
-    """For each name the number of the distinct one that it is, and for each number the position of its first name."""
+    """For each name the number of the distinct one that it is, and for each number the position of its first name.
+
+    Examples:
+        >>> kept_once(["a", "b", "a"])
+        ([0, 1, 0], [0, 1])
+    """
     first: dict[Hashable, int] = {}
     for position, name in enumerate(names):
         first.setdefault(name, position)

@@ -24,11 +24,11 @@ class ReleasedModels(ReleasedFile[np.ndarray]):
 
     def scores(self, rows: np.ndarray, epsilon_index: int, draw: int) -> np.ndarray:
         """Class scores (n, C) of raw rows (n, columns) by one release."""
-        return self.feature_maps[epsilon_index].transform(rows) @ self.weights[epsilon_index][draw].T
+        return np.asarray(self.feature_maps[epsilon_index].transform(rows) @ self.weights[epsilon_index][draw].T)
 
     def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
         """Class codes (n,), ties going to the first."""
-        return self.scores(rows, release, draw).argmax(axis=1)
+        return np.asarray(self.scores(rows, release, draw).argmax(axis=1))
 
     @classmethod
     def gathered(cls, models: Sequence[Any]) -> np.ndarray:

@@ -33,7 +33,12 @@ class ReleasedRegressions(ReleasedEstimators):
 
 
 def linear(weights: np.ndarray) -> Described:
-    """The model that predicts x'w, w (d,)."""
+    """The model that predicts x'w, w (d,).
+
+    Examples:
+        >>> linear(np.array([1.0, 2.0]))
+        ({'learner': 'linear'}, {'weights': array([1., 2.])})
+    """
     return {"learner": "linear"}, {"weights": weights}
 
 

@@ -41,13 +41,9 @@ class ReleasedEstimators(ReleasedFile[tuple[Described, ...]]):
     @classmethod
     def _unpacked(cls, description: dict[str, Any], stored: Any) -> tuple[tuple[Described, ...], ...]:
         arrays = {name: stored[name] for name in stored.files if name.startswith("array_")}
-        return tuple(
-            tuple(
-                (
-                    {name: value for name, value in draw.items() if name != "arrays"},
-                    {name: arrays[f"array_{number}"] for name, number in draw["arrays"].items()},
-                )
-                for draw in draws
-            )
-            for draws in description["releases"]
-        )
+
+        def described(draw: dict[str, Any]) -> Described:
+            known = {name: value for name, value in draw.items() if name != "arrays"}
+            return known, {name: arrays[f"array_{number}"] for name, number in draw["arrays"].items()}
+
+        return tuple(tuple(map(described, draws)) for draws in description["releases"])

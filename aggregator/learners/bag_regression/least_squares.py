@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,8 @@ from federation.contract.errors import InputError
 _DEPENDENT = 1e-10  # singular values below this share of the largest, of columns of norm 1, are zero
 
 
-class BagLeastSquares(RegressorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class BagLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
     """Minimises (1/(mk)) sum_j (r'xbar_j - ybar_j)^2 + (lam/(mk)) sum_c r_c^2 sum_j xbar_jc^2 over r.
 
     X (m, d) are the weighted sums xbar_j of the rows of m bags of k, y (m,) those of their labels. With independent
@@ -26,11 +28,23 @@ class BagLeastSquares(RegressorMixin, BaseEstimator):
     norm. Dividing a column by a number changes no prediction. There is no intercept: append a constant 1 to the rows
     before they are summed. Bags of one row with weight 1 give ordinary least squares.
 
-    After fitting: `weights_` (d,), r; and `rank_` of the sums.
+    Parameters:
+        regularisation: lam >= 0.
+
+    Attributes:
+        weights_: r (d,).
+        rank_: of the sums.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> rows, signs = rng.normal(size=(50, 8, 2)), rng.choice([-1.0, 1.0], size=(50, 8))  # 50 bags of 8 rows
+        >>> labels = rows @ [2.0, -1.0] + 0.1 * rng.normal(size=(50, 8))
+        >>> sums_of_rows, sums_of_labels = np.einsum("mk,mkd->md", signs, rows), (signs * labels).sum(axis=1)
+        >>> BagLeastSquares().fit(sums_of_rows, sums_of_labels).weights_.round(1)
+        array([ 2., -1.])
     """
 
-    def __init__(self, regularisation: float = 0.0) -> None:
-        self.regularisation = regularisation
+    regularisation: float = 0.0
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to sums of rows X (m, d) and of labels y (m,). Raises `InputError` for a negative regularisation."""
@@ -53,7 +67,7 @@ class BagLeastSquares(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """r'x of rows X (n, d), shape (n,)."""
         check_is_fitted(self, "weights_")
-        return validate_data(self, X, dtype=np.float64, reset=False) @ self.weights_
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False) @ self.weights_)
 
 
 def expected_error(variance: float, rank: int, bags: int) -> float:
@@ -64,6 +78,10 @@ def expected_error(variance: float, rank: int, bags: int) -> float:
     bags have about the moments of all rows. Those of few rows do not: with r = 6 and m = 40 the part beyond s^2 is a
     sixth larger for bags of 10 rows, and 2.6 times as large for single rows times a Gaussian number. Infinite for
     m <= r + 1. Raises `InputError` for a negative variance, or rank or number of bags below 1.
+
+    Examples:
+        >>> round(expected_error(variance=1.0, rank=6, bags=40), 2)
+        1.18
     """
     if not (variance >= 0 and rank >= 1 and bags >= 1):
         raise InputError(f"variance must be >= 0, rank and bags >= 1; got {variance}, {rank}, {bags}")

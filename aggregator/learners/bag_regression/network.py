@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from aggregator.learners.bag_regression.bag_loss import ReleasedBags
 from aggregator.learners.bag_regression.perceptron import Perceptron
-from aggregator.learners.bag_regression.scaling import column_scaling
-from aggregator.learners.bag_regression.training import Schedule, train
-from aggregator.learners.bag_regression.validation import checked_bags, checked_labels, checked_range, checked_rows
-from aggregator.learners.parameters import require_integer, require_number
+from aggregator.learners.bag_regression.training import ReleasedBags, train
+from aggregator.learners.bag_regression.validation import checked_bags, checked_range, checked_rows, column_scaling
+from aggregator.learners.class_ratios.validation import require_integer, require_number, shaped
 from federation.contract.errors import FederationError, InputError
 from federation.contract.randomness import generator
 from federation.numerics.memory import keep_freed_memory
@@ -23,7 +22,8 @@ _TILE = 8192  # rows scaled or predicted at a time
 _ROWS_PER_STEP, _BAGS_PER_STEP = 1024, 16
 
 
-class BagNetwork(RegressorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class BagNetwork(RegressorMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
     """A ReLU network f that minimises (1/(mk)) sum_j (sum_i w_i f(x_i) - s_j)^2 (Brahmbhatt et al. 2023, Appendix K).
 
     Knows only what was released: rows with public features, their bags and weights, and the (noisy) weighted label
@@ -46,45 +46,37 @@ class BagNetwork(RegressorMixin, BaseEstimator):
         average: average the parameters over the last steps, which helps where sums are few; the paper does not.
         seed: of the initial parameters, the held out bags and the order of the bags. It may be public.
 
-    After fitting: `parameters_` (P,) float32 (see `aggregator.learners.bag_regression.perceptron`), `centre_` and `scale_` (d,)
-    of the rows, and `losses_` (epochs, 2), the bag losses of training and held out bags in squared units of the label.
+    Attributes:
+        parameters_: (P,) float32, see `aggregator.learners.bag_regression.perceptron`.
+        centre_, scale_: of the rows (d,).
+        losses_: the bag losses of training and held out bags (epochs, 2), in squared units of the label.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> rows = rng.normal(size=(4000, 2))
+        >>> bags, signs = rng.permutation(4000).reshape(1000, 4), rng.choice([-1.0, 1.0], size=(1000, 4))
+        >>> labels = np.abs(rows[:, 0])
+        >>> sums = (signs * labels[bags]).sum(axis=1)
+        >>> network = BagNetwork((0, 4), hidden=(16,), epochs=30, learning_rate=0.01).fit(rows, bags, signs, sums)
+        >>> round(network.score(rows, labels), 1)
+        1.0
     """
 
     name: ClassVar[str] = "network"
     fitted: ClassVar[tuple[str, ...]] = ("parameters_", "centre_", "scale_", "losses_")
 
-    parameters_: np.ndarray
-    centre_: np.ndarray
-    scale_: np.ndarray
-    losses_: np.ndarray
-
-    def __init__(
-        self,
-        label_range: Sequence[float],
-        hidden: Sequence[int] = (128, 64),
-        epochs: int = 200,
-        batch_size: int | None = None,
-        batch_unit: Literal["bags", "rows"] = "bags",
-        learning_rate: float = 1e-3,
-        alpha: float = 1e-3,
-        validation: float = 0.1,
-        patience: int | None = 3,
-        restore_best: bool = True,
-        average: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.label_range = label_range
-        self.hidden = hidden
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.batch_unit = batch_unit
-        self.learning_rate = learning_rate
-        self.alpha = alpha
-        self.validation = validation
-        self.patience = patience
-        self.restore_best = restore_best
-        self.average = average
-        self.seed = seed
+    label_range: Sequence[float]
+    hidden: Sequence[int] = (128, 64)
+    epochs: int = 200
+    batch_size: int | None = None
+    batch_unit: Literal["bags", "rows"] = "bags"
+    learning_rate: float = 1e-3
+    alpha: float = 1e-3
+    validation: float = 0.1
+    patience: int | None = 3
+    restore_best: bool = True
+    average: bool = True
+    seed: int = 0
 
     def fit(self, rows: np.ndarray, bags: np.ndarray, weights: np.ndarray, sums: np.ndarray) -> Self:
         """Learn from m released bags of k rows each.
@@ -100,7 +92,7 @@ class BagNetwork(RegressorMixin, BaseEstimator):
         rows, (bags, weights, sums) = checked_rows(rows), checked_bags(bags, weights, sums, len(rows))
         lowest, highest = checked_range(self.label_range)
         count, size = bags.shape
-        schedule, held_out = self._schedule(size), self._held_out(count)
+        batch, held_out = self._batch(size), self._held_out(count)
         keep_freed_memory()
         self.centre_, self.scale_ = column_scaling(rows)
         inputs = np.empty((bags.size, rows.shape[1]), dtype=np.float32)
@@ -110,7 +102,7 @@ class BagNetwork(RegressorMixin, BaseEstimator):
         targets = (sums - middle * weights.sum(axis=1)) / half
         released = ReleasedBags(inputs.reshape(count, size, -1), weights.astype(np.float32), targets.astype(np.float32))
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is refused below
-            trained = train(self._network(), released, held_out, schedule, generator(self.seed, "network on bags"))
+            trained = train(self._network(), released, held_out, batch, self, generator(self.seed, "network on bags"))
         if not np.isfinite(trained.parameters).all():
             raise FederationError(f"training diverged at learning_rate {self.learning_rate}; lower it")
         self.parameters_, self.losses_ = trained.parameters, trained.losses * half**2
@@ -119,7 +111,7 @@ class BagNetwork(RegressorMixin, BaseEstimator):
 
     def fit_labels(self, rows: np.ndarray, labels: np.ndarray) -> Self:
         """Learn from one label (n,) per row (n, d): bags of one row with weight 1. Raises as `fit`."""
-        labels = checked_labels(labels, len(rows))
+        labels = shaped(labels, "labels", (len(rows),), "one number for each row")
         return self.fit(rows, np.arange(len(rows))[:, None], np.ones((len(rows), 1)), labels)
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
@@ -157,7 +149,7 @@ class BagNetwork(RegressorMixin, BaseEstimator):
         return Perceptron((len(self.centre_), *self.hidden, 1))
 
     def _scaled(self, rows: np.ndarray) -> np.ndarray:
-        return ((rows - self.centre_) / self.scale_).astype(np.float32)
+        return np.asarray((rows - self.centre_) / self.scale_, dtype=np.float32)
 
     def _held_out(self, bags: int) -> int:
         if not 0 <= self.validation < 1:
@@ -167,7 +159,8 @@ class BagNetwork(RegressorMixin, BaseEstimator):
             raise InputError(f"holding out {held_out} of {bags} bags leaves none to learn from; set validation to 0")
         return held_out
 
-    def _schedule(self, size: int) -> Schedule:
+    def _batch(self, size: int) -> int:
+        """Bags of `size` rows that make a step; refuses parameters that cannot be used."""
         require_integer("epochs", self.epochs, 1, 200)
         require_number("learning_rate", self.learning_rate, 1e-3)
         require_number("alpha", self.alpha, 1e-3)
@@ -181,6 +174,4 @@ class BagNetwork(RegressorMixin, BaseEstimator):
         if self.batch_size is not None:
             require_integer("batch_size", self.batch_size, 1, _BAGS_PER_STEP)
             batch = self.batch_size if self.batch_unit == "bags" else max(1, self.batch_size // size)
-        return Schedule(
-            self.epochs, batch, self.learning_rate, self.alpha, self.patience, self.restore_best, self.average
-        )
+        return batch

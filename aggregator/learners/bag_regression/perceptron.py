@@ -13,6 +13,13 @@ class Perceptron:
     """f(x) = A_L relu(... relu(A_1 x + b_1) ...) + b_L, a number; `widths` are d, those of the hidden layers, and 1.
 
     Its parameters are one vector (P,), float32 or float64, in which everything is then computed.
+
+    Examples:
+        >>> network = Perceptron((2, 3, 1))
+        >>> network.size
+        13
+        >>> network.outputs(network.initial(np.random.default_rng(0)), np.ones((1, 2), dtype=np.float32)).round(2)
+        array([0.1], dtype=float32)
     """
 
     widths: tuple[int, ...]

@@ -29,15 +29,18 @@ def selected_bandwidth(
     groups = two_groups(proportions)
     if groups is None:
         return 1.0
+
+    def error(bandwidth: float, train: np.ndarray, held_out: np.ndarray) -> float:
+        fresh = clone(estimator).set_params(bandwidth=bandwidth)
+        fresh.fit([bags[i] for i in train], proportions[train], None if noise is None else noise[train])
+        found = np.stack([fresh.predict(bags[i]) for i in held_out])
+        return float(np.abs(found - simplex.project(proportions[held_out])).sum(axis=1).mean())
+
     try:
-        errors = [
-            _error(clone(estimator).set_params(bandwidth=candidate), bags, proportions, noise, *roles)
-            for candidate in CANDIDATES
-            for roles in (groups, groups[::-1])
-        ]
+        errors = [error(bandwidth, *groups) + error(bandwidth, *groups[::-1]) for bandwidth in CANDIDATES]
     except InputError:  # of a few bags only: all of them together may well be fitted
         return 1.0
-    return CANDIDATES[int(np.argmin(np.reshape(errors, (len(CANDIDATES), 2)).sum(axis=1)))]
+    return CANDIDATES[int(np.argmin(errors))]
 
 
 def two_groups(proportions: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -45,36 +48,19 @@ def two_groups(proportions: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 
     Each is chosen among those left by pivoted QR, which takes the most different ones first, so it does not matter
     in which order bags come.
+
+    Examples:
+        >>> two_groups(np.array([[0.5, 0.5], [1.0, 0.0], [0.6, 0.4], [0.0, 1.0]]))
+        (array([1, 3]), array([0, 2]))
     """
-    left = np.arange(len(proportions))
-    groups = []
+    left, groups, classes = np.arange(len(proportions)), [], proportions.shape[1]
     for _ in range(2):
-        group = _independent(proportions[left])
-        if group is None:
+        if len(left) < classes:
             return None
-        groups.append(np.sort(left[group]))
-        left = np.delete(left, group)
+        triangle, pivots = qr(proportions[left].T, mode="r", pivoting=True)
+        sizes = np.abs(np.diag(triangle))
+        if sizes[-1] <= _INDEPENDENT * sizes[0]:
+            return None
+        groups.append(np.sort(left[pivots[:classes]]))
+        left = np.delete(left, pivots[:classes])
     return groups[0], groups[1]
-
-
-def _independent(proportions: np.ndarray) -> np.ndarray | None:
-    classes = proportions.shape[1]
-    if len(proportions) < classes:
-        return None
-    triangle, pivots = qr(proportions.T, mode="r", pivoting=True)
-    sizes = np.abs(np.diag(triangle))
-    return pivots[:classes] if sizes[-1] > _INDEPENDENT * sizes[0] else None
-
-
-def _error(
-    estimator: RatioEstimator,
-    bags: Sequence[np.ndarray],
-    proportions: np.ndarray,
-    noise: np.ndarray | None,
-    train: np.ndarray,
-    held_out: np.ndarray,
-) -> float:
-    estimator.fit([bags[i] for i in train], proportions[train], None if noise is None else noise[train])
-    truth = simplex.project(proportions[held_out])
-    found = np.stack([estimator.predict(bags[i]) for i in held_out])
-    return float(np.abs(found - truth).sum(axis=1).mean())

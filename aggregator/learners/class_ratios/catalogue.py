@@ -14,22 +14,28 @@ if TYPE_CHECKING:
     from aggregator.learners.class_ratios.estimator import RatioEstimator
 
 _TARGETS = {
-    "whitened": "aggregator.learners.class_ratios.whitened_means:WhitenedMeans",
+    "whitened": "aggregator.learners.class_ratios.class_means:WhitenedMeans",
     "class_means": "aggregator.learners.class_ratios.class_means:ClassMeans",
     "mmd": "aggregator.learners.class_ratios.mmd:MMD",
-    "energy": "aggregator.learners.class_ratios.energy_means:EnergyMeans",
+    "energy": "aggregator.learners.class_ratios.class_means:EnergyMeans",
     "bag_classifier": "aggregator.learners.class_ratios.bag_classifier:BagClassifier",
-    "bag_classifier_em": "aggregator.learners.class_ratios.bag_classifier_em:BagClassifierEM",
+    "bag_classifier_em": "aggregator.learners.class_ratios.bag_classifier:BagClassifierEM",
     "proportion_svm": "aggregator.learners.class_ratios.proportion_svm:ProportionSVM",
 }
 NAMES = tuple(_TARGETS)
 
 
 def estimator_class(name: str) -> type[RatioEstimator]:
-    """The class of that name. Raises `InputError` for a name that is not in `NAMES`."""
+    """The class of that name. Raises `InputError` for a name that is not in `NAMES`.
+
+    Examples:
+        >>> estimator_class("mmd").__name__
+        'MMD'
+    """
     if name not in _TARGETS:
         raise InputError(f"estimator '{name}' is not known; allowed: {', '.join(NAMES)}" + nearest_name(name, NAMES))
-    return Reference(_TARGETS[name]).load()
+    found: type[RatioEstimator] = Reference(_TARGETS[name]).load()
+    return found
 
 
 def load(description: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> RatioEstimator:

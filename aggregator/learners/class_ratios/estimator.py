@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from aggregator.learners.class_ratios.validation import doubles
+from aggregator.learners.class_ratios.validation import checked, doubles, require_integer
 
 
-class RatioEstimator(BaseEstimator, ABC):
+class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
     """Estimates the class ratios of unlabelled sets, from M bags of rows with label proportions.
 
     A subclass names in `fitted` the attributes that `fit` sets, each an array or a JSON value (None for what was not
@@ -21,22 +21,26 @@ class RatioEstimator(BaseEstimator, ABC):
 
     name: ClassVar[str]
     fitted: ClassVar[tuple[str, ...]]
+    seed: int
 
-    @abstractmethod
     def fit(self, bags: Sequence[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None = None) -> Self:
         """Learn from M bags, each an array (n_i, d) of finite rows, and their label proportions (M, C), which sum to 1.
 
         `noise` (M, C, C) is the covariance of the proportions' known noise; with it they may leave the simplex.
-        Raises `InputError`, as `aggregator.learners.class_ratios.validation.checked` says.
+        Raises `InputError`, as `aggregator.learners.class_ratios.validation.checked` says, and for parameters that cannot be used.
         """
+        checked_bags, shares, covariance = checked(bags, proportions, noise)
+        self._check_parameters()
+        self._fit(checked_bags, shares, covariance)
+        return self
 
     @abstractmethod
     def embed(self, rows: np.ndarray) -> np.ndarray:
         """All that `estimate` needs to know about a set of rows (n, d): a vector, costly to find, cheap to use."""
 
-    @abstractmethod
     def estimate(self, embedding: np.ndarray) -> np.ndarray:
-        """Class ratios (C,) on the simplex of the set with that embedding."""
+        """Class ratios (C,) on the simplex of the set with that embedding, which may be these ratios themselves."""
+        return embedding
 
     @abstractmethod
     def embedding_key(self) -> str:
@@ -45,6 +49,14 @@ class RatioEstimator(BaseEstimator, ABC):
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """Class ratios (C,) on the simplex of the set of rows (n, d). Raises `InputError` for rows of another kind."""
         return self.estimate(self.embed(doubles(rows, "a set")))
+
+    def _fit(self, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None) -> None:
+        """Set what is fitted, from checked bags and proportions; for subclasses that do not override `fit`."""
+        raise NotImplementedError(f"{type(self).__name__} must define _fit or fit")
+
+    def _check_parameters(self) -> None:
+        """Raises `InputError` for parameters that cannot be used."""
+        require_integer("seed", self.seed, 0, 0)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The estimator's name, parameters and fitted JSON values, and its fitted arrays; `load` is the inverse."""

@@ -30,6 +30,14 @@ def intervals(
 
     Raises `InputError` unless the estimator is debiased, has a kernel with features, and knows the covariance of those;
     unless `level` is between 0 and 1 and there are at least 20 draws; and for rows as `predict` does.
+
+    Examples:
+        >>> rng, shares = np.random.default_rng(0), np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])
+        >>> draw = lambda share, n: rng.normal(4.0 * (np.arange(n) < share * n))[:, None]  # share of class 1
+        >>> estimator = ClassMeans(features=32).fit([draw(share, 200) for share in shares[:, 1]], shares)
+        >>> intervals(estimator, draw(0.7, 500)).round(2)
+        array([[0.27, 0.3 ],
+               [0.7 , 0.73]])
     """
     errors, space, means = estimator.errors(), estimator.space_, estimator.class_means_
     if errors is None or means is None or not isinstance(space, FeatureKernel) or not estimator.debiased:
@@ -74,10 +82,10 @@ def _as_far_apart(means: np.ndarray, metric: np.ndarray | None, quadratic: np.nd
     root = _root(about.T @ (about if metric is None else metric @ about))
     inverse = np.linalg.pinv(root, rcond=1e-9, hermitian=True)
     # The symmetric G with G (root root) G = quadratic: the least rotation.
-    return about @ (inverse @ _root(root @ centred(quadratic) @ root) @ inverse)
+    return np.asarray(about @ (inverse @ _root(root @ centred(quadratic) @ root) @ inverse))
 
 
 def _root(matrix: np.ndarray) -> np.ndarray:
     """The symmetric square root of the nearest positive semidefinite matrix."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,45 +11,47 @@ from sklearn.utils.validation import check_is_fitted
 from aggregator.learners.class_ratios.kernel_means import KernelMeans
 from aggregator.learners.kernels.exact import ExactSupport
 from aggregator.learners.kernels.features import FeatureSupport
-from aggregator.learners.kernels.interface import Kernel
 from federation.numerics import simplex
 
 _NEGLIGIBLE = 1e-12  # share of the largest eigenvalue of the Gram matrix that is rounding errors
 
 
+@dataclass(eq=False, repr=False)
 class MMD(KernelMeans):
-    """argmin_alpha |sum_i alpha_i phi_i - phi_U|^2 over R^M, then the projection of P'alpha onto the simplex (Eq. 5).
+    """argmin_alpha |sum_i alpha_i phi_i - phi_U|^2 over R^M, then the projection of P'alpha onto the simplex.
 
-    phi_i are the mean embeddings of the bags, their products V-statistics; of many solutions, the one of least norm.
-    With more bags than classes the least squares follow sampling errors, and with noise in the proportions they know
-    nothing of it: `ClassMeans` is better at both. Noisy proportions are first projected onto the simplex.
+    Iyer, Nath and Sarawagi 2016, Eq. 5. phi_i are the mean embeddings of the bags, their products V-statistics; of many
+    solutions, the one of least norm. With more bags than classes the least squares follow sampling errors, and with
+    noise in the proportions they know nothing of it: `ClassMeans` is better at both. Noisy proportions are first
+    projected onto the simplex.
 
     Parameters: see `KernelMeans`. With `kernel` "exact" it is the published estimator exactly, in time that grows
     with the square of the number of rows, eleven times that for the published selection of the bandwidth, "auto".
+
+    Attributes: those of `KernelMeans`, `sizes_` (M,), the rows of each bag, and `means_singular_values_` (M,) of the
+    matrix [phi_1 .. phi_M], descending.
+
+    Examples:
+        >>> rng, shares = np.random.default_rng(0), np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])
+        >>> draw = lambda share, n: rng.normal(4.0 * (np.arange(n) < share * n))[:, None]  # share of class 1
+        >>> bags = [draw(share, 200) for share in shares[:, 1]]
+        >>> MMD().fit(bags, shares).predict(draw(0.7, 500)).round(2)
+        array([0.28, 0.72])
     """
 
     name: ClassVar[str] = "mmd"
     fitted: ClassVar[tuple[str, ...]] = (*KernelMeans.fitted, "sizes_", "means_singular_values_")
 
-    sizes_: np.ndarray  # (M,)
-    means_singular_values_: np.ndarray  # (M,), of the matrix [phi_1 .. phi_M], descending
-
-    def __init__(
-        self, kernel: str = "exact", bandwidth: float | str = "auto", features: int = 512, seed: int = 0
-    ) -> None:
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.features = features
-        self.seed = seed
+    kernel: str = "exact"
+    bandwidth: float | str = "auto"
 
     def estimate(self, embedding: np.ndarray) -> np.ndarray:
         """Proj(P'alpha), with alpha linear in the embedding."""
         check_is_fitted(self, "operator_")
         return simplex.project(self.operator_.T @ embedding)
 
-    def _fit_bags(
-        self, space: Kernel, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None
-    ) -> None:
+    def _fit(self, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None) -> None:
+        space = self._kernel(bags, proportions, noise)
         if noise is not None:
             proportions = simplex.project(proportions)
         support = space.support(bags)

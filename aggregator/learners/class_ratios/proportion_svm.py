@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.scaled_rows import ScaledRows
-from aggregator.learners.class_ratios.validation import checked
-from aggregator.learners.parameters import require_integer, require_number
+from aggregator.learners.class_ratios.validation import require_integer, require_number
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
 from federation.numerics import simplex
@@ -21,6 +20,7 @@ _GROWTH = 2.0
 _ALTERNATIONS = 20  # at one cost; a few are usual
 
 
+@dataclass(eq=False, repr=False)
 class ProportionSVM(ScaledRows):
     """Counts of a classifier's predictions (Yu et al. 2013, "alter-pSVM"): what Iyer et al. 2016 compare with.
 
@@ -34,48 +34,38 @@ class ProportionSVM(ScaledRows):
     given up. A set gets the shares of the classes with the largest score: no correction for what the classifier
     confuses, so its errors grow with the distance between the set's ratios and those of the bags.
 
-    Parameters besides those above: `features`, the number of random Fourier features, None for the rows themselves,
-    and `bandwidth`, their gamma times the median squared distance; `seed` of guesses and features. Noisy proportions
-    are projected onto the simplex.
+    Parameters:
+        cost: C > 0 of the hinge losses of single rows.
+        proportion_cost: > 0, of a bag whose guessed share misses its proportion.
+        features: the number of random Fourier features, at least 2; None for the rows themselves.
+        bandwidth: gamma of the Fourier features times the median squared distance of the rows, positive.
+        restarts: first guesses to begin from, at least 2.
+        seed: of guesses and features, at least 0.
+
+    Noisy proportions are projected onto the simplex. `fit` raises `InputError` also where every restart guesses one
+    label for all rows, from which nothing can be learnt.
+
+    Attributes, besides those of `ScaledRows`:
+        coefficients_: (C, D + 1), intercepts last; (1, D + 1) for two classes, positive for the second.
+        classes_: C.
+
+    Examples:
+        >>> rng, shares = np.random.default_rng(0), np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])
+        >>> draw = lambda share, n: rng.normal(4.0 * (np.arange(n) < share * n))[:, None]  # share of class 1
+        >>> bags = [draw(share, 200) for share in shares[:, 1]]
+        >>> ProportionSVM().fit(bags, shares).predict(draw(0.7, 500)).round(2)
+        array([0.3, 0.7])
     """
 
     name: ClassVar[str] = "proportion_svm"
-    fitted = (*ScaledRows.fitted, "coefficients_", "classes_")
+    fitted: ClassVar[tuple[str, ...]] = (*ScaledRows.fitted, "coefficients_", "classes_")
 
-    coefficients_: np.ndarray  # (C, D + 1), intercepts last; (1, D + 1) for two classes, positive for the second
-    classes_: int
-
-    def __init__(
-        self,
-        cost: float = 0.01,
-        proportion_cost: float = 100.0,
-        features: int | None = None,
-        bandwidth: float = 1.0,
-        restarts: int = 3,
-        seed: int = 0,
-    ) -> None:
-        self.cost = cost
-        self.proportion_cost = proportion_cost
-        self.features = features
-        self.bandwidth = bandwidth
-        self.restarts = restarts
-        self.seed = seed
-
-    def fit(self, bags: Sequence[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None = None) -> Self:
-        """As `RatioEstimator.fit` says.
-
-        Raises `InputError` also for parameters that cannot be used, and where every restart guesses one label for all
-        rows, from which nothing can be learnt.
-        """
-        bags, proportions, noise = checked(bags, proportions, noise)
-        self._check_parameters()
-        rows = self._fit_rows(bags)
-        edges = np.cumsum([len(bag) for bag in bags])[:-1]
-        proportions = simplex.project(proportions)
-        self.classes_ = proportions.shape[1]
-        ones = [1] if self.classes_ == 2 else range(self.classes_)
-        self.coefficients_ = np.stack([self._one(rows, edges, proportions[:, y], y) for y in ones])
-        return self
+    cost: float = 0.01
+    proportion_cost: float = 100.0
+    features: int | None = None
+    bandwidth: float = 1.0
+    restarts: int = 3
+    seed: int = 0
 
     def embed(self, rows: np.ndarray) -> np.ndarray:
         """Shares (C,) of the rows that are predicted to be in each class."""
@@ -85,11 +75,15 @@ class ProportionSVM(ScaledRows):
             scores = tile @ self.coefficients_[:, :-1].T + self.coefficients_[:, -1]
             predicted = scores.argmax(axis=1) if self.classes_ > 2 else (scores[:, 0] > 0).astype(np.intp)
             counts += np.bincount(predicted, minlength=self.classes_)
-        return counts / counts.sum()
+        return np.asarray(counts / counts.sum())
 
-    def estimate(self, embedding: np.ndarray) -> np.ndarray:
-        """The embedding."""
-        return embedding
+    def _fit(self, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None) -> None:
+        rows = self._fit_rows(bags)
+        edges = np.cumsum([len(bag) for bag in bags])[:-1]
+        proportions = simplex.project(proportions)
+        self.classes_ = proportions.shape[1]
+        ones = [1] if self.classes_ == 2 else range(self.classes_)
+        self.coefficients_ = np.stack([self._one(rows, edges, proportions[:, y], y) for y in ones])
 
     def _one(self, rows: np.ndarray, edges: np.ndarray, shares: np.ndarray, y: int) -> np.ndarray:
         """Coefficients (D + 1,) of one class, which has `shares` (M,) of the bags that start at 0 and `edges`."""
@@ -130,10 +124,10 @@ class ProportionSVM(ScaledRows):
             cost = min(_GROWTH * cost, self.cost)
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         require_number("cost", self.cost, 0.01)
         require_number("proportion_cost", self.proportion_cost, 100.0)
         require_integer("restarts", self.restarts, 2, 3)
-        require_integer("seed", self.seed, 0, 0)
 
 
 def guessed(
@@ -144,9 +138,15 @@ def guessed(
     For so many positive labels in a bag it is best to give them to the rows that lose least by them; all such numbers
     are compared. With cost 0 the number is the one nearest to the bag's share and the largest scores are positive.
     """
-    return np.concatenate(
-        [_in_bag(bag, share, cost, proportion_cost) for bag, share in zip(np.split(scores, edges), shares, strict=True)]
-    )
+    found = []
+    for bag, share in zip(np.split(scores, edges), shares, strict=True):
+        order = np.argsort(-bag, kind="stable")
+        gains = np.maximum(0.0, 1.0 + bag[order]) ** 2 - np.maximum(0.0, 1.0 - bag[order]) ** 2
+        numbers = np.arange(len(bag) + 1)
+        values = proportion_cost * np.abs(numbers / len(bag) - share) - cost * np.append(0.0, np.cumsum(gains))
+        found.append(np.full(len(bag), -1.0))
+        found[-1][order[: int(np.argmin(values))]] = 1.0
+    return np.concatenate(found)
 
 
 def objective(
@@ -162,13 +162,3 @@ def objective(
     losses = np.maximum(0.0, 1.0 - labels * scores) ** 2
     found = np.array([(bag > 0).mean() for bag in np.split(labels, edges)])
     return float(weights @ weights / 2 + cost * losses.sum() + proportion_cost * np.abs(found - shares).sum())
-
-
-def _in_bag(scores: np.ndarray, share: float, cost: float, proportion_cost: float) -> np.ndarray:
-    order = np.argsort(-scores, kind="stable")
-    gains = np.maximum(0.0, 1.0 + scores[order]) ** 2 - np.maximum(0.0, 1.0 - scores[order]) ** 2
-    numbers = np.arange(len(scores) + 1)
-    values = proportion_cost * np.abs(numbers / len(scores) - share) - cost * np.append(0.0, np.cumsum(gains))
-    labels = np.full(len(scores), -1.0)
-    labels[order[: int(np.argmin(values))]] = 1.0
-    return labels

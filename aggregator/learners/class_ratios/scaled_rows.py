@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.estimator import RatioEstimator
+from aggregator.learners.class_ratios.validation import require_integer, require_number
 from aggregator.learners.kernels.features import FeatureKernel, FourierKernel, LinearKernel
-from aggregator.learners.parameters import require_integer, require_number
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
 from federation.numerics.distances import median_squared_distance, tiles
@@ -22,16 +22,17 @@ class ScaledRows(RatioEstimator):
 
     Columns keep their relative scales, so they should share a unit, as they do behind a feature map that scales them;
     a common shift and factor of all rows changes nothing.
+
+    Attributes:
+        centre_: mean (D,) of the rows, or of their random features.
+        scale_: root mean square of what is left.
+        frequencies_: of the random Fourier features; None for the rows themselves.
     """
 
     fitted: ClassVar[tuple[str, ...]] = ("centre_", "scale_", "frequencies_")
 
     features: int | None
     bandwidth: float
-    seed: int
-    centre_: np.ndarray
-    scale_: float
-    frequencies_: np.ndarray | None
 
     def embedding_key(self) -> str:
         """The digest of all that is fitted: no other fit gives the same scores."""
@@ -42,7 +43,7 @@ class ScaledRows(RatioEstimator):
     def _fit_rows(self, bags: Sequence[np.ndarray]) -> np.ndarray:
         """Learns the scaling from the bags; their scaled rows (N, D), bag after bag."""
         rows = np.concatenate(bags)
-        self.frequencies_ = None
+        self.frequencies_: np.ndarray | None = None
         if self.features is not None:
             require_integer("features", self.features, 2, 512)
             require_number("bandwidth", self.bandwidth, 1.0)

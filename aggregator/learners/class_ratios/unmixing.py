@@ -1,4 +1,7 @@
-"""From means of bags to means of classes: the least squares solution, and what its errors do to squared distances."""
+"""From means of bags to means of classes: least squares, and what its errors do to squared distances.
+
+Also what to expect of proportions that were released with noise.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +10,67 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.learners.class_ratios.measurement_error import expected_proportions
 from federation.numerics.contrasts import contrasts
 
 _LEAST_LEFT = 0.02  # of the products of class means, whatever noise there is
-_NEGLIGIBLE = 1e-12  # share of the largest eigenvalue: rounding errors
+_LEAST_RELIABLE = 0.1, 0.5  # share of the variance between bags that is taken for true, whatever the noise
+_NEGLIGIBLE = 1e-12  # share of the largest eigenvalue or variance: rounding errors
 
 
-def unmixing(proportions: np.ndarray, sizes: np.ndarray, noise: np.ndarray | None = None) -> np.ndarray:
-    """B (M, C), so that sum_i B_iy mean_i is the mean of class y, for proportions P (M, C) of bags of `sizes` (M,).
+def expected_proportions(proportions: np.ndarray, sizes: np.ndarray, noise: np.ndarray | None) -> np.ndarray:
+    """Best linear predictions (M, C) of the true proportions from noisy ones (M, C) with noise covariances (M, C, C).
 
-    B = N X (X'N X)^-1 with N = diag(sizes), least squares, weighted as the sampling errors of bags want it; its columns
-    sum to 1. X = P without noise; for M = C, B is then the inverse of P. With noise of covariance (M, C, C), P'NP is
-    larger than it should be and class means shrink towards each other. X then holds the expected true proportions,
-    which for equal noise is the same as taking the noise out of P'NP (Fuller 1987, Measurement Error Models). To second
-    order in the noise, least squares over M bags is biased as if M - C - 1 of them had it, so that is corrected.
+    p + S (S + N_i)^-1 (P_i - p), where p is the mean over bags, weighted by their sizes (M,), and S the covariance
+    between bags less what noise adds to it (regression calibration: Carroll et al. 2006, Measurement Error in Nonlinear
+    Models, ch. 4). Least squares on them is unbiased where least squares on noisy proportions shrinks, and a likelihood
+    that takes them for the truth is not misled by entries far off the simplex. Rows sum to 1 as before but may leave
+    the simplex; without noise they are `proportions`. S keeps a tenth of the variance (of few bags half) or more, so
+    that noise as large as the signal leaves the classes in place.
+
+    Examples:
+        >>> shares, sizes = np.array([[1.2, -0.2], [0.1, 0.9], [0.5, 0.5]]), np.array([10, 10, 10])
+        >>> noise = np.tile([[0.05, -0.05], [-0.05, 0.05]], (3, 1, 1))
+        >>> expected_proportions(shares, sizes, noise).round(2)  # nearer to their mean
+        array([[ 1.07, -0.07],
+               [ 0.21,  0.79],
+               [ 0.52,  0.48]])
     """
-    bags, classes = proportions.shape
-    share = max(bags - classes - 1, 0) / bags
-    expected = expected_proportions(proportions, sizes, None if noise is None or share == 0 else noise * share)
-    weighted = sizes[:, None] * expected
-    return np.ascontiguousarray(np.linalg.solve(expected.T @ weighted, weighted.T).T)
+    if noise is None:
+        return proportions
+    basis = contrasts(proportions.shape[1])
+    weights = sizes / sizes.sum()
+    mean = weights @ proportions
+    apart = (proportions - mean) @ basis
+    errors = basis.T @ noise @ basis
+    between = (weights[:, None] * apart).T @ apart
+    unit = np.trace(between)
+    if unit < np.finfo(float).tiny:  # all bags are equal, and nobody is where another is expected
+        return proportions
+    between, errors = between / unit, errors / unit  # inverses of extreme numbers would overflow
+    added = np.einsum("i,ijk->jk", weights * (1 - weights), errors)
+    # In units of the variance between bags, along which alone they differ, the true share of it is what is reliable.
+    variances, axes = np.linalg.eigh(between)
+    there = variances > _NEGLIGIBLE * variances.max()
+    whiten, colour = axes[:, there] / np.sqrt(variances[there]), axes[:, there] * np.sqrt(variances[there])
+    reliability, directions = np.linalg.eigh(whiten.T @ (between - added) @ whiten)
+    back = colour @ directions
+    # Half of the variance for few bags, whose variance says little about that of the noise in it, a tenth for many.
+    least = np.clip(3 * proportions.shape[1] / len(proportions), *_LEAST_RELIABLE)
+    true = (back * np.clip(reliability, least, 1.0)) @ back.T
+    gains = np.linalg.pinv(true + errors, hermitian=True) @ true
+    return np.asarray(mean + np.einsum("ij,ijk->ik", apart, gains) @ basis.T)
 
 
 @dataclass(frozen=True, eq=False)
 class Unmixing:
-    """`unmixing`, and what errors of the means and of the proportions do through it.
+    """From means of bags to means of classes, and what errors of the means and of the proportions do through it.
 
     Proportions (M, C) of bags of `sizes` (M,), with the covariance (M, C, C) of their noise or None.
+
+    Examples:
+        >>> Unmixing(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([10, 10])).matrix.round(2)
+        array([[ 1.14, -0.29],
+               [-0.14,  1.29]])
     """
 
     proportions: np.ndarray
@@ -43,12 +79,25 @@ class Unmixing:
 
     @cached_property
     def matrix(self) -> np.ndarray:
-        """B (M, C)."""
-        return unmixing(self.proportions, self.sizes, self.noise)
+        """B (M, C), so that sum_i B_iy mean_i is the mean of class y.
+
+        B = N X (X'N X)^-1 with N = diag(sizes), least squares, weighted as the sampling errors of bags want it; its
+        columns sum to 1. X = P, the proportions, without noise; for M = C, B is then the inverse of P. With noise P'NP
+        is larger than it should be and class means shrink towards each other. X then holds the expected true
+        proportions, which for equal noise is the same as taking the noise out of P'NP (Fuller 1987, Measurement Error
+        Models). To second order in the noise, least squares over M bags is biased as if M - C - 1 of them had it, so
+        that is corrected.
+        """
+        bags, classes = self.proportions.shape
+        share = max(bags - classes - 1, 0) / bags
+        noise = None if self.noise is None or share == 0 else self.noise * share
+        expected = expected_proportions(self.proportions, self.sizes, noise)
+        weighted = self.sizes[:, None] * expected
+        return np.ascontiguousarray(np.linalg.solve(expected.T @ weighted, weighted.T).T)
 
     def squares(self, weights: np.ndarray | float) -> np.ndarray:
         """sum_i weights_i B_i B_i' (C, C)."""
-        return (self.matrix.T * weights) @ self.matrix
+        return np.asarray((self.matrix.T * weights) @ self.matrix)
 
     @property
     def mean_noise(self) -> np.ndarray:
@@ -71,23 +120,34 @@ class Unmixing:
         squares = (self.proportions.T * weights) @ self.proportions
         if self.noise is not None:  # which adds its covariance to the squares
             squares = squares - np.tensordot(weights, self.noise, 1)
-        return np.diag(weights @ self.proportions) - squares
+        return np.asarray(np.diag(weights @ self.proportions) - squares)
 
 
 def centred(quadratic: np.ndarray) -> np.ndarray:
-    """H Q H (..., C, C) for H = I - 11'/C: the same form on vectors that sum to zero, and 0 along 1."""
+    """H Q H (..., C, C) for H = I - 11'/C: the same form on vectors that sum to zero, and 0 along 1.
+
+    Examples:
+        >>> centred(np.array([[3.0, 1.0], [1.0, 1.0]]))
+        array([[ 0.5, -0.5],
+               [-0.5,  0.5]])
+    """
     means = quadratic.mean(axis=-1)
     found = quadratic - means[..., :, None] - means[..., None, :] + means.mean(axis=-1)[..., None, None]
-    return (found + found.swapaxes(-1, -2)) / 2
+    return np.asarray((found + found.swapaxes(-1, -2)) / 2)
 
 
 def positive(quadratic: np.ndarray) -> np.ndarray:
     """`quadratic` (..., C, C), made positive semidefinite on vectors that sum to zero by the least change.
 
     Differences of noisy terms can have negative eigenvalues there, which no products of means have.
+
+    Examples:
+        >>> positive(np.array([[1.0, 2.0], [2.0, 1.0]]))  # (1, -1) had a negative square
+        array([[1.5, 1.5],
+               [1.5, 1.5]])
     """
     values, vectors = np.linalg.eigh(centred(quadratic))
-    return quadratic - (vectors * np.minimum(values, 0.0)[..., None, :]) @ vectors.swapaxes(-1, -2)
+    return np.asarray(quadratic - (vectors * np.minimum(values, 0.0)[..., None, :]) @ vectors.swapaxes(-1, -2))
 
 
 def tempered(corrected: np.ndarray, raw: np.ndarray) -> np.ndarray:
@@ -103,16 +163,21 @@ def tempered(corrected: np.ndarray, raw: np.ndarray) -> np.ndarray:
     units = vectors / scale[..., None, :]
     left = np.linalg.eigvalsh(units.swapaxes(-1, -2) @ (basis.T @ centred(corrected) @ basis) @ units)[..., :1]
     part = np.minimum(1.0, (1 - _LEAST_LEFT) / np.maximum(1 - left, _NEGLIGIBLE))[..., None]
-    return raw + part * (corrected - raw)
+    return np.asarray(raw + part * (corrected - raw))
 
 
 def undistorted(products: np.ndarray, distortion: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """Products Q of class means (..., C, C) without what noise in the proportions added to them.
 
     Noise s_i T moves class means mu by -mu D, with E D'QD = tr(Q T) `distortion`; see `Unmixing`.
+
+    Examples:
+        >>> undistorted(np.eye(2), distortion=np.full((2, 2), 0.5), noise=np.array([[0.1, -0.1], [-0.1, 0.1]]))
+        array([[ 0.9, -0.1],
+               [-0.1,  0.9]])
     """
     added = np.einsum("...kl,kl->...", positive(products), noise)
-    return products - added[..., None, None] * distortion
+    return np.asarray(products - added[..., None, None] * distortion)
 
 
 def given_labels(
@@ -127,4 +192,63 @@ def given_labels(
     """
     share = min(float(np.sum(sampling * label_covariance)), 0.5)  # above, nothing is known anyway
     excess = np.einsum("...kl,kl->...", positive(products), label_covariance) / (1 - share)
-    return products + np.minimum(excess, spread)[..., None, None] * sampling
+    return np.asarray(products + np.minimum(excess, spread)[..., None, None] * sampling)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanErrors:
+    """Second moments of the errors E (D, C) of class means mu = sum_i B_i phi_i, B being the matrix of an `Unmixing`.
+
+    - Sampling: E'WE is tr(W S) `sampling` in expectation for every metric W, with the `covariance` S (D, D) of the
+      features of one row within bags and `sampling` = sum_i B_i B_i' / n_i (C, C). `freedom` are the degrees of
+      freedom that S was estimated with from the rows of the bags themselves, None when it owes them nothing.
+    - Noise of variance v_i per coordinate of the released mean i: tr(W) `release`, `release` = sum_i v_i B_i B_i'.
+    - Noise in proportions: see `undistorted` for `distortion` and its T, `noise` (C, C).
+
+    mu L mu' is the part of S that vanishes when the classes of rows are known, L = `label_covariance` (C, C).
+    """
+
+    covariance: np.ndarray
+    freedom: int | None
+    sampling: np.ndarray
+    release: np.ndarray
+    distortion: np.ndarray
+    noise: np.ndarray
+    label_covariance: np.ndarray
+
+    @classmethod
+    def of(
+        cls, unmixing: Unmixing, covariance: np.ndarray, freedom: int | None, mean_noise: np.ndarray | float
+    ) -> MeanErrors:
+        """For S = `covariance` and its `freedom`, and v = `mean_noise`, (M,) or one number."""
+        sampling, release = unmixing.squares(1 / unmixing.sizes), unmixing.squares(mean_noise)
+        of_noise = unmixing.distortion, unmixing.mean_noise
+        return cls(covariance, freedom, sampling, release, *of_noise, unmixing.label_covariance)
+
+    def whitening(self, ridge: float) -> np.ndarray:
+        """W = (S + n v I + `ridge` tr(S)/D I)^-1 (D, D), the metric that the errors themselves suggest.
+
+        n v is the noise of released means in units of what one row adds. Where there are no errors, W = I.
+        """
+        dimension = len(self.covariance)
+        noise = float(np.trace(self.release) / np.trace(self.sampling))
+        level = noise + ridge * float(np.trace(self.covariance)) / dimension
+        return np.linalg.inv(self.covariance + (level or 1.0) * np.eye(dimension))
+
+    def debiased(self, products: np.ndarray, metric: np.ndarray | None) -> np.ndarray:
+        """mu'W mu (..., C, C) without what sampling and release add to it; W is I for `metric` None, or `whitening`."""
+        spread = self.spread(metric)
+        level = len(self.covariance) if metric is None else np.trace(metric)
+        unbiased = products - spread * self.sampling - level * self.release
+        return given_labels(unbiased, self.sampling, self.label_covariance, spread)
+
+    def spread(self, metric: np.ndarray | None) -> float:
+        """Expected |W^(1/2) (phi(x) - E phi(x))|^2 of another row within a bag.
+
+        For W = (S + c I)^-1 and S estimated with f degrees of freedom that is t / (1 - t/f), t = tr(W S) (by leaving
+        rows out one by one; Ledoit and Peche 2011 for the limit).
+        """
+        if metric is None:
+            return float(np.trace(self.covariance))
+        seen = float(np.sum(metric * self.covariance))
+        return seen if self.freedom is None else seen / (1 - seen / self.freedom)

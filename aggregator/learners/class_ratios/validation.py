@@ -1,15 +1,72 @@
-"""What bags, label proportions and their noise must be before an estimator of class ratios looks at them."""
+"""What bags, label proportions, their noise and parameters must be before an estimator looks at them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, nearest_name
 
 _ROUNDING = 1e-6  # how far proportions may miss the simplex
 _DEPENDENT = 1e-8  # singular values below this share of the largest are zero
+
+
+def require_number(name: str, value: Any, usual: float) -> None:
+    """Raises `InputError` unless `value` is a positive finite number.
+
+    Examples:
+        >>> require_number("ridge", -1.0, usual=1.0)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: ridge must be a positive and finite number, got -1.0; 1 is usual
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise InputError(f"{name} must be a positive and finite number, got {value!r}; {usual:g} is usual")
+
+
+def require_integer(name: str, value: Any, least: int, usual: int, most: int | None = None) -> None:
+    """Raises `InputError` unless `value` is an integer from `least`, and at most `most` if that is given.
+
+    Examples:
+        >>> require_integer("folds", 1, least=2, usual=5)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: folds must be an integer from 2, got 1; 5 is usual
+    """
+    small = isinstance(value, bool) or not isinstance(value, Integral) or value < least
+    if small or (most is not None and value > most):
+        allowed = f"from {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name} must be an integer {allowed}, got {value!r}; {usual} is usual")
+
+
+def require_flag(name: str, value: Any) -> None:
+    """Raises `InputError` unless `value` is true or false.
+
+    Examples:
+        >>> require_flag("debiased", True)
+        >>> require_flag("debiased", 1)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: debiased must be True or False, got 1
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, got {value!r}")
+
+
+def require_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raises `InputError`, with the nearest name, unless `value` is one of the names `allowed`.
+
+    Examples:
+        >>> require_one_of("method", "moments", ("mean_map", "laplacian"))
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: method must be one of mean_map, laplacian, got 'moments'
+    """
+    if value not in allowed:
+        raise InputError(
+            f"{name} must be one of {', '.join(allowed)}, got {value!r}{nearest_name(str(value), allowed)}"
+        )
 
 
 def checked(
@@ -19,12 +76,17 @@ def checked(
 
     Raises `InputError` unless the bags are not empty, finite and of equal width, and the proportions pass
     `checked_proportions`.
+
+    Examples:
+        >>> bags, shares, noise = checked([[[1], [2]], [[3]]], [[1, 0], [0, 1]])
+        >>> [bag.shape for bag in bags], shares.dtype
+        ([(2, 1), (1, 1)], dtype('float64'))
     """
     if not hasattr(bags, "__len__"):
         raise InputError(f"bags must be a list of arrays, one (rows, columns) for each bag, got {type(bags).__name__}")
     if not len(bags):
         raise InputError("bags must not be empty: at least one bag per class is needed")
-    arrays = [_rows(bag, f"bag {i}") for i, bag in enumerate(bags)]
+    arrays = [matrix(bag, f"bag {i}") for i, bag in enumerate(bags)]
     widths = [bag.shape[1] for bag in arrays]
     if len(set(widths)) > 1:
         odd = next(i for i, width in enumerate(widths) if width != widths[0])
@@ -41,7 +103,7 @@ def checked_proportions(
     covariances are symmetric with columns that sum to 0 and no negative variances; and unless the classes can be
     identified (assumption A0 of Iyer et al. 2016: the affine hull of the proportions contains the simplex).
     """
-    shares = _numbers(proportions, "proportions")
+    shares = finite(proportions, "proportions")
     if shares.ndim != 2 or len(shares) != bags or shares.shape[1] < 2:
         raise InputError(
             f"proportions must have one row for each of {bags} bags and one column per class, at least 2; got shape "
@@ -65,7 +127,12 @@ def checked_proportions(
 
 
 def checked_set(rows: np.ndarray, columns: int) -> np.ndarray:
-    """Rows (n, d) of an unlabelled set as they came. Raises `InputError` unless there are any, with d = `columns`."""
+    """Rows (n, d) of an unlabelled set as they came. Raises `InputError` unless there are any, with d = `columns`.
+
+    Examples:
+        >>> checked_set([[1.0, 2.0]], columns=2)
+        array([[1., 2.]])
+    """
     rows = np.asanyarray(rows)
     if rows.ndim != 2 or len(rows) == 0 or rows.shape[1] != columns:
         raise InputError(
@@ -81,7 +148,7 @@ def checked_means(
 
     Raises `InputError` unless sizes are at least 1, variances not negative, and all are finite.
     """
-    found, counts, variances = _rows(means, "means"), _numbers(sizes, "sizes"), _numbers(mean_noise, "mean_noise")
+    found, counts, variances = matrix(means, "means"), finite(sizes, "sizes"), finite(mean_noise, "mean_noise")
     if counts.shape != (len(found),) or counts.min() < 1:
         raise InputError(f"sizes must be one number from 1 for each of {len(found)} means, got {np.asarray(sizes)!r}")
     if variances.shape not in ((), (len(found),)) or variances.min() < 0:
@@ -96,9 +163,7 @@ def checked_covariance(covariance: np.ndarray, dimension: int, rows: int | None)
 
     Raises `InputError` unless it is symmetric and positive semidefinite, and of a rank that so many rows allow.
     """
-    found = _numbers(covariance, "covariance")
-    if found.shape != (dimension, dimension):
-        raise InputError(f"covariance must have shape {(dimension, dimension)}, as the means do; got {found.shape}")
+    found = shaped(covariance, "covariance", (dimension, dimension), "one row and column for each column of the means")
     if not _semidefinite(found):
         raise InputError("covariance must be symmetric and positive semidefinite; use numpy.cov of the features")
     if rows is not None and np.linalg.matrix_rank(found, hermitian=True) > rows - 1:
@@ -131,11 +196,7 @@ def _identifiable(shares: np.ndarray) -> None:
 
 
 def _covariance(noise: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    covariance = _numbers(noise, "noise")
-    if covariance.shape != (*shape, shape[1]):
-        raise InputError(
-            f"noise must hold one covariance matrix per bag, shape {(*shape, shape[1])}; got {covariance.shape}"
-        )
+    covariance = shaped(noise, "noise", (*shape, shape[1]), "one covariance matrix per bag")
     sums = np.abs(covariance.sum(axis=2)).max(initial=0.0)
     if sums > _ROUNDING * np.abs(covariance).max(initial=0.0) or not _semidefinite(covariance):
         raise InputError(
@@ -145,8 +206,29 @@ def _covariance(noise: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return covariance
 
 
-def _rows(bag: np.ndarray, what: str) -> np.ndarray:
-    rows = _numbers(bag, what)
+def shaped(values: npt.ArrayLike, what: str, shape: tuple[int, ...], meaning: str) -> NDArray[np.float64]:
+    """The values as float64. Raises `InputError` unless `finite` takes them and they have that shape.
+
+    Examples:
+        >>> shaped([1.0, 2.0], "sums", (3,), "one number for each bag")
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: sums must have shape (3,), one number for each bag; got (2,)
+    """
+    found = finite(values, what)
+    if found.shape != shape:
+        raise InputError(f"{what} must have shape {shape}, {meaning}; got {found.shape}")
+    return found
+
+
+def matrix(values: npt.ArrayLike, what: str) -> NDArray[np.float64]:
+    """The values (n, d) as float64. Raises `InputError` unless `finite` takes them and no axis of two is empty.
+
+    Examples:
+        >>> matrix([[1, 2], [3, 4]], "a bag")
+        array([[1., 2.],
+               [3., 4.]])
+    """
+    rows = finite(values, what)
     if rows.ndim != 2:
         raise InputError(
             f"{what} must have two axes, rows and columns, got shape {rows.shape}; make a single column (n, 1)"
@@ -156,19 +238,30 @@ def _rows(bag: np.ndarray, what: str) -> np.ndarray:
     return rows
 
 
-def doubles(values: np.ndarray | float, what: str) -> np.ndarray:
-    """The values as float64, finite or not. Raises `InputError` unless they are a dense array of real numbers."""
+def doubles(values: npt.ArrayLike, what: str) -> NDArray[np.float64]:
+    """The values as float64, finite or not. Raises `InputError` unless they are a dense array of real numbers.
+
+    Examples:
+        >>> doubles([[1, 2]], "a set")
+        array([[1., 2.]])
+    """
     if hasattr(values, "toarray"):
         raise InputError(f"{what} must be a dense array, got a sparse one; convert it by its toarray()")
-    if np.iscomplexobj(values):
-        raise InputError(f"{what} must be real numbers, got complex ones; leave out the imaginary parts")
     try:
+        if np.iscomplexobj(values):
+            raise InputError(f"{what} must be real numbers, got complex ones; leave out the imaginary parts")
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be an array of numbers: {error}") from error
 
 
-def _numbers(values: np.ndarray | float, what: str) -> np.ndarray:
+def finite(values: npt.ArrayLike, what: str) -> NDArray[np.float64]:
+    """The values as float64. Raises `InputError` unless they are a dense array of finite real numbers.
+
+    Examples:
+        >>> finite([1, 2], "sizes")
+        array([1., 2.])
+    """
     array = doubles(values, what)
     if not np.isfinite(array).all():
         raise InputError(f"{what} must be finite; remove or replace NaN and infinite values")

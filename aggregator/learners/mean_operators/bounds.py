@@ -17,6 +17,10 @@ def weight_shift(slope: float, regularisation: float, moment_distance: float) ->
     For every convex loss with slope a (Theorem 6; its 1/lam holds only for |a| <= 4) and the regulariser lam |w|². The
     linear loss attains it. With the distance from 0 it bounds the norm of the weights. Raises `InputError` unless
     lam > 0 and the distance is at least 0.
+
+    Examples:
+        >>> weight_shift(slope=1.0, regularisation=0.1, moment_distance=0.04)
+        0.1
     """
     if not 0 < regularisation < math.inf:
         raise InputError(f"regularisation must be > 0 and finite, got {regularisation}: there is no bound without it")
@@ -28,6 +32,10 @@ def risk_shift(slope: float, radius: float, moment_distance: float) -> float:
 
     |a|/2 radius |mu - mu~|, for weights that may depend on the noise (Theorem 10). Raises `InputError` for a negative
     radius or distance.
+
+    Examples:
+        >>> risk_shift(slope=1.0, radius=2.0, moment_distance=0.04)
+        0.04
     """
     distance = _at_least_zero("moment_distance", moment_distance)
     return abs(slope) / 2 * _at_least_zero("radius", radius) * distance

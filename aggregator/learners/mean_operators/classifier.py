@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aggregator.learners.class_ratios.validation import shaped
 from aggregator.learners.linear_odd.catalogue import loss
 from aggregator.learners.linear_odd.losses import LinearOddLoss, SymmetricProper
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
@@ -31,35 +33,44 @@ def _is_proper(classifier: MeanOperatorClassifier) -> bool:
     raise AttributeError(f"the scores of loss {classifier.loss!r} are not probabilities; use 'logistic' for that")
 
 
-class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
     """Two classes by the sign of <w, x>, w = argmin mean_i even(<w, x_i>) - a/2 <w, mu> + lam |w|².
 
     mu is the mean operator mean_i y_i x_i, with y = +1 for the second class and -1 for the first, or any estimate of it
     (Patrini et al. 2015, Algorithm 1). There is no intercept, since mu has none: append a constant feature where one is
     wanted, before rows are scaled to the norm that a release assumes. A score of 0 is of the second class.
 
-    loss: the name of a linear-odd loss. rho: of the loss "rho", 1 by default. regularisation: lam > 0 of |w|²; by
-    default max(1e-4, E|b|²/2) for noise b in mu, which presumes rows of norm about 1. tolerance: as
-    `minimise_linear_odd` takes it.
+    Parameters:
+        loss: the name of a linear-odd loss (`aggregator.learners.linear_odd.catalogue`).
+        regularisation: lam > 0 of |w|²; by default max(1e-4, E|b|²/2) for noise b in mu, which presumes rows of norm
+            about 1.
+        rho: of the loss "rho", 1 by default.
+        tolerance: as `minimise_linear_odd` takes it.
 
     "rho" and "perceptron" need an mu that no labels give: otherwise their risk is least at w = 0, which classifies
     nothing, and a warning says so.
 
-    After fitting: `classes_` (2,), `weights_` (d,), `distance_` to the exact minimiser at most, `regularisation_` and
-    `estimate_`, the mean operator and the variance of its error.
+    Attributes:
+        classes_: (2,), those of y = -1 and y = +1.
+        weights_: w (d,).
+        distance_: to the exact minimiser at most.
+        regularisation_: the lam that was used.
+        estimate_: the mean operator (d,) and the variance of its error, a `MomentEstimate`.
+
+    Examples:
+        >>> rows = np.array([[1.0, 0.2], [0.8, -0.1], [-0.9, 0.1], [-1.0, -0.3]])
+        >>> classifier = MeanOperatorClassifier(regularisation=0.1).fit(rows, ["b", "b", "a", "a"])
+        >>> classifier.predict([[0.5, 0.0], [-0.5, 0.0]]).tolist()
+        ['b', 'a']
+        >>> classifier.fit_moment(rows, [0.9, 0.1], classes=("no", "yes")).predict([[0.5, 0.0]]).tolist()
+        ['yes']
     """
 
-    def __init__(
-        self,
-        loss: str = "logistic",
-        regularisation: float | None = None,
-        rho: float | None = None,
-        tolerance: float | None = None,
-    ) -> None:
-        self.loss = loss
-        self.regularisation = regularisation
-        self.rho = rho
-        self.tolerance = tolerance
+    loss: str = "logistic"
+    regularisation: float | None = None
+    rho: float | None = None
+    tolerance: float | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -90,9 +101,7 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):
         names = np.asarray(classes)
         if names.shape != (2,) or names[0] == names[1]:
             raise NotTwoClassesError(f"classes must be two different values, for y = -1 and y = +1; got {classes!r}")
-        moment = np.asarray(moment)
-        if moment.shape != X.shape[1:]:
-            raise InputError(f"moment must have shape ({X.shape[1]},), one number per column; got {moment.shape}")
+        moment = shaped(moment, "moment", X.shape[1:], "one number per column")
         return self._minimise(X, MomentEstimate(moment, noise_variance), names)
 
     def _estimated(self, rows: np.ndarray, codes: np.ndarray) -> MomentEstimate:
@@ -124,14 +133,14 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):
         """Scores <w, x> (n,) of the second class."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X @ self.weights_
+        return np.asarray(X @ self.weights_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row (n,): the second one where the score is 0 or more."""
         codes = (self.decision_function(X) >= 0).astype(np.intp)
         return self.classes_[codes]
 
-    @available_if(_is_proper)
+    @available_if(_is_proper)  # type: ignore[untyped-decorator, unused-ignore]
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (n, 2) of the classes, which the scores of symmetric proper losses stand for."""
         scores = self.decision_function(X)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.learners.parameters import require_number
+from aggregator.learners.class_ratios.validation import require_number
 from federation.contract.errors import InputError
 from federation.features.steps import finite_rows
 
@@ -33,6 +33,10 @@ def from_labels(rows: np.ndarray, labels: np.ndarray) -> MomentEstimate:
     """Mean y x of rows (n, d) with labels (n,): class codes, 1 for y = 1 and 0 for y = -1.
 
     Raises `InputError` unless rows are finite, labels are 0 or 1, and there is one for each of at least one row.
+
+    Examples:
+        >>> from_labels([[1.0, 0.0], [0.0, 2.0]], [1, 0]).moment
+        array([ 0.5, -1. ])
     """
     rows, signs = _labelled(rows, labels, "rows")
     return MomentEstimate(signs @ rows / len(rows), 0.0)
@@ -49,6 +53,11 @@ def from_noisy_labels(
     [-1, 1], and clipping would bias them. The variance is estimated without bias, from the same labels.
 
     Raises `InputError` as `from_labels`, and unless p and q are from 0 and p + q is below 1.
+
+    Examples:
+        >>> found = from_noisy_labels([[1.0], [2.0]], [1, 0], flipped_positive=0.1, flipped_negative=0.1)
+        >>> found.moment.round(3), round(found.noise_variance, 3)
+        (array([-0.625]), 0.703)
     """
     rows, noisy = _labelled(rows, labels, "rows")
     for name, value in (("flipped_positive", flipped_positive), ("flipped_negative", flipped_negative)):
@@ -73,6 +82,11 @@ def from_randomised_response(rows: np.ndarray, labels: np.ndarray, epsilon: floa
 
     The answers are mean y~ x / tanh(epsilon / 2), and their variance (1 / tanh^2 - 1) mean |x|^2 / n is known exactly
     (Warner 1965). Raises `InputError` as `from_labels`, and unless epsilon is positive.
+
+    Examples:
+        >>> found = from_randomised_response([[1.0], [2.0]], [1, 0], epsilon=1.0)
+        >>> found.moment.round(3), round(found.noise_variance, 3)
+        (array([-1.082]), 4.603)
     """
     rows, noisy = _labelled(rows, labels, "rows")
     if not epsilon > 0:
@@ -100,6 +114,11 @@ def semi_supervised(
 
     Raises `InputError` as `from_labels`, for fewer than two labelled rows, for rows that are all zero, for unlabelled
     ones of another width and unless the ridge is positive.
+
+    Examples:
+        >>> found = semi_supervised([[1.0], [2.0], [-1.0]], [1, 1, 0], [[1.5], [-2.0]])
+        >>> found.moment.round(2), round(found.noise_variance, 3)
+        (array([1.63]), 0.233)
     """
     rows, signs = _labelled(rows, labels, "labelled rows")
     unlabelled = finite_rows(unlabelled, "unlabelled rows")
@@ -138,4 +157,4 @@ def _labelled(rows: np.ndarray, labels: np.ndarray, what: str) -> tuple[np.ndarr
 
 def _squares(rows: np.ndarray) -> np.ndarray:
     """|x|^2 of each row, (n,)."""
-    return np.einsum("nd,nd->n", rows, rows)
+    return np.asarray(np.einsum("nd,nd->n", rows, rows))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
@@ -9,30 +11,35 @@ from aggregator.learners.mean_operators.moments import MomentEstimate, from_nois
 from federation.contract.errors import InputError
 
 
+@dataclass(eq=False, repr=False)
 class NoisyLabelClassifier(MeanOperatorClassifier):
     """Learning from noisy labels through an unbiased mean operator (Patrini et al. 2015; Natarajan et al. 2013).
 
-    `flipped_positive` is the probability that a label of the second class came out as the first, `flipped_negative`
-    that one of the first came out as the second (`moments.from_noisy_labels`). `epsilon` instead of them is the level
-    of randomised response, which flips both alike (`moments.from_randomised_response`). Everything else is as for
-    `MeanOperatorClassifier`, which it is without noise; its rule for the regularisation sees what the noise does to the
-    estimate. `fit` raises `InputError` for probabilities that leave no signal or that are given beside `epsilon`.
+    Parameters, besides those of `MeanOperatorClassifier`, which it is without noise:
+        flipped_positive: probability, from 0, that a label of the second class came out as the first.
+        flipped_negative: that one of the first came out as the second (`moments.from_noisy_labels`); the two sum to
+            less than 1.
+        epsilon: instead of them the level > 0 of randomised response, which flips both alike
+            (`moments.from_randomised_response`).
+
+    The rule for the regularisation sees what the noise does to the estimate. `fit` raises `InputError` for
+    probabilities that leave no signal or that are given beside `epsilon`.
+
+    Attributes: those of `MeanOperatorClassifier`.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> rows = rng.normal(size=(2000, 2)) / 3
+        >>> labels = (rows[:, 0] > 0).astype(int)
+        >>> noisy = np.where(rng.random(2000) < 0.4, 1 - labels, labels)
+        >>> classifier = NoisyLabelClassifier(flipped_positive=0.4, flipped_negative=0.4).fit(rows, noisy)
+        >>> classifier.score(rows, labels)
+        0.995
     """
 
-    def __init__(
-        self,
-        loss: str = "logistic",
-        regularisation: float | None = None,
-        rho: float | None = None,
-        tolerance: float | None = None,
-        flipped_positive: float = 0.0,
-        flipped_negative: float = 0.0,
-        epsilon: float | None = None,
-    ) -> None:
-        super().__init__(loss, regularisation, rho, tolerance)
-        self.flipped_positive = flipped_positive
-        self.flipped_negative = flipped_negative
-        self.epsilon = epsilon
+    flipped_positive: float = 0.0
+    flipped_negative: float = 0.0
+    epsilon: float | None = None
 
     def _estimated(self, rows: np.ndarray, codes: np.ndarray) -> MomentEstimate:
         if self.epsilon is None:

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from numpy.typing import NDArray
 
 _FEWEST_ROWS = 1.0  # of a bin whose share of errors is looked at
 
 
-@dataclass(frozen=True, eq=False)
-class ExpectedTotals:
-    """What the source says of the target's rows per bin before any answer: means (K,) and variances (K,), in rows."""
+Floats = NDArray[np.float64]
+Totals = tuple[Floats, Floats]  # means and variances (K,) of rows per bin
 
-    means: np.ndarray
-    variances: np.ndarray
 
-    @classmethod
-    def of(cls, shares: np.ndarray, rows: float, source_rows: int, deviation: float) -> ExpectedTotals:
-        """For n_t target `rows`, from the source's weighted shares of rows per bin (K,).
+def expected_totals(shares: Floats, rows: float, source_rows: int, deviation: float) -> Totals:
+    """What the source says of the target's rows per bin before any answer: means and variances (K,), in rows.
 
-        Shares of n = `source_rows` and of n_t rows of one distribution differ by chance; weights that were fitted to
-        noisy marginals add about the noise of one count, `deviation`, which is 0 without such weights.
-        """
-        shares = np.clip(shares, 0.0, 1.0)
-        chance = rows * shares * (1 - shares) * (1 + rows / source_rows)
-        return cls(rows * shares, chance + deviation**2)
+    For n_t target `rows`, from the source's weighted shares of rows per bin (K,), within [0, 1] but for rounding.
+    Shares of n = `source_rows` and of n_t rows of one distribution differ by chance; weights that were fitted to noisy
+    marginals add about the noise of one count, `deviation`, which is 0 without such weights.
+
+    Examples:
+        >>> expected_totals(np.array([0.5, 0.5]), rows=100, source_rows=1000, deviation=2.0)
+        (array([50., 50.]), array([31.5, 31.5]))
+    """
+    shares = np.clip(shares, 0.0, 1.0)
+    chance = rows * shares * (1 - shares) * (1 + rows / source_rows)
+    return rows * shares, chance + deviation**2
 
 
 def error_shares(
-    errors: np.ndarray,
-    totals: np.ndarray,
-    features: np.ndarray,
-    *,
-    rows: float,
-    deviation: float,
-    expected: ExpectedTotals | None,
-) -> np.ndarray:
+    errors: Floats, totals: Floats, features: np.ndarray, *, rows: float, deviation: float, expected: Totals | None
+) -> Floats:
     """Shares of errors in [0, 1] per query and bin (t, K); post-processing of the answers to t queries about K bins.
 
     Args:
@@ -45,12 +39,17 @@ def error_shares(
         features: the feature of every bin (K,), 0..d-1.
         rows: n_t, the rows of every feature's bins together.
         deviation: standard deviation of one noisy number of errors or of corrects.
-        expected: what else is known of the totals; None where they are exact.
+        expected: what else is known of the totals (`expected_totals`); None where they are exact.
 
     With U errors and V corrects of a bin, U + V and U - V have independent noise. All queries have one U + V: what they
     say of it and what the source says are averaged by precision, and shifted so that every feature has n_t rows. U is
     then half the sum of that and of U - V, whose noise has half the variance of U's alone. A bin with less than one row
     gets the share of errors of all bins.
+
+    Examples:
+        >>> errors, totals = np.array([[2.0, 6.0]]), np.array([[10.0, 10.0]])
+        >>> error_shares(errors, totals, np.array([0, 0]), rows=20.0, deviation=0.0, expected=None)
+        array([[0.2, 0.6]])
     """
     if expected is None:
         rows_per_bin = totals
@@ -63,14 +62,13 @@ def error_shares(
     return np.clip(shares, 0.0, 1.0)
 
 
-def _combined_totals(
-    totals: np.ndarray, features: np.ndarray, rows: float, deviation: float, expected: ExpectedTotals
-) -> np.ndarray:
+def _combined_totals(totals: Floats, features: np.ndarray, rows: float, deviation: float, expected: Totals) -> Floats:
     """Rows per bin (K,) from the totals (t, K) of t queries and what is expected, d features of n_t rows each."""
     mean = totals.mean(axis=0)
     noise = 2 * deviation**2 / len(totals)
-    trust = expected.variances + noise
+    means, variances = expected
+    trust = variances + noise
     share = np.divide(noise, trust, out=np.zeros_like(trust), where=trust > 0)
-    combined = (1 - share) * mean + share * expected.means
+    combined = (1 - share) * mean + share * means
     counts = np.bincount(features)
-    return combined + ((rows - np.bincount(features, combined)) / counts)[features]
+    return np.asarray(combined + ((rows - np.bincount(features, combined)) / counts)[features])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from aggregator.contract.limits import MOST_BINS, MOST_EPOCHS, MOST_ROUNDS, MOST_WIDTH
-from aggregator.learners.parameters import require_flag, require_integer
-from federation.contract.errors import InputError, nearest_name
+from aggregator.learners.class_ratios.validation import require_flag, require_integer, require_one_of
+from federation.contract.errors import InputError
 
 Memory = Literal["cumulative", "instantaneous"]
 LabelEstimate = Literal["entropy", "least_squares"]
@@ -40,6 +40,13 @@ class ExchangeSettings:
             they are exact because features are public.
 
     Raises `InputError` for values out of range.
+
+    Examples:
+        >>> ExchangeSettings(rounds=3, importance=True).queries
+        4
+        >>> ExchangeSettings(memory="all")
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: memory must be one of cumulative, instantaneous, got 'all'
     """
 
     rounds: int = 2
@@ -58,13 +65,9 @@ class ExchangeSettings:
         require_integer("rounds", self.rounds, 1, 2, MOST_ROUNDS)
         for name in ("importance", "guard", "noisy_totals"):
             require_flag(name, getattr(self, name))
-        for name, kind in (
-            ("memory", Memory),
-            ("labels", LabelEstimate),
-            ("rounding", Rounding),
-            ("learner", Learner),
-        ):
-            _require_one_of(name, getattr(self, name), get_args(kind))
+        kinds = {"memory": Memory, "labels": LabelEstimate, "rounding": Rounding, "learner": Learner}
+        for name, kind in kinds.items():
+            require_one_of(name, getattr(self, name), get_args(kind))
         if not self.hidden:
             raise InputError("hidden must name the width of at least one layer, got none; use learner: linear instead")
         for width in self.hidden:
@@ -83,8 +86,3 @@ class ExchangeSettings:
     def queries(self) -> int:
         """Q, the queries for which noise must be calibrated: one per round, and one for importance weights."""
         return self.rounds + self.importance
-
-
-def _require_one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(allowed)}, got {value!r}{nearest_name(value, allowed)}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from aggregator.learners.bag_regression.adam import Adam, cosine_decay
 from aggregator.learners.bag_regression.perceptron import Perceptron
-from aggregator.learners.bag_regression.scaling import column_scaling
+from aggregator.learners.bag_regression.training import Adam, cosine_decay
+from aggregator.learners.bag_regression.validation import column_scaling
 from aggregator.protocols.error_marginals.exchange_settings import ExchangeSettings
 from federation.questions.hypotheses import Hypothesis
 
@@ -74,5 +74,5 @@ def _network(
             network.add_gradient(gradient, parameters, activations, sizes[chosen] * misses / len(chosen))
             adam.step(gradient, cosine_decay(step, epochs * batches, _RATE, _LAST_RATE))
             step += 1
-    layers = network.layers(parameters.astype(np.float64))
-    return [matrix for matrix, _ in layers], [offset for _, offset in layers]
+    matrices, offsets = zip(*network.layers(parameters.astype(np.float64)), strict=True)
+    return list(matrices), list(offsets)

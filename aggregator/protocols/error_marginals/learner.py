@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from aggregator.protocols.error_marginals.error_shares import ExpectedTotals, error_shares
+from aggregator.learners.class_ratios.validation import matrix, shaped
+from aggregator.protocols.error_marginals.error_shares import error_shares, expected_totals
 from aggregator.protocols.error_marginals.exchange_settings import ExchangeSettings
 from aggregator.protocols.error_marginals.fits.marginal_fits import importance_weights
 from aggregator.protocols.error_marginals.hypothesis_training import train_hypothesis
@@ -23,16 +24,14 @@ from federation.numerics.binning import Bins
 from federation.questions.hypotheses import Hypothesis
 
 
-@dataclass(frozen=True, eq=False)
-class ErrorQuery:
+class ErrorQuery(NamedTuple):
     """Asks for errors and rows per bin under `hypothesis`, or, where that is None, for rows per bin only."""
 
     bins: Bins
     hypothesis: Hypothesis | None
 
 
-@dataclass(frozen=True, eq=False)
-class _Answer:
+class _Answer(NamedTuple):
     """What was answered about a hypothesis, and its predictions (n,) on the source."""
 
     predictions: np.ndarray
@@ -52,16 +51,20 @@ class ErrorMarginalsLearner:
         hypotheses: those trained so far, h_1, h_2, ..., at most `settings.rounds`.
         repeated: whether the learner stopped because its next hypothesis told the source's rows apart exactly as an
             earlier one, so that asking about it again would teach nothing new; the remaining queries were not asked.
+
+    Examples:
+        >>> source = np.random.default_rng(0).normal(size=(300, 2))
+        >>> learner = ErrorMarginalsLearner(source, ExchangeSettings(learner="linear"), deviation=0.0, rows=300, seed=0)
+        >>> while (query := learner.query()) is not None:
+        ...     wrong = query.hypothesis.predict(source) != (source[:, 0] > 0)  # only parties know the labels
+        ...     indicators = query.bins.indicators(source)
+        ...     learner.take(indicators @ wrong.astype(float), indicators @ np.ones(300))
+        >>> round(float(np.mean(learner.chosen.predict(source) == (source[:, 0] > 0))), 2)
+        1.0
     """
 
     def __init__(
-        self,
-        source: np.ndarray,
-        settings: ExchangeSettings,
-        *,
-        deviation: float,
-        rows: int | None,
-        seed: int | None,
+        self, source: np.ndarray, settings: ExchangeSettings, *, deviation: float, rows: int | None, seed: int | None
     ) -> None:
         """Nothing is asked yet.
 
@@ -75,12 +78,7 @@ class ErrorMarginalsLearner:
 
         Raises `InputError` for a source, deviation or number of rows that cannot be used.
         """
-        source = np.asarray(source, dtype=np.float64)
-        if source.ndim != 2 or source.size == 0 or not np.isfinite(source).all():
-            raise InputError(
-                f"source must be a matrix of finite numbers with a row and a column or more, got shape {source.shape}; "
-                "drop or impute missing values first"
-            )
+        source = matrix(source, "source")
         if not 0 <= deviation < np.inf:
             raise InputError(f"deviation, of the noise of a count, must be a finite number from 0, got {deviation}")
         if rows is not None and rows < 1:
@@ -93,8 +91,7 @@ class ErrorMarginalsLearner:
         self._answers: list[_Answer] = []
         self._weighed_rows: float | None = None
         self._weights = np.full(len(source), 1 / len(source))
-        self._bins = self._fitted_bins()
-        self._indicators = self._bins.indicators(source)
+        self._fit_bins()
         first = None if settings.importance else Hypothesis.constant(source.shape[1], 1)
         self._pending: ErrorQuery | None = ErrorQuery(self._bins, first)
 
@@ -112,14 +109,16 @@ class ErrorMarginalsLearner:
         if self._pending is None:
             raise InputError("no query is open, so no answer can be taken; release what was learned")
         asked = self._pending.hypothesis
-        totals = self._checked("totals", totals)
+        meaning = "one number for each bin asked about; a bin without rows is answered with noise like any other"
+        totals = shaped(totals, "totals", (self._bins.total,), meaning)
         if (errors is None) != (asked is None):
             raise InputError("errors must come with every answer about a hypothesis, and with no other")
         if asked is None or errors is None:
             self._learn_weights(totals)
             self._pending = ErrorQuery(self._bins, Hypothesis.constant(self._source.shape[1], 1))
             return
-        self._answers.append(_Answer(asked.predict(self._source), self._checked("errors", errors), totals))
+        errors = shaped(errors, "errors", totals.shape, meaning)
+        self._answers.append(_Answer(asked.predict(self._source), errors, totals))
         labels = self._estimated_labels()
         random = generator(self._seed, "error marginals", trial=len(self._answers))
         self.hypotheses.append(train_hypothesis(self._source, labels, self._weights, self.settings, random))
@@ -145,12 +144,13 @@ class ErrorMarginalsLearner:
         sums += [answer.totals.sum() / self._source.shape[1] for answer in self._answers]
         return max(1.0, float(np.mean(sums))) if sums else float(len(self._source))
 
-    def _fitted_bins(self) -> Bins:
+    def _fit_bins(self) -> None:
         most = self.settings.bins
         if most is None or most == "four_deviations":
             rule = bins_per_feature if most is None else published_bins
             most = rule(self._target_rows(), self._source.shape[1], self._deviation)
-        return Bins.fit(self._source, most, self._weights)
+        self._bins = Bins.fit(self._source, most, self._weights)
+        self._indicators = self._bins.indicators(self._source)
 
     def _learn_weights(self, totals: np.ndarray) -> None:
         """Pb. 1, and bins of about equal weight."""
@@ -161,29 +161,21 @@ class ErrorMarginalsLearner:
         weights = importance_weights(self._indicators, totals / rows, strength)
         # Marginals that are all noise may leave nothing; the source as it is then says more.
         self._weights = weights / weights.sum() if weights.sum() > 0 else self._weights
-        self._bins = self._fitted_bins()
-        self._indicators = self._bins.indicators(self._source)
+        self._fit_bins()
 
     def _estimated_labels(self) -> np.ndarray:
         """Pb. 2: the share of class 1 (n,) of every source row, by the answers that are remembered."""
         settings, rows = self.settings, self._target_rows()
         kept = self._answers if settings.memory == "cumulative" else self._answers[-1:]
-        shares = error_shares(
-            np.stack([answer.errors for answer in kept]),
-            np.stack([answer.totals for answer in kept]),
-            np.repeat(np.arange(len(self._bins.sizes)), self._bins.sizes),
-            rows=rows,
-            deviation=self._deviation,
-            expected=self._expected_totals(rows),
-        )
-        return estimate_labels(
-            self._indicators,
-            self._weights,
-            [answer.predictions for answer in kept],
-            list(shares),
-            settings.labels,
-            label_strength(rows, self._bins.total, len(self._bins.sizes), self._error_deviation),
-        )
+        predictions, errors, totals = (np.stack(part) for part in zip(*kept, strict=True))
+        features = np.repeat(np.arange(len(self._bins.sizes)), self._bins.sizes)
+        expected = None
+        if settings.noisy_totals:
+            noise = self._deviation if settings.importance else 0.0
+            expected = expected_totals(self._indicators @ self._weights, rows, len(self._source), noise)
+        shares = error_shares(errors, totals, features, rows=rows, deviation=self._deviation, expected=expected)
+        strength = label_strength(rows, self._bins.total, len(self._bins.sizes), self._error_deviation)
+        return estimate_labels(self._indicators, self._weights, predictions, shares, settings.labels, strength)
 
     @property
     def _error_deviation(self) -> float:
@@ -195,12 +187,6 @@ class ErrorMarginalsLearner:
         if self.settings.labels == "least_squares":
             return 0.0
         return self._deviation * (0.5**0.5 if self.settings.noisy_totals else 1.0)
-
-    def _expected_totals(self, rows: float) -> ExpectedTotals | None:
-        if not self.settings.noisy_totals:
-            return None
-        noise = self._deviation if self.settings.importance else 0.0
-        return ExpectedTotals.of(self._indicators @ self._weights, rows, len(self._source), noise)
 
     def _next_query(self, share: float) -> ErrorQuery | None:
         """What to ask after a hypothesis was trained on labels of which `share` is class 1; None at the end."""
@@ -222,13 +208,3 @@ class ErrorMarginalsLearner:
         errors = [float(answer.errors.sum()) / self._source.shape[1] for answer in self._answers]
         constants = [self._target_rows() - errors[0], errors[0]]
         return int(np.argmin(constants)) if min(constants) < min(errors[1:], default=np.inf) else None
-
-    def _checked(self, name: str, counts: np.ndarray) -> np.ndarray:
-        """The `counts` of an answer in float64. Raises `InputError` unless there is a finite one for every bin."""
-        counts = np.asarray(counts, dtype=np.float64)
-        if counts.shape != (self._bins.total,) or not np.isfinite(counts).all():
-            raise InputError(
-                f"{name} must be one finite number for each of the {self._bins.total} bins asked about, got shape "
-                f"{counts.shape} or NaN or infinity; a bin without rows is answered with noise like any other"
-            )
-        return counts

@@ -28,7 +28,7 @@ class MarginalAnswers(SummedAnswers):
         self._published = noise == PUBLISHED
         self._most = most
         self._reach = 0.0 if noise == OFF else _REACH * question.mechanism().deviation
-        self._exact_rows = noise == OFF or question.protect == Unit.LABEL
+        self._exact_rows = noise == OFF or question.protect == Unit.LABEL.value
 
     @property
     def errors(self) -> np.ndarray | None:

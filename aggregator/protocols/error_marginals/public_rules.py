@@ -15,6 +15,10 @@ def published_bins(rows: float, features: int, deviation: float) -> int:
 
     q = round(n_t / (4 deviation)), at least 2, and at most 30 (20 of more than 9 features), which is also taken without
     noise. `rows` is a public number of target rows n_t, `deviation` that of one released count.
+
+    Examples:
+        >>> published_bins(rows=1000, features=5, deviation=20.0)
+        12
     """
     most = _MOST_BINS if features <= _FEW_FEATURES else _MOST_BINS_OF_MANY
     if deviation == 0:
@@ -30,6 +34,10 @@ def bins_per_feature(rows: float, features: int, deviation: float) -> int:
     signal to noise n_t (1 - 4/q^2) / (q deviation^2 / n_t + 0.2), in which 0.2 is what chance adds for every row. That
     is 4 bins where noise prevails, and as many as there may be without noise. Chosen among rules of this kind on data
     that nothing else was chosen on (`benchmarks.unseen`). Arguments as there.
+
+    Examples:
+        >>> [bins_per_feature(rows=1000, features=5, deviation=deviation) for deviation in (0.0, 5.0, 20.0)]
+        [30, 5, 4]
     """
     counts = np.arange(2, published_bins(rows, features, deviation) + 1)
     told = (1 - _PIECES**2 / counts**2) / (counts * deviation**2 / rows + _ERROR_VARIANCE)
@@ -41,6 +49,10 @@ def importance_strength(rows: float, cells: int, features: int, source_rows: int
 
     With weights in units of 1/n, for `source_rows` n, the penalty is that half times the mean of (w_i - 1)^2 / 2. The
     `cells` K of d `features` have noise of `deviation` each, and shares of n_t `rows` vary by chance as well.
+
+    Examples:
+        >>> importance_strength(rows=1000, cells=20, features=5, source_rows=500, deviation=10.0)
+        0.5625000000000001
     """
     return source_rows / 2 * _half_squared_error(rows, cells, features, deviation, _SHARE_VARIANCE)
 
@@ -49,6 +61,10 @@ def label_strength(rows: float, cells: int, features: int, deviation: float) -> 
     """rho of Pb. 2: half the squared error of one answer about a hypothesis.
 
     The `cells` K of d `features` have noise of `deviation` each, and errors in n_t `rows` vary by chance as well.
+
+    Examples:
+        >>> label_strength(rows=1000, cells=20, features=5, deviation=10.0)
+        0.0015
     """
     return _half_squared_error(rows, cells, features, deviation, _ERROR_VARIANCE)
 

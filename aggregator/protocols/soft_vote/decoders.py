@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.contract.perturbable import LinearScores
+from aggregator.contract.perturbable import Decode, LinearScores
 from aggregator.ensembles.decoding import Decoder, two_rows
 from aggregator.protocols.soft_vote.discrepancy import discrepancy_minimiser
 from aggregator.world.public_rows import Coordinates
@@ -22,34 +22,25 @@ _RELATIVE_TOLERANCE = 1e-4  # of the gradient, in units of the regularisation
 
 def least_squares(coordinates: Coordinates, classes: int, shrinkage: float) -> Decoder:
     """W = (mu - 1 xbar'/C) (Sigma + c I)^-1 with c = shrinkage * tr(Sigma)/r: scores by least squares on shares."""
-    basis = contrasts(classes)
-    variances, scale = coordinates.variances, coordinates.scale
-    filters = scale / (variances + shrinkage * variances.mean())
-
-    def decode(noisy: np.ndarray, _: AdditiveMechanism | None) -> np.ndarray:
-        blocks = noisy.reshape(len(noisy), classes - 1, len(filters))
-        return basis @ (blocks * filters) @ coordinates.directions.T
-
-    return Decoder(decode, _scores(coordinates, classes, filters))
+    variances = coordinates.variances
+    filters = coordinates.scale / (variances + shrinkage * variances.mean())
+    return _decoder(coordinates, classes, filters, lambda blocks, _: contrasts(classes) @ (blocks * filters))
 
 
 def erm(coordinates: Coordinates, classes: int, regularisation: float | None) -> Decoder:
     """The softmax risk of the noisy statistic; by default lam = E|noise|, a rule in public numbers only."""
-    basis = contrasts(classes)
     rows = coordinates.rows * coordinates.scale
     uniform = rows.mean(axis=0) / classes
 
-    def decode(noisy: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
+    def weights(blocks: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
         strength = regularisation
         if strength is None:
             strength = _WITHOUT_NOISE if mechanism is None else mechanism.expected_noise_norm()
         tolerance = attainable_tolerance(_RELATIVE_TOLERANCE * strength, rows, strength / 2)
-        blocks = noisy.reshape(len(noisy), classes - 1, rows.shape[1])
-        statistics = basis @ (blocks * coordinates.scale) + uniform
-        weights = [_softmax_weights(rows, one, strength, tolerance) for one in statistics]
-        return np.stack(weights) @ coordinates.directions.T
+        statistics = contrasts(classes) @ (blocks * coordinates.scale) + uniform
+        return np.stack([_softmax_weights(rows, one, strength, tolerance) for one in statistics])
 
-    return Decoder(decode, _scores(coordinates, classes, 1 / coordinates.scale))
+    return _decoder(coordinates, classes, 1 / coordinates.scale, weights)
 
 
 def discrepancy(coordinates: Coordinates, classes: int, safety_factor: float) -> Decoder:
@@ -61,27 +52,32 @@ def discrepancy(coordinates: Coordinates, classes: int, safety_factor: float) ->
     satisfies it, the weights' direction has a limit as the threshold comes down to there: least squares without
     shrinkage where coordinates are whitened, the noisy statistic itself otherwise. That limit is returned.
     """
-    basis = contrasts(classes)
     rows = coordinates.rows
     uniform = rows.mean(axis=0) / classes
 
-    def decode(noisy: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
+    def weights(blocks: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
         threshold = 0.0 if mechanism is None else safety_factor * mechanism.expected_noise_norm()
-        statistics = basis @ noisy.reshape(len(noisy), classes - 1, rows.shape[1])
-        weights = [_discrepancy_weights(rows, one, uniform, threshold) for one in statistics]
-        return (np.stack(weights) / coordinates.scale) @ coordinates.directions.T
+        found = [_discrepancy_weights(rows, one, uniform, threshold) for one in contrasts(classes) @ blocks]
+        return np.asarray(np.stack(found) / coordinates.scale)
 
-    return Decoder(decode, _scores(coordinates, classes, 1 / coordinates.scale))
+    return _decoder(coordinates, classes, 1 / coordinates.scale, weights)
 
 
-def _scores(coordinates: Coordinates, classes: int, filters: np.ndarray) -> LinearScores:
-    """Scores of the weights B (value filters) U' on the auxiliary rows, contrasts B.
+def _decoder(coordinates: Coordinates, classes: int, filters: np.ndarray, weights: Decode) -> Decoder:
+    """By the `weights` (draws, C, r) along U that are made of blocks (draws, C-1, r).
 
-    Exact for least squares; decoders by a risk come near it when much regularised. The value is expected to vary over
-    the coordinates as the public rows do.
+    Scores are those of the weights B (value filters) U' on the auxiliary rows, contrasts B: exact for least squares;
+    decoders by a risk come near it when much regularised. The value is expected to vary over the coordinates as the
+    public rows do.
     """
+
+    def decode(noisy: np.ndarray, mechanism: AdditiveMechanism | None) -> np.ndarray:
+        blocks = noisy.reshape(len(noisy), classes - 1, len(filters))
+        return np.asarray(weights(blocks, mechanism) @ coordinates.directions.T)
+
     features = coordinates.rows * (coordinates.scale * filters)
-    return LinearScores.of_features(features, contrasts(classes), coordinates.variances / coordinates.scale**2)
+    profile = coordinates.variances / coordinates.scale**2
+    return Decoder(decode, LinearScores.of_features(features, contrasts(classes), profile))
 
 
 def _softmax_weights(rows: np.ndarray, statistic: np.ndarray, regularisation: float, tolerance: float) -> np.ndarray:

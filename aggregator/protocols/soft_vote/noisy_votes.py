@@ -10,11 +10,11 @@ import numpy as np
 
 from aggregator.contract.perturbable import Decode, LinearScores, Perturbable
 from aggregator.ensembles.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, two_rows
-from aggregator.ensembles.ensemble import Ensemble
+from aggregator.ensembles.ensemble import Ensemble, risk_minimiser
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.numerics.contrasts import contrast_rounding, contrasts
-from federation.numerics.erm import attainable_tolerance, minimise
+from federation.numerics.erm import attainable_tolerance
 
 _RELATIVE_TOLERANCE = 1e-3  # of the gradient, in units of the regularisation
 _DECIMALS = 12
@@ -48,17 +48,12 @@ def perturb_votes(ensemble: Ensemble, regularisation: float) -> Perturbable:
 
 def _shares(noisy: np.ndarray, classes: int) -> np.ndarray:
     """Noisy shares (..., N, C), less 1/C, of noisy values (..., N (C-1))."""
-    return noisy.reshape(*noisy.shape[:-1], -1, classes - 1) @ contrasts(classes).T
+    return np.asarray(noisy.reshape(*noisy.shape[:-1], -1, classes - 1) @ contrasts(classes).T)
 
 
 def _decoder(rows: np.ndarray, classes: int, regularisation: float) -> Decode:
     tolerance = attainable_tolerance(_RELATIVE_TOLERANCE * regularisation, rows, regularisation)
     at_once = max(1, _ENTRIES // (len(rows) * classes))
-
-    def fit(labels: np.ndarray) -> np.ndarray:
-        mu = np.eye(classes)[labels].T @ rows / len(rows)
-        statistic = mu[1] if classes == 2 else mu
-        return minimise(rows, statistic, regularisation, gradient_tolerance=tolerance).weights
 
     def decode(noisy: np.ndarray, _: AdditiveMechanism | None) -> np.ndarray:
         # Each draw is solved from the same start: a draw that told about another would cost that one's privacy.
@@ -69,7 +64,8 @@ def _decoder(rows: np.ndarray, classes: int, regularisation: float) -> Decode:
             labels = shares.round(_DECIMALS).argmax(axis=2)
             # Of few rows, many draws have the same labels.
             distinct, which = np.unique(labels, axis=0, return_inverse=True)
-            weights.append(np.stack([fit(one) for one in distinct])[which])
+            shares = np.eye(classes)[distinct]
+            weights.append(np.stack([risk_minimiser(rows, one, regularisation, tolerance) for one in shares])[which])
         fitted = np.concatenate(weights)
         return two_rows(fitted) if classes == 2 else fitted
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.answers.average_sensitivity import clipped_mean
-from aggregator.answers.clipped_mean import ClippedMean
+from aggregator.answers.vector_answers import ClippedMean
 
 
 def mean_of(vectors, parties, **options):

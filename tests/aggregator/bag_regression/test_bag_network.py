@@ -150,9 +150,9 @@ def test_predictions_lie_in_the_declared_range():
 def test_batches_are_counted_in_bags_or_rows(size, options, steps, monkeypatch):
     taken = []
 
-    def watched(network, bags, validation, schedule, random):
-        taken.append(-(-len(bags.sums) // schedule.batch))
-        return train(network, bags, validation, schedule, random)
+    def watched(network, bags, held_out, batch, options, random):
+        taken.append(-(-len(bags.sums) // batch))
+        return train(network, bags, held_out, batch, options, random)
 
     train = module.train
     monkeypatch.setattr(module, "train", watched)
@@ -163,9 +163,9 @@ def test_batches_are_counted_in_bags_or_rows(size, options, steps, monkeypatch):
 def test_a_tenth_of_the_bags_is_held_out_and_at_least_one(monkeypatch):
     taken = []
 
-    def watched(network, bags, validation, schedule, random):
-        taken.append(validation)
-        return train(network, bags, validation, schedule, random)
+    def watched(network, bags, held_out, batch, options, random):
+        taken.append(held_out)
+        return train(network, bags, held_out, batch, options, random)
 
     train = module.train
     monkeypatch.setattr(module, "train", watched)
@@ -236,9 +236,9 @@ def test_parameters_that_cannot_be_used_are_refused(options, complaint):
     (lambda x, b, w, s: (x, b[:, :0], w[:, :0], s), "row numbers"),
     (lambda x, b, w, s: (x, b + len(x), w, s), "from 0 to"),
     (lambda x, b, w, s: (x, b - 1 - b.min(), w, s), "from 0 to"),
-    (lambda x, b, w, s: (x, b, w[:, 1:], s), "bags' shape"),
+    (lambda x, b, w, s: (x, b, w[:, 1:], s), "weights must have shape"),
     (lambda x, b, w, s: (x, b, w * np.nan, s), "weights must be finite"),
-    (lambda x, b, w, s: (x, b, w, s[1:]), "one number for each of 40 bags"),
+    (lambda x, b, w, s: (x, b, w, s[1:]), "one number for each bag"),
     (lambda x, b, w, s: (x, b, w, np.append(s[1:], np.inf)), "sums must be finite"),
     (lambda x, b, w, s: (x, b, w, ["a"] * 40), "sums must be an array of numbers"),
 ])  # fmt: skip
@@ -249,7 +249,7 @@ def test_arrays_that_cannot_be_used_are_refused(change, complaint):
 
 def test_other_bad_calls_are_refused():
     rows, labels = table(30)
-    with pytest.raises(InputError, match="each of 30 rows"):
+    with pytest.raises(InputError, match="one number for each row"):
         quick().fit_labels(rows, labels[:-1])
     with pytest.raises(InputError, match="labels must be finite"):
         quick().fit_labels(rows, labels * np.nan)

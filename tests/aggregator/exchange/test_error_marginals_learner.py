@@ -212,8 +212,8 @@ def test_noise_makes_bins_fewer_than_published():
     ("errors", "totals", "words"),
     [
         (None, np.zeros(4), "errors must come with every answer"),
-        (np.zeros(3), np.zeros(4), "errors must be one finite number for each of the 4 bins"),
-        (np.zeros(4), np.zeros((4, 1)), "totals must be one finite number"),
+        (np.zeros(3), np.zeros(4), "one number for each bin asked about"),
+        (np.zeros(4), np.zeros((4, 1)), "totals must have shape"),
         (np.array([0, 0, 0, np.nan]), np.zeros(4), "errors"),
         (np.zeros(4), np.array([0, 0, 0, np.inf]), "totals"),
     ],
@@ -229,7 +229,7 @@ def test_answers_that_fit_no_query_are_refused(errors, totals, words):
 @pytest.mark.parametrize(
     ("source", "options", "words"),
     [
-        (np.zeros(4), {}, "source must be a matrix"),
+        (np.zeros(4), {}, "source must have two axes"),
         (np.zeros((0, 2)), {}, "source"),
         (np.array([[np.nan]]), {}, "source"),
         (np.zeros((4, 2)), {"deviation": -1.0}, "deviation"),

@@ -12,8 +12,6 @@ from aggregator.node.diagnostics import (
     diagnose,
     excess_risk_bound,
     expected_agreement,
-    noise_to_signal,
-    planned_noise_to_signal,
 )
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from federation.contract.errors import InputError
@@ -46,20 +44,6 @@ def test_numbers_out_of_range_are_refused(change):
     sizes = {"features": 10, "regularisation": 0.1, "parties": 100, "epsilon": 1.0, "rows": 1000, "best_norm": 1.0}
     with pytest.raises(InputError, match=next(iter(change))):
         excess_risk_bound(**{**sizes, **change})
-
-
-def test_planned_noise_is_that_of_the_release():
-    votes, rows = instance(3)
-    world = ensemble(votes, rows, 3)
-    for noise, delta in (("pure", 0.0), ("gaussian", 1e-6)):
-        prepared = SoftVote(noise=noise).prepare(world)
-        mechanism = calibrate(
-            noise, sensitivity=prepared.sensitivity, dimension=len(prepared.value), epsilon=0.7, delta=delta
-        )
-        planned = planned_noise_to_signal(noise, classes=3, rank=4, parties=9, epsilon=0.7, delta=delta)
-        assert planned == pytest.approx(noise_to_signal(mechanism, prepared.largest_norm), rel=1e-5)
-    pure = planned_noise_to_signal("pure", classes=3, rank=4, parties=9, epsilon=0.7)
-    assert pure == pytest.approx(8 * math.sqrt(2) / (9 * 0.7) / math.sqrt(2 / 3), rel=1e-3)
 
 
 @pytest.mark.parametrize(("noise", "dimension"), [("pure", 1), ("pure", 12), ("gaussian", 12)])

@@ -13,10 +13,8 @@ from sklearn.exceptions import NotFittedError
 from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.catalogue import load
-from aggregator.learners.class_ratios.class_means import ClassMeans
-from aggregator.learners.class_ratios.energy_means import EnergyMeans
+from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans
 from aggregator.learners.class_ratios.mmd import MMD
-from aggregator.learners.class_ratios.whitened_means import WhitenedMeans
 from federation.contract.errors import InputError
 
 EVERY = [

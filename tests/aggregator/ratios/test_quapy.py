@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.bag_classifier import BagClassifier
-from aggregator.learners.class_ratios.bag_classifier_em import BagClassifierEM
+from aggregator.learners.class_ratios.bag_classifier import BagClassifier, BagClassifierEM
 from aggregator.learners.class_ratios.mmd import MMD
 from aggregator.learners.class_ratios.proportion_svm import ProportionSVM
 

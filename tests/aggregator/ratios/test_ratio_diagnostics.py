@@ -9,8 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.class_means import ClassMeans
-from aggregator.learners.class_ratios.energy_means import EnergyMeans
+from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans
 from aggregator.learners.class_ratios.mmd import MMD
 from aggregator.protocols.class_ratio.conditioning import conditioning, published_bound, separation
 from federation.contract.errors import InputError

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.learners.class_ratios.sample import thinned
+from aggregator.learners.class_ratios.kernel_means import thinned
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)

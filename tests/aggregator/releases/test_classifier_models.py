@@ -47,7 +47,7 @@ def test_hypotheses_of_all_rounds_come_back(tmp_path, learned, rng):
             np.testing.assert_array_equal(back.sizes, given.sizes)
             np.testing.assert_array_equal(back.parameters, given.parameters)
         assert len(found.hypotheses(release, 1)) == 1
-        np.testing.assert_array_equal(found.scores(release, 0, rows), rows[:, 0])
+        np.testing.assert_array_equal(found.chosen(release, 0).scores(rows), rows[:, 0])
         np.testing.assert_array_equal(found.predict(release, 0, rows), rows[:, 0] >= 0)
         assert found.predict(release, 1, rows).all()
 
@@ -62,7 +62,7 @@ def test_the_file_can_be_read_with_numpy_alone(tmp_path, learned, rng):
     numbers = arrays["parameters_2"]
     rows = rng.normal(size=(20, 2))
     by_hand = np.maximum(rows @ numbers[:6].reshape(2, 3) + numbers[6:9], 0) @ numbers[9:12] + numbers[12]
-    np.testing.assert_allclose(ReleasedClassifiers.load(path).scores(0, 0, rows), by_hand, atol=1e-12)
+    np.testing.assert_allclose(ReleasedClassifiers.load(path).chosen(0, 0).scores(rows), by_hand, atol=1e-12)
 
 
 def test_equal_arrays_are_kept_once(tmp_path):

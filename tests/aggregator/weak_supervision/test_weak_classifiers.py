@@ -9,8 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.utils.estimator_checks import check_estimator
 
 from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier, NotTwoClassesError
-from aggregator.learners.mean_operators.laplacian_mean_map import laplacian_mean_map
-from aggregator.learners.mean_operators.mean_map import mean_map
+from aggregator.learners.mean_operators.mean_map import laplacian_mean_map, mean_map
 from aggregator.learners.mean_operators.noisy_label_classifier import NoisyLabelClassifier
 from aggregator.learners.mean_operators.proportion_classifier import ProportionClassifier
 from federation.contract.errors import InputError

@@ -13,8 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.bag_classifier import BagClassifier
-from aggregator.learners.class_ratios.bag_classifier_em import BagClassifierEM
+from aggregator.learners.class_ratios.bag_classifier import BagClassifier, BagClassifierEM
 from federation.contract.errors import InputError
 
 KINDS = [BagClassifier, BagClassifierEM]

@@ -7,10 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.class_means import ClassMeans
-from aggregator.learners.class_ratios.energy_means import EnergyMeans
+from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans
 from aggregator.learners.class_ratios.unmixing import centred
-from aggregator.learners.class_ratios.whitened_means import WhitenedMeans
 from federation.contract.errors import InputError
 
 WORLD = Mixtures(3)

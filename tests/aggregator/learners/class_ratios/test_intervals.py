@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.class_means import ClassMeans
-from aggregator.learners.class_ratios.energy_means import EnergyMeans
+from aggregator.learners.class_ratios.class_means import ClassMeans, EnergyMeans, WhitenedMeans
 from aggregator.learners.class_ratios.intervals import intervals
-from aggregator.learners.class_ratios.whitened_means import WhitenedMeans
 from federation.contract.errors import InputError
 
 SHARES = np.concatenate([skewed(3, 0.1)] * 2)

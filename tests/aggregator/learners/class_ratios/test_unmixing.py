@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.unmixing import Unmixing, centred, given_labels, positive, undistorted, unmixing
+from aggregator.learners.class_ratios.unmixing import Unmixing, centred, given_labels, positive, undistorted
 
 
 def centring(classes):
@@ -26,7 +26,7 @@ def noisy(shares, deviation, random):
 def test_as_many_bags_as_classes_are_inverted_whatever_their_sizes_and_noise():
     shares = skewed(4, 0.1)
     for sizes, noise in ((np.ones(4), None), (np.array([1.0, 5, 2, 9]), np.tile(0.01 * centring(4), (4, 1, 1)))):
-        assert unmixing(shares, sizes, noise) == pytest.approx(np.linalg.inv(shares))
+        assert Unmixing(shares, sizes, noise).matrix == pytest.approx(np.linalg.inv(shares))
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -35,7 +35,7 @@ def test_it_is_weighted_least_squares_and_recovers_exact_means(classes, further,
     rng = np.random.default_rng(seed)
     shares = np.concatenate([skewed(classes, 0.05), rng.dirichlet(np.ones(classes), further)])
     sizes = rng.integers(1, 100, len(shares)).astype(float)
-    found = unmixing(shares, sizes)
+    found = Unmixing(shares, sizes).matrix
     assert found.T @ shares == pytest.approx(np.eye(classes), abs=1e-9)
     assert found.sum(axis=0) == pytest.approx(1)
     answers = rng.normal(size=len(shares))
@@ -50,7 +50,7 @@ def test_known_noise_is_corrected_and_ignored_noise_shrinks():
     shares = rng.dirichlet(np.full(3, 0.5), 4000)
     released, noise = noisy(shares, 0.15, rng)
     sizes = np.full(len(shares), 30.0)
-    naive, corrected = (unmixing(released, sizes, known).T @ shares @ means for known in (None, noise))
+    naive, corrected = (Unmixing(released, sizes, known).matrix.T @ shares @ means for known in (None, noise))
     assert np.abs(corrected - means).max() < 0.05
     assert np.abs(naive - means).max() > 0.2
 
@@ -65,7 +65,7 @@ def test_few_noisy_bags_are_corrected_as_far_as_they_should_be(bags):
         released, noise = noisy(shares, 0.02, rng)
         for mirrored in (released, 2 * shares - released):  # odd orders cancel
             for corrected in bias:
-                unmix = unmixing(mirrored, sizes, noise if corrected else None)
+                unmix = Unmixing(mirrored, sizes, noise if corrected else None).matrix
                 bias[corrected] += unmix.T @ shares @ answers - answers
     assert np.abs(bias[True]).max() < 0.2 * np.abs(bias[False]).max()
 
@@ -73,7 +73,7 @@ def test_few_noisy_bags_are_corrected_as_far_as_they_should_be(bags):
 def test_noise_as_large_as_the_signal_leaves_the_classes_in_place():
     rng = np.random.default_rng(1)
     released, noise = noisy(rng.dirichlet(np.full(3, 20.0), 200), 0.3, rng)
-    assert np.abs(unmixing(released, np.ones(200), noise)).max() < 1
+    assert np.abs(Unmixing(released, np.ones(200), noise).matrix).max() < 1
 
 
 @pytest.mark.parametrize("bags", [6, 15])

@@ -6,10 +6,10 @@ from scipy.stats import norm
 from support.voting import ensemble, instance, replaced
 
 from aggregator.ensembles.decoding import two_rows
+from aggregator.ensembles.ensemble import risk_minimiser
 from aggregator.protocols.soft_vote import noisy_votes
 from aggregator.protocols.soft_vote.noisy_votes import perturb_votes
 from federation.numerics.contrasts import contrasts
-from federation.numerics.erm import minimise
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -63,9 +63,9 @@ def test_equal_labels_share_one_fit_and_draws_are_decoded_in_pieces(rng, monkeyp
 
     def counted(*arguments, **options):
         fits.append(1)
-        return minimise(*arguments, **options)
+        return risk_minimiser(*arguments, **options)
 
-    monkeypatch.setattr(noisy_votes, "minimise", counted)
+    monkeypatch.setattr(noisy_votes, "risk_minimiser", counted)
     whole = perturbable.decode(noisy, None)
     assert len(fits) <= 2**3
     monkeypatch.setattr(noisy_votes, "_ENTRIES", 12)  # two draws at a time

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 from support.mixtures import Mixtures
 
-from aggregator.learners.class_ratios import prior_shift
-from aggregator.learners.class_ratios.prior_shift import most_likely_ratios
+from aggregator.learners.class_ratios import bag_likelihood
+from aggregator.learners.class_ratios.bag_likelihood import most_likely_ratios
 
 
 def likelihood(rho, posteriors, priors):
@@ -65,7 +65,7 @@ def test_every_round_raises_the_likelihood(monkeypatch):
     posteriors, priors = drawn(4, 100, seed=1)
     values = []
     for rounds in range(0, 40):
-        monkeypatch.setattr(prior_shift, "_ROUNDS", rounds)
+        monkeypatch.setattr(bag_likelihood, "_ROUNDS", rounds)
         values.append(likelihood(most_likely_ratios(posteriors, priors), posteriors, priors))
     assert values[0] == pytest.approx(0, abs=1e-9)  # at the priors every row is as likely as it is
     assert (np.diff(values) > 0).all()

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from support.mixtures import skewed
 
-from aggregator.learners.class_ratios.mean_errors import MeanErrors
-from aggregator.learners.class_ratios.unmixing import Unmixing
+from aggregator.learners.class_ratios.unmixing import MeanErrors, Unmixing
 
 SHARES = np.concatenate([skewed(3, 0.1), skewed(3, 0.3)])
 SIZES = np.array([10.0, 20, 30, 10, 20, 30])

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from aggregator.learners.bag_regression import training as module
-from aggregator.learners.bag_regression.bag_loss import ReleasedBags, bag_loss
+from aggregator.learners.bag_regression.network import BagNetwork
 from aggregator.learners.bag_regression.perceptron import Perceptron
-from aggregator.learners.bag_regression.training import Schedule, averaged, train
+from aggregator.learners.bag_regression.training import ReleasedBags, averaged, bag_loss, train
 
-SCHEDULE = Schedule(epochs=30, batch=4, learning_rate=3e-3, alpha=1e-3, patience=None, restore_best=True, average=False)
+OPTIONS = {"epochs": 30, "learning_rate": 3e-3, "patience": None, "average": False}
 NETWORK = Perceptron((3, 8, 1))
 
 
@@ -24,8 +24,9 @@ def released(count=60, size=4, seed=0):
     return ReleasedBags(rows, weights.astype(np.float32), (weights * labels).sum(axis=1).astype(np.float32))
 
 
-def trained(bags, validation=12, seed=1, **changes):
-    return train(NETWORK, bags, validation, replace(SCHEDULE, **changes), np.random.default_rng(seed))
+def trained(bags, validation=12, seed=1, batch=4, **changes):
+    options = BagNetwork((-1, 1), **{**OPTIONS, **changes})
+    return train(NETWORK, bags, validation, batch, options, np.random.default_rng(seed))
 
 
 def held_out(count, validation, seed=1):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aggregator.learners.class_ratios.measurement_error import expected_proportions
+from aggregator.learners.class_ratios.unmixing import expected_proportions
 
 
 def centred(classes, variance):

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from aggregator.learners.bag_regression.adam import Adam, cosine_decay
+from aggregator.learners.bag_regression.training import Adam, cosine_decay
 
 
 def test_steps_are_the_weighted_means_of_the_algorithm():

@@ -8,8 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.mixtures import Mixtures, skewed
 
-from aggregator.learners.class_ratios.bag_likelihood import Transition, fitted_weights, posteriors, surprise
-from aggregator.learners.class_ratios.cross_fitting import cross_fit, dealt
+from aggregator.learners.class_ratios.bag_likelihood import (
+    Transition,
+    cross_fit,
+    dealt,
+    fitted_weights,
+    posteriors,
+    surprise,
+)
 
 
 @pytest.fixture(scope="module")

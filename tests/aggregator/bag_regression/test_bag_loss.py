@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.learners.bag_regression import bag_loss as module
-from aggregator.learners.bag_regression.bag_loss import ReleasedBags, bag_loss
+from aggregator.learners.bag_regression import training as module
 from aggregator.learners.bag_regression.perceptron import Perceptron
+from aggregator.learners.bag_regression.training import ReleasedBags, bag_loss
 from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import gaussian_weights, sign_weights
 

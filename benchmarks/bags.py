@@ -10,7 +10,7 @@ import numpy as np
 
 from federation.contract.randomness import NoiseBits, generator
 from federation.features.feature_map import fit
-from federation.mechanisms.counts.mechanism import CountMechanism
+from federation.mechanisms.counts.count_mechanism import CountMechanism
 from federation.mechanisms.counts.published_dirichlet import published_release
 from scenarios.data.catalogue import load
 from scenarios.data.tables import Table

@@ -18,8 +18,8 @@ from functools import partial
 
 import numpy as np
 
-from aggregator.protocols.error_marginals.exchange_settings import ExchangeSettings
-from aggregator.protocols.error_marginals.learner import ErrorMarginalsLearner
+from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
+from aggregator.learners.error_marginals.learner import ErrorMarginalsLearner
 from benchmarks.common import print_tables
 from federation.contract.guarantee import Adjacency, Unit
 from federation.contract.randomness import NoiseBits, generator

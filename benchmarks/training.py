@@ -21,8 +21,8 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from benchmarks.common import fastest
+from federation.numerics.links import Link, Logistic, Softmax
 from parties.training import batched
-from parties.training.links import Link, Logistic, Softmax
 
 PARTIES, WIDTH, REGULARISATION, TOLERANCE = 1000, 50, 1e-4, 1e-8
 SAMPLE = 40

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from aggregator.advice import risk
-from aggregator.learners.class_ratios.validation import require_one_of
+from aggregator.learners.inputs.validation import require_one_of
 from federation.contract.errors import InputError
 from federation.contract.guarantee import require_delta, require_epsilon
-from federation.mechanisms.bag_sums.calibration import smallest_sigma, smallest_tau
+from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma, smallest_tau
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.labels import private_prior
 from federation.mechanisms.labels.binned_response import BinnedResponse, mean_errors
-from federation.mechanisms.labels.calibration import LabelNoise, calibrate
+from federation.mechanisms.labels.calibrated_labels import LabelNoise, calibrate
 from federation.mechanisms.labels.label_range import LabelRange
 from federation.mechanisms.noise import gaussian
 

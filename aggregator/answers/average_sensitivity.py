@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 
-from federation.contract.errors import InputError, nearest_name
 from federation.mechanisms.accounting.sensitivity import radius
+from federation.mechanisms.noise.checks import require_known, require_positive, require_whole
 
 FORMS = ("published", "tight", "diameter")
 
@@ -25,9 +25,12 @@ def parameter_average(form: str, *, regularisation: float, parties: int, classes
     """Sensitivity of the mean of exact minimisers on rows of norm at most 1.
 
     Raises `InputError` for lam <= 0, parties < 1, classes < 2 or an unknown form.
+
+    Examples:
+        >>> [parameter_average(form, regularisation=0.1, parties=10, classes=2) for form in FORMS]
+        [2.0, 1.0, 0.3337]
     """
-    if form not in FORMS:
-        raise InputError(f"sensitivity form must be one of {', '.join(FORMS)}, got '{form}'{nearest_name(form, FORMS)}")
+    require_known("sensitivity form", form, FORMS)
     diameter = 2 * radius(regularisation, classes)
     if form == "published":
         diameter = (2 if classes == 2 else 2 * math.sqrt(2)) / regularisation
@@ -40,9 +43,13 @@ def clipped_mean(norm: float, parties: int) -> float:
     """Sensitivity of the mean of M vectors of norm at most B, whoever sends them: 2 B/M, attained by v -> -v.
 
     Raises `InputError` for parties < 1 or a norm that is not positive and finite.
+
+    Examples:
+        >>> clipped_mean(norm=3.0, parties=10)
+        0.6
     """
-    if parties < 1 or not 0 < norm < math.inf:
-        raise InputError(f"parties must be at least 1 and the norm positive and finite, got {parties} and {norm}")
+    require_whole("parties", parties, 1)
+    require_positive("norm", norm)
     return 2 * norm / parties
 
 
@@ -51,11 +58,13 @@ def radius_of_any_rows(regularisation: float, classes: int) -> float:
 
     Stationarity gives lam |W|^2 = mean_i (z_iy - sum_k p_ik z_ik) for the scores z_i = W x_i, and no summand exceeds
     W0((C-1)/e), whatever the scores. Raises `InputError` for lam <= 0 or classes < 2.
+
+    Examples:
+        >>> radius_of_any_rows(regularisation=10.0, classes=2), radius(10.0, classes=2)
+        (0.1669, 0.04878)
     """
     from scipy.special import lambertw
 
-    if not 0 < regularisation < math.inf or classes < 2:
-        raise InputError(
-            f"regularisation must be positive and finite and classes at least 2, got {regularisation} and {classes}"
-        )
+    require_positive("regularisation", regularisation)
+    require_whole("classes", classes, 2)
     return math.sqrt(float(lambertw((classes - 1) / math.e).real) / regularisation)

@@ -10,7 +10,7 @@ import numpy as np
 from aggregator.ensembles.tally import VoteTally
 from aggregator.world.public_rows import PublicRows
 from federation.contract.submission import Submission
-from federation.numerics.erm import gradient_floor, minimise
+from federation.numerics.erm import gradient_floor, risk_minimiser
 
 Labels = Literal["soft", "majority"]
 
@@ -61,18 +61,3 @@ class Ensemble:
             tolerance = self.gradient_tolerance(regularisation)
             self._minimisers[key] = risk_minimiser(self.public.rows, shares, regularisation, tolerance)
         return self._minimisers[key]
-
-
-def risk_minimiser(rows: np.ndarray, shares: np.ndarray, regularisation: float, tolerance: float) -> np.ndarray:
-    """Weights of the regularised risk of label shares (N, C) on rows (N, d): (d,) for two classes, (C, d) for more.
-
-    The risk takes only the statistic (1/N) sum_i alpha_i x_i' from the shares alpha. Certified to the gradient norm
-    `tolerance`; raises `InputError` as `federation.numerics.erm.minimise`.
-
-    Examples:
-        >>> rows = np.array([[1.0, 0.0], [0.0, 1.0]])
-        >>> risk_minimiser(rows, np.array([[0.0, 1.0], [0.5, 0.5]]), regularisation=0.1, tolerance=1e-8).round(2)
-        array([1.18, 0.  ])
-    """
-    mu = shares.T @ rows / len(rows)
-    return minimise(rows, mu[1] if len(mu) == 2 else mu, regularisation, gradient_tolerance=tolerance).weights

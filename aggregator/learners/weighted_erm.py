@@ -10,10 +10,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aggregator.ensembles.ensemble import risk_minimiser
-from aggregator.learners.class_ratios.validation import shaped
+from aggregator.learners.inputs.validation import shaped
 from federation.contract.errors import InputError
-from federation.numerics.erm import attainable_tolerance
+from federation.numerics.erm import attainable_tolerance, risk_minimiser
 
 
 @dataclass(eq=False, repr=False)

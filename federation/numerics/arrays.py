@@ -1,4 +1,4 @@
-"""What arrays from outside must be: numbers, and finite ones."""
+"""Short names for the types of arrays, and what arrays from outside must be: numbers, and finite ones."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from federation.contract.errors import InputError
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
 
 
 def numbers(values: Any, what: str) -> Floats:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.numerics.arrays import Bools, Floats, Ints
+from federation.numerics.arrays import Booleans, Floats, Integers
 
 _BLOCK = 1 << 20  # words at a time
 
 
-def disjoint_bags(rows: int, count: int, size: int, bits: NoiseBits) -> Ints:
+def disjoint_bags(rows: int, count: int, size: int, bits: NoiseBits) -> Integers:
     """Row numbers (m, k), int64, of m = `count` disjoint bags of k = `size` of n = `rows` rows, uniform among all such.
 
     The rows of a bag are in random order. Takes 8 n bytes besides the result. Raises `InputError` unless m, k >= 1 and
@@ -94,7 +94,7 @@ def noisy_count(share: float, rows: int) -> int:
     return count
 
 
-def noisy_rows(rows: int, noisy: int, bits: NoiseBits) -> Bools:
+def noisy_rows(rows: int, noisy: int, bits: NoiseBits) -> Booleans:
     """Which of n rows get noise on their labels, (n,) bool with |N| = `noisy` true, uniform among all such sets.
 
     `noisy_count` says how many. Raises `InputError` unless 1 <= |N| <= n.
@@ -106,7 +106,7 @@ def noisy_rows(rows: int, noisy: int, bits: NoiseBits) -> Bools:
     return chosen
 
 
-def stratified_noise(count: int, size: int, noisy: int) -> Bools:
+def stratified_noise(count: int, size: int, noisy: int) -> Booleans:
     """Which rows of each of m bags get noise on their labels: exactly q = `noisy` in every bag, (m, k) bool.
 
     They are the first q, a uniform choice because `disjoint_bags` puts the rows of a bag in random order. No bag is
@@ -123,7 +123,7 @@ def stratified_noise(count: int, size: int, noisy: int) -> Bools:
     return np.tile(np.arange(size) < noisy, (count, 1))
 
 
-def permutation(rows: int, bits: NoiseBits) -> Ints:
+def permutation(rows: int, bits: NoiseBits) -> Integers:
     """The numbers 0..n-1 in uniform random order, int64, in place but for a block: 8 n bytes.
 
     Sorts random words with a row number in their low bits; rows whose random bits coincide are put in order by fresh

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Ints, numbers
+from federation.numerics.arrays import Floats, Integers, numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -54,7 +54,7 @@ class Bins:
         return f"Bins({self.total} of {len(self.sizes)} features)"
 
     @classmethod
-    def fit(cls, rows: Floats, most: int | Ints, weights: Floats | None = None) -> Bins:
+    def fit(cls, rows: Floats, most: int | Integers, weights: Floats | None = None) -> Bins:
         """At most q = `most` bins of about equal weight per feature, all of positive weight, of rows (n, d).
 
         The edges are the quantiles j/q, 0 < j < q, of the inverted distribution function: the smallest value whose
@@ -93,7 +93,7 @@ class Bins:
         return int(self.sizes.sum())
 
     @property
-    def starts(self) -> Ints:
+    def starts(self) -> Integers:
         """Number of the first bin of each feature, (d,) int64."""
         return np.asarray(np.cumsum(self.sizes) - self.sizes)
 
@@ -102,7 +102,7 @@ class Bins:
         """The inner edges of each feature."""
         return np.split(self.edges, np.cumsum(self.sizes - 1)[:-1])
 
-    def codes(self, rows: Floats) -> Ints:
+    def codes(self, rows: Floats) -> Integers:
         """The bin of each feature of rows (n, d), numbered 0..K-1 over all features: (n, d) int64.
 
         A value equal to an edge lies below it; values beyond those of the rows that made the bins lie in the first or

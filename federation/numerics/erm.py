@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg.lapack import dgeqrf, dorgqr, dposv
 
 from federation.contract.errors import FederationError, InputError
-from federation.numerics.arrays import Floats, Ints
+from federation.numerics.arrays import Floats, Integers
 from federation.numerics.label_losses import (
     BinaryLoss,
     LabelLoss,
@@ -126,7 +126,9 @@ def minimise(
     return Minimiser(w.reshape(shape), gradient_tolerance, iterations)
 
 
-def fit_labels(rows: Floats, labels: Ints, classes: int, regularisation: float, gradient_tolerance: float) -> Floats:
+def fit_labels(
+    rows: Floats, labels: Integers, classes: int, regularisation: float, gradient_tolerance: float
+) -> Floats:
     """Logistic (2 classes) or softmax weights for hard labels: shape (d,) or (C, d).
 
     `rows` is (n, d), `labels` holds integers in 0..classes-1. With fewer rows than columns the problem is
@@ -274,3 +276,18 @@ def _accelerated_gradient(loss: LabelLoss, row_norm: float, target: float) -> tu
 
 def _norm(vector: Floats) -> float:
     return math.sqrt(vector.dot(vector))
+
+
+def risk_minimiser(rows: Floats, shares: Floats, regularisation: float, tolerance: float) -> Floats:
+    """Weights of the regularised risk of label shares (N, C) on rows (N, d): (d,) for two classes, (C, d) for more.
+
+    The risk takes only the statistic (1/N) sum_i alpha_i x_i' from the shares alpha. Certified to the gradient norm
+    `tolerance`; raises `InputError` as `minimise`.
+
+    Examples:
+        >>> rows = np.array([[1.0, 0.0], [0.0, 1.0]])
+        >>> risk_minimiser(rows, np.array([[0.0, 1.0], [0.5, 0.5]]), regularisation=0.1, tolerance=1e-8).round(2)
+        array([1.18, 0.  ])
+    """
+    mu = shares.T @ rows / len(rows)
+    return minimise(rows, mu[1] if len(mu) == 2 else mu, regularisation, gradient_tolerance=tolerance).weights

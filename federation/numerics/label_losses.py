@@ -18,8 +18,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Ints, numbers
-from parties.training.links import Logistic
+from federation.numerics.arrays import Floats, Integers, numbers
+from federation.numerics.links import Logistic
 
 _BLOCK_ENTRIES = 1 << 18  # weighted rows are formed in blocks of about 2 MB, which stay in cache
 
@@ -203,7 +203,7 @@ def check_finite(values: Floats, name: str) -> None:
         )
 
 
-def check_labels(rows: Floats, labels: Ints, classes: int) -> None:
+def check_labels(rows: Floats, labels: Integers, classes: int) -> None:
     """Raises `InputError` unless there is one integer label per row (n, d) and two classes at least."""
     if classes < 2 or rows.ndim != 2 or labels.shape != rows.shape[:1] or labels.dtype.kind not in "iu":
         raise InputError(

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from federation.contract.errors import FederationError, InputError
-from federation.numerics.arrays import Bools, Floats, numbers
+from federation.numerics.arrays import Booleans, Floats, numbers
 
 _ACCURACY = 1e-10  # certified, of the range of the objective
 _SETTLED = 1e-13  # a problem is left alone from there
@@ -165,7 +165,7 @@ def _solve(forms: Floats, targets: Floats) -> Floats:
     return rho
 
 
-def _active_set(forms: Floats, targets: Floats, rho: Floats, passive: Bools) -> tuple[Floats, Bools]:
+def _active_set(forms: Floats, targets: Floats, rho: Floats, passive: Booleans) -> tuple[Floats, Booleans]:
     """Minimisers and their passive sets for definite forms, from feasible points rho (B, C) and passive sets (B, C).
 
     The primal active set method (Nocedal and Wright 2006, Algorithm 16.3) for all problems in step: minimise on the
@@ -198,7 +198,7 @@ def _active_set(forms: Floats, targets: Floats, rho: Floats, passive: Bools) -> 
     return rho / rho.sum(axis=-1, keepdims=True), passive
 
 
-def _on_faces(forms: Floats, targets: Floats, face: Bools) -> tuple[Floats, Floats]:
+def _on_faces(forms: Floats, targets: Floats, face: Booleans) -> tuple[Floats, Floats]:
     """Minimisers (B, C) over {sum = 1, zero outside the face}, and the gradient (B,) that all their entries share."""
     count, classes = targets.shape
     system = np.zeros((count, classes + 1, classes + 1))

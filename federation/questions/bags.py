@@ -17,9 +17,9 @@ from federation.contract.guarantee import Adjacency, Assumption, Check, Guarante
 from federation.contract.limits import MOST_BAGS, MOST_CLASSES, MOST_ROWS, whole
 from federation.contract.question import Field, Noise, PrivateQuestion, PublicQuestion, Question, within
 from federation.features.feature_map import FeatureMap
-from federation.mechanisms.counts.calibration import CountNoise
-from federation.mechanisms.counts.calibration import calibrate as calibrate_counts
-from federation.mechanisms.counts.mechanism import CountMechanism
+from federation.mechanisms.counts.calibrated_counts import CountNoise
+from federation.mechanisms.counts.calibrated_counts import calibrate as calibrate_counts
+from federation.mechanisms.counts.count_mechanism import CountMechanism
 from federation.mechanisms.counts.published_dirichlet import published_guarantee
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate
 from federation.questions.row_premises import UNTIMED
@@ -95,7 +95,7 @@ class BagQuestion(Question):
 
 @dataclass(frozen=True)
 class CountsNoise(Noise):
-    """Noise of label counts; `floor` and `pseudo_count` as in `federation.mechanisms.counts.calibration.calibrate`."""
+    """Noise of label counts; `floor` and `pseudo_count` as in `federation.mechanisms.counts.calibrated_counts.calibrate`."""
 
     kind: CountNoise | Literal["published_dirichlet", "off"]
     floor: int | None = None

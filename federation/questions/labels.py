@@ -24,10 +24,10 @@ from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.laplace import LaplaceBagSums, laplace_bag_sums
 from federation.mechanisms.bag_sums.noisy_labels import NoisyBagSums, noisy_bag_sums
 from federation.mechanisms.bag_sums.repaired import RepairedBagSums
-from federation.mechanisms.labels.calibration import LabelNoise
-from federation.mechanisms.labels.calibration import calibrate as calibrate_labels
+from federation.mechanisms.labels.calibrated_labels import LabelNoise
+from federation.mechanisms.labels.calibrated_labels import calibrate as calibrate_labels
+from federation.mechanisms.labels.label_mechanism import LabelMechanism
 from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.labels.mechanism import LabelMechanism
 from federation.mechanisms.labels.shaped_gaussian import LabelSums, Shape, fit_shape
 from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
 from federation.mechanisms.noise import gaussian

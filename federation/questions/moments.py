@@ -12,7 +12,7 @@ from federation.contract.limits import MOST_ROWS, whole
 from federation.contract.question import Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.moments import shares
-from federation.mechanisms.moments.calibration import SumNoise, SumNoiseKind, calibrate
+from federation.mechanisms.moments.calibrated_moments import SumNoise, SumNoiseKind, calibrate
 from federation.questions.row_premises import holding, protected
 
 _sum_noise = lru_cache(calibrate)  # all parties of a release have the same

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Ints
+from federation.numerics.arrays import Floats, Integers
 from federation.numerics.memory import keep_freed_memory
 
 _TILE_ENTRIES = 1 << 18  # of float64: 2 MiB
@@ -22,7 +22,7 @@ class Sketch:
     labels: Floats
 
 
-def sketch(rows: Floats, labels: Floats, bags: Ints, weights: Floats) -> Sketch:
+def sketch(rows: Floats, labels: Floats, bags: Integers, weights: Floats) -> Sketch:
     """sum_i w_i x_i and sum_i w_i y_i over every bag, with the same weights (Brahmbhatt et al. 2023, Figure 1).
 
     Each sum adds its terms one by one in the order of the rows, in double precision: its bits depend on nothing else,
@@ -64,13 +64,13 @@ def sketch(rows: Floats, labels: Floats, bags: Ints, weights: Floats) -> Sketch:
     return Sketch(sums[:, :-1].copy(), sums[:, -1].copy())
 
 
-def label_sums(labels: Floats, bags: Ints, weights: Floats) -> Floats:
+def label_sums(labels: Floats, bags: Integers, weights: Floats) -> Floats:
     """sum_i w_i y_i over every bag, (m,), for labels (n,): the same bits as those of `sketch`, which says the rest."""
     labels = np.asarray(labels, dtype=np.float64)
     return sketch(np.empty((len(labels), 0)), labels, bags, weights).labels
 
 
-def _add(sums: Floats, rows: Floats, labels: Floats, owner: Ints, weights: Floats) -> None:
+def _add(sums: Floats, rows: Floats, labels: Floats, owner: Integers, weights: Floats) -> None:
     """Adds weights_i (x_i, y_i) to the sums of bag owner_i, in the order of i.
 
     The sums so far are rows with weight 1 before them, so that the product adds to them term by term.
@@ -90,7 +90,7 @@ def _add(sums: Floats, rows: Floats, labels: Floats, owner: Ints, weights: Float
     sums[touched] = spread @ stacked
 
 
-def _places(rows: int, bags: Ints, weights: Floats) -> Ints:
+def _places(rows: int, bags: Integers, weights: Floats) -> Integers:
     """Where each row is among the flattened bags, (n,), -1 for rows in none."""
     if bags.ndim != 2 or 0 in bags.shape or bags.dtype.kind not in "iu":
         raise InputError(f"bags must be row numbers of shape (bags, rows), got shape {bags.shape} of {bags.dtype}")
@@ -98,14 +98,14 @@ def _places(rows: int, bags: Ints, weights: Floats) -> Ints:
         raise InputError(f"weights must be finite and of the bags' shape {bags.shape}, got shape {weights.shape}")
     if bags.min() < 0 or bags.max() >= rows:
         raise InputError(f"bags must hold row numbers from 0 to {rows - 1}, got {bags.min()} to {bags.max()}")
-    place: Ints = np.full(rows, -1, dtype=np.int32 if bags.size < 2**31 else np.int64)
+    place: Integers = np.full(rows, -1, dtype=np.int32 if bags.size < 2**31 else np.int64)
     place[bags.ravel()] = np.arange(bags.size, dtype=place.dtype)
     if np.count_nonzero(place >= 0) < bags.size:
         raise InputError("bags must be disjoint: a row is in two of them, or twice in one; draw bags by disjoint_bags")
     return place
 
 
-def _require_finite(sums: Floats, rows: Floats, labels: Floats, bags: Ints) -> None:
+def _require_finite(sums: Floats, rows: Floats, labels: Floats, bags: Integers) -> None:
     """Sums are finite only when all their terms are, even with weights of 0."""
     bad = np.flatnonzero(~np.isfinite(sums).all(axis=1))
     if not len(bad):

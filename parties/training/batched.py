@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from federation.contract.errors import FederationError, InputError
-from federation.numerics.arrays import Floats, Ints
+from federation.numerics.arrays import Floats, Integers
 from federation.numerics.erm import check_tolerance, fit_labels, gradient_floor
 from federation.numerics.label_losses import check_labels, check_regularisation
-from parties.training.links import Logistic, Softmax
+from federation.numerics.links import Logistic, Softmax
 from parties.training.truncated_newton import dots, minimise_many
 
 _TILE_ENTRIES = 1 << 20
@@ -28,8 +28,8 @@ _EXACT_BITS = 3  # numbers of rows above 2^3 are rounded up by at most 1/4 to sh
 
 def fit_many(
     rows: Floats,
-    labels: Ints,
-    counts: Ints,
+    labels: Integers,
+    counts: Integers,
     classes: int,
     regularisation: float,
     gradient_tolerance: float | Floats,
@@ -73,7 +73,7 @@ def fit_many(
     return weights[:, 0] if classes == 2 else weights
 
 
-def attainable_tolerances(wanted: float, rows: Floats, counts: Ints, regularisation: float) -> Floats:
+def attainable_tolerances(wanted: float, rows: Floats, counts: Integers, regularisation: float) -> Floats:
     """`wanted` per party (P,), or twice what double precision can certify for its rows where that is larger.
 
     For minimisers that no guarantee rests on, as `federation.numerics.erm.attainable_tolerance`; arguments as
@@ -91,13 +91,13 @@ def attainable_tolerances(wanted: float, rows: Floats, counts: Ints, regularisat
 class _Tile(NamedTuple):
     """Parties with about the same number of rows, filled up with rows of zeros."""
 
-    parties: Ints  # (T,) places in the batch
+    parties: Integers  # (T,) places in the batch
     rows: Floats  # (T, n, d)
     members: Floats  # (T, C, n) zero or one; class 1 only for two classes
-    counts: Ints  # (T,)
+    counts: Integers  # (T,)
 
 
-def _tiles(rows: Floats, labels: Ints, counts: Ints, codes: Ints) -> Iterator[_Tile]:
+def _tiles(rows: Floats, labels: Integers, counts: Integers, codes: Integers) -> Iterator[_Tile]:
     starts = np.cumsum(counts) - counts
     lengths = _shared_lengths(counts)
     for length in np.unique(lengths):
@@ -114,7 +114,7 @@ def _tiles(rows: Floats, labels: Ints, counts: Ints, codes: Ints) -> Iterator[_T
             yield _Tile(parties, tile, members.astype(np.float64), counts[parties])
 
 
-def _shared_lengths(counts: Ints) -> Ints:
+def _shared_lengths(counts: Integers) -> Integers:
     """A function of each count alone: itself up to 8, then rounded up by at most 1/4."""
     doublings = np.maximum(np.frexp(counts - 1.0)[1] - _EXACT_BITS, 0)
     return np.asarray(-(-counts >> doublings) << doublings)
@@ -155,7 +155,7 @@ def _fit_alone(tile: _Tile, place: int, regularisation: float, tolerance: float)
         raise type(error)(f"party {tile.parties[place]} of the batch: {error}") from error
 
 
-def _check(rows: Floats, labels: Ints, counts: Ints, classes: int, regularisation: float) -> None:
+def _check(rows: Floats, labels: Integers, counts: Integers, classes: int, regularisation: float) -> None:
     check_regularisation(regularisation)
     check_labels(rows, labels, classes)
     if rows.shape[1] == 0:

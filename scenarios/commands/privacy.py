@@ -116,7 +116,7 @@ def llp(
 ) -> None:
     """Exact delta of noisy-wtd-LLP, the published theorem's value, and what several releases cost."""
     from federation.mechanisms.bag_sums.accounting import delta as exact_delta
-    from federation.mechanisms.bag_sums.calibration import smallest_sigma
+    from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma
     from federation.mechanisms.bag_sums.composition import composed_delta
     from federation.mechanisms.bag_sums.design import BagDesign
     from federation.mechanisms.bag_sums.theorem import theorem_delta
@@ -217,7 +217,7 @@ def mean_operator(
 ) -> None:
     """Mechanisms for the mean operator, the mean of y x: honest epsilon, noise, and what to regularise by."""
     from federation.mechanisms.moments.bounds import regularisation
-    from federation.mechanisms.moments.calibration import SumNoiseKind, calibrate
+    from federation.mechanisms.moments.calibrated_moments import SumNoiseKind, calibrate
 
     if parties > rows:
         raise InputError(f"--parties must be an integer from 1 to --rows, got {parties} for {rows} rows")
@@ -264,7 +264,7 @@ def error_marginals(
     as_json: AsJson = False,
 ) -> None:
     """Noise on the error marginals of EXPRIL: pure, Gaussian and as published, and which of them auto takes."""
-    from aggregator.protocols.error_marginals.public_rules import bins_per_feature, published_bins
+    from aggregator.learners.error_marginals.public_rules import bins_per_feature, published_bins
     from federation.contract.guarantee import Adjacency, Unit
     from federation.mechanisms.marginals.noise import MarginalKind, MarginalNoise, calibrate
     from federation.mechanisms.marginals.published import PublishedRates

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
+from federation.numerics.arrays import Floats, Integers
 from scenarios.data.archives import Archive
 from scenarios.data.sheets import Sheet, is_missing, read_csv, read_parquet
-from scenarios.data.tables import Floats, Integers, Table, cut, encode_labels, listed
+from scenarios.data.tables import Table, cut, encode_labels, listed
 
 SUFFIXES = (".csv", ".npz", ".parquet")
 _MOST_CLASSES = 1000

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.randomness import generator
+from federation.numerics.arrays import Floats, Integers
 from scenarios.data.data_sets import DataSet
-from scenarios.data.tables import Floats, Integers, Table
+from scenarios.data.tables import Table
 
 _ROWS, _COLUMNS, _CLASSES = 600_000, 10, 3  # of `gaussians`: enough for a hundred thousand parties
 _DISTANCE = 2.0  # of each class's centre from the origin

@@ -15,7 +15,8 @@ import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
 from federation.features.feature_map import text_code
-from scenarios.data.tables import CodedTexts, Floats, cut, listed
+from federation.numerics.arrays import Floats
+from scenarios.data.tables import CodedTexts, cut, listed
 
 if TYPE_CHECKING:  # imported where it is used, because the command line must start without it
     import pyarrow

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
+from federation.numerics.arrays import Floats, Integers
 
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
 _COLUMNS_SHOWN = 30
@@ -19,8 +20,6 @@ _CHARACTERS_SHOWN = 40
 _JOINED_CHARACTERS = 24
 _ROWS_READ = 1 << 16  # at a time, where one column is wanted
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Outside = Literal["refuse", "clip"]  # what becomes of real labels outside the declared range
 
 

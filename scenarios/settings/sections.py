@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from aggregator.contract.limits import MOST_TRIALS
+from aggregator.learners.inputs.limits import MOST_TRIALS
 from federation.contract.errors import nearest_name
 from scenarios.data.tables import Outside
 from scenarios.settings.classifier import Classifier, swept_regularisations

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from federation.contract.errors import InputError
-from scenarios.data.tables import Floats, Integers
+from federation.numerics.arrays import Floats, Integers
 from scenarios.settings.words import MAJORITY, PROPORTIONS
 
 _ROUNDING = 1e-9  # by which shares written with few digits may miss their sum

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.randomness import generator
+from federation.numerics.arrays import Integers
 from parties.answers.bags import kept_rows
-from scenarios.data.tables import Integers, Table
+from scenarios.data.tables import Table
 from scenarios.settings.words import BY_CLASS, LEAST, MOST, PRESCRIBED
 from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
 from scenarios.simulated.composition import bag_counts, bag_shares, is_prescription

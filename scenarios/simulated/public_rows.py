@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
-from scenarios.data.tables import Integers, Table
+from federation.numerics.arrays import Integers
+from scenarios.data.tables import Table
 
 OFFICIAL = "official"
 BY, FROM, TO = "by", "from", "to"

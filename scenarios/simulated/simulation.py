@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from federation.contract.question import Question
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
+from federation.numerics.arrays import Floats
 from federation.questions.votes import IndividualQuestion
 from parties.holdings.cohort import DroppedOut, Holdings
 from scenarios.data.catalogue import load
-from scenarios.data.tables import Floats, Outside, Table
+from scenarios.data.tables import Outside, Table
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.partition import Cut, cut
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.randomness import generator
-from scenarios.data.tables import Floats, Integers, Table
+from federation.numerics.arrays import Floats, Integers
+from scenarios.data.tables import Table
 from scenarios.settings.protocol_options import task
 from scenarios.settings.schema import Scenario
 from scenarios.settings.words import MOST_TARGET_ROWS, SHARES

@@ -11,7 +11,7 @@ import pytest
 from support.bagged import draw
 from support.worlds import run
 
-from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
+from aggregator.releases.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import QuorumError
 from federation.contract.reference import Reference

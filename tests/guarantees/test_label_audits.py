@@ -11,7 +11,7 @@ from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audit.estimate import audit
 from federation.mechanisms.labels.binned_response import BinnedResponse
-from federation.mechanisms.labels.calibration import calibrate
+from federation.mechanisms.labels.calibrated_labels import calibrate
 from federation.mechanisms.labels.label_range import LabelRange
 from federation.mechanisms.labels.one_bit import OneBitLabels
 from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums

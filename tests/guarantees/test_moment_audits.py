@@ -10,7 +10,7 @@ import pytest
 
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audit.estimate import audit
-from federation.mechanisms.moments.calibration import calibrate
+from federation.mechanisms.moments.calibrated_moments import calibrate
 from federation.mechanisms.noise import l2_gamma
 
 RUNS = 200_000

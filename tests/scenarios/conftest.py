@@ -24,6 +24,6 @@ def estimators(monkeypatch: pytest.MonkeyPatch) -> type[FirstColumn]:
     """A small fake estimator in place of those that are released; it notes what it embeds."""
     from fake_estimators import FirstColumn
 
-    monkeypatch.setattr("aggregator.protocols.class_ratio.released_ratios.catalogue.load", FirstColumn.from_arrays)
+    monkeypatch.setattr("aggregator.releases.ratio_models.catalogue.load", FirstColumn.from_arrays)
     monkeypatch.setattr(FirstColumn, "embedded", [])
     return FirstColumn

@@ -9,7 +9,7 @@ import pytest
 from fake_estimators import released
 
 from aggregator.learners.class_ratios.class_means import ClassMeans
-from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
+from aggregator.releases.ratio_models import ReleasedRatios
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.features.feature_map import FeatureMap

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from aggregator.learners.bag_regression.perceptron import Perceptron
 from aggregator.learners.bag_regression.training import ReleasedBags, train
 from aggregator.learners.bag_regression.validation import checked_bags, checked_range, checked_rows, column_scaling
-from aggregator.learners.class_ratios.validation import require_integer, require_number, shaped
+from aggregator.learners.inputs.validation import require_integer, require_number, shaped
 from federation.contract.errors import FederationError, InputError
 from federation.contract.randomness import generator
 from federation.numerics.memory import keep_freed_memory

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from aggregator.learners.bag_regression.perceptron import Perceptron
-
-if TYPE_CHECKING:
-    from aggregator.learners.bag_regression.network import BagNetwork
 
 _FIRST, _SECOND, _LEAST = 0.9, 0.999, 1e-7  # decay of both moments, and what keeps their ratio finite
 _DECAY = 8  # eta
@@ -104,8 +101,19 @@ class Trained(NamedTuple):
     losses: np.ndarray
 
 
+class Schedule(Protocol):
+    """What `train` reads of a `BagNetwork`: how long, at which rates, and which parameters are kept."""
+
+    epochs: int
+    learning_rate: float
+    alpha: float
+    patience: int | None
+    restore_best: bool
+    average: bool
+
+
 def train(
-    network: Perceptron, bags: ReleasedBags, held_out: int, batch: int, options: BagNetwork, random: np.random.Generator
+    network: Perceptron, bags: ReleasedBags, held_out: int, batch: int, options: Schedule, random: np.random.Generator
 ) -> Trained:
     """Adam on the bag loss of all bags but `held_out` of them, chosen at random, with `batch` bags a step.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.learners.class_ratios.validation import finite, shaped
+from aggregator.learners.inputs.validation import finite, shaped
 from federation.contract.errors import InputError
 
 _TILE = 8192  # rows looked at together

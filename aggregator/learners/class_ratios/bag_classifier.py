@@ -21,7 +21,7 @@ from aggregator.learners.class_ratios.bag_likelihood import (
 )
 from aggregator.learners.class_ratios.scaled_rows import ScaledRows
 from aggregator.learners.class_ratios.unmixing import Unmixing, expected_proportions
-from aggregator.learners.class_ratios.validation import require_integer, require_number
+from aggregator.learners.inputs.validation import require_integer, require_number
 from federation.contract.randomness import generator
 from federation.numerics import simplex
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.kernel_means import KernelMeans, thinned
 from aggregator.learners.class_ratios.unmixing import MeanErrors, Unmixing, given_labels, tempered, undistorted
-from aggregator.learners.class_ratios.validation import (
+from aggregator.learners.inputs.validation import (
     checked_covariance,
     checked_means,
     checked_proportions,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from aggregator.learners.class_ratios.validation import checked, doubles, require_integer
+from aggregator.learners.inputs.validation import checked, doubles, require_integer
 
 
 class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
@@ -27,7 +27,7 @@ class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         """Learn from M bags, each an array (n_i, d) of finite rows, and their label proportions (M, C), which sum to 1.
 
         `noise` (M, C, C) is the covariance of the proportions' known noise; with it they may leave the simplex.
-        Raises `InputError`, as `aggregator.learners.class_ratios.validation.checked` says, and for parameters that cannot be used.
+        Raises `InputError`, as `aggregator.learners.inputs.validation.checked` says, and for parameters that cannot be used.
         """
         checked_bags, shares, covariance = checked(bags, proportions, noise)
         self._check_parameters()

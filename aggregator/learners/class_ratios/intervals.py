@@ -6,7 +6,7 @@ import numpy as np
 
 from aggregator.learners.class_ratios.class_means import ClassMeans
 from aggregator.learners.class_ratios.unmixing import centred
-from aggregator.learners.class_ratios.validation import checked_set
+from aggregator.learners.inputs.validation import checked_set
 from aggregator.learners.kernels.features import FeatureKernel
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator

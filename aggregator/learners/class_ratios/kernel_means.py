@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.bandwidth_selection import selected_bandwidth
 from aggregator.learners.class_ratios.estimator import RatioEstimator
-from aggregator.learners.class_ratios.validation import checked_set, require_integer, require_number
+from aggregator.learners.inputs.validation import checked_set, require_integer, require_number
 from aggregator.learners.kernels.catalogue import WITH_BANDWIDTH, from_arrays, kernel
 from aggregator.learners.kernels.exact import ExactSupport
 from aggregator.learners.kernels.features import FeatureKernel

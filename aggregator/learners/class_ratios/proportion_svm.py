@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.scaled_rows import ScaledRows
-from aggregator.learners.class_ratios.validation import require_integer, require_number
+from aggregator.learners.inputs.validation import require_integer, require_number
 from federation.contract.errors import InputError
 from federation.contract.randomness import generator
 from federation.numerics import simplex

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.estimator import RatioEstimator
-from aggregator.learners.class_ratios.validation import require_integer, require_number
+from aggregator.learners.inputs.validation import require_integer, require_number
 from aggregator.learners.kernels.features import FeatureKernel, FourierKernel, LinearKernel
 from federation.contract.digest import digest
 from federation.contract.errors import InputError

@@ -12,7 +12,7 @@ import numpy as np
 
 from aggregator.learners.kernels.interface import Kernel, Support
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Ints
+from federation.numerics.arrays import Floats, Integers
 from federation.numerics.distances import ROWS, NegativeSquares, tiles
 
 
@@ -98,7 +98,7 @@ class ExactSupport(Support):
 
     kind: ClassVar[str] = "rows"
     kernel: ExactKernel
-    sizes: Ints
+    sizes: Integers
     rows: Floats
 
     def gram(self) -> Floats:
@@ -147,7 +147,7 @@ class ExactSupport(Support):
         return [(start, min(start + ROWS, len(self.rows))) for start in range(0, len(self.rows), ROWS)]
 
     @cached_property
-    def _owners(self) -> Ints:
+    def _owners(self) -> Integers:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def _members(self, start: int, stop: int) -> tuple[slice, Floats]:

@@ -13,7 +13,7 @@ import numpy as np
 from aggregator.learners.kernels.interface import Kernel, Support
 from federation.contract.errors import InputError
 from federation.features.steps import Fourier, waves
-from federation.numerics.arrays import Floats, Ints
+from federation.numerics.arrays import Floats, Integers
 from federation.numerics.distances import NegativeSquares, some_rows, tiles
 
 _NEGLIGIBLE = 1e-10  # share of the largest eigenvalue below which a direction holds rounding errors only
@@ -101,7 +101,7 @@ class FeatureSupport(Support):
 
     kind: ClassVar[str] = "features"
     kernel: FeatureKernel
-    sizes: Ints
+    sizes: Integers
     means: Floats
     squares: Floats
     scatter: Floats | None = None

@@ -12,7 +12,7 @@ import numpy as np
 
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats, Ints
+from federation.numerics.arrays import Floats, Integers
 
 
 class Stored(ABC):
@@ -44,7 +44,7 @@ class Stored(ABC):
 class Support(Stored):
     """What a kernel keeps of M bags of rows."""
 
-    sizes: Ints  # (M,) rows of each bag
+    sizes: Integers  # (M,) rows of each bag
 
     @abstractmethod
     def gram(self) -> Floats:

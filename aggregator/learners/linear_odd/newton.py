@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from aggregator.learners.linear_odd.losses import SymmetricProper
 from aggregator.learners.linear_odd.problem import Problem, lengths, rounding
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Bools, Floats, Ints
+from federation.numerics.arrays import Booleans, Floats, Integers
 
 _SINGULAR = 1e-10  # eigenvalues below this share of the largest are zero
 _NEWTON_STEPS = 200
@@ -34,10 +34,10 @@ class _State(NamedTuple):
     norms: Floats  # (m,) of the gradients
     rounding: Floats  # (m,) what rounding may add to them
 
-    def take(self, which: Ints | Bools) -> _State:
+    def take(self, which: Integers | Booleans) -> _State:
         return _State(*(field[which] for field in self))
 
-    def put(self, which: Ints | Bools, other: _State) -> None:
+    def put(self, which: Integers | Booleans, other: _State) -> None:
         for field, values in zip(self, other, strict=True):
             field[which] = values
 
@@ -115,7 +115,7 @@ def _minimise_tile(problem: Problem, loss: SymmetricProper, tolerance: float) ->
     return state.weights, (state.norms + state.rounding) / convexity
 
 
-def _evaluate(problem: Problem, loss: SymmetricProper, weights: Floats, which: Ints | Bools) -> _State:
+def _evaluate(problem: Problem, loss: SymmetricProper, weights: Floats, which: Integers | Booleans) -> _State:
     scores = problem.scores(weights)
     slopes = loss.even_slope(scores)
     pulls = problem.pulls[which]
@@ -150,6 +150,6 @@ def _directions(problem: Problem, loss: SymmetricProper, state: _State, forcing:
     return directions
 
 
-def _ratio(above: Floats, below: Floats, live: Bools) -> Floats:
+def _ratio(above: Floats, below: Floats, live: Booleans) -> Floats:
     """above / below as a column (m, 1), zero for those no longer worked on."""
     return np.divide(above, below, out=np.zeros_like(above), where=live & (below > 0))[:, None]

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aggregator.learners.class_ratios.validation import shaped
+from aggregator.learners.inputs.validation import shaped
 from aggregator.learners.linear_odd.catalogue import loss
 from aggregator.learners.linear_odd.losses import LinearOddLoss, SymmetricProper
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd

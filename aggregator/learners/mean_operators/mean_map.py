@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import solve
 from scipy.spatial.distance import pdist, squareform
 
-from aggregator.learners.class_ratios.validation import checked, require_number
+from aggregator.learners.inputs.validation import checked, require_number
 from aggregator.learners.mean_operators.moments import MomentEstimate
 from federation.contract.errors import InputError
 
@@ -35,7 +35,7 @@ class BagMeans:
     def of(cls, bags: Sequence[np.ndarray], proportions: np.ndarray) -> BagMeans:
         """From bags (n_i, d) and their label proportions (M, 2), that of y = 1 second.
 
-        Raises `InputError` for bags or proportions that cannot be used: as `aggregator.learners.class_ratios.validation.checked`, for
+        Raises `InputError` for bags or proportions that cannot be used: as `aggregator.learners.inputs.validation.checked`, for
         other than two classes, and where proportions are so nearly equal that the condition number of the equations
         for the two class means, bags weighted by their sizes, is above 1,000: those for classes of equal sizes where
         proportions deviate by less than 0.0005.

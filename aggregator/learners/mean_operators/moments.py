@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.learners.class_ratios.validation import require_number
+from aggregator.learners.inputs.validation import require_number
 from federation.contract.errors import InputError
 from federation.features.steps import finite_rows
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
-from aggregator.learners.class_ratios.validation import require_one_of
+from aggregator.learners.inputs.validation import require_one_of
 from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
 from aggregator.learners.mean_operators.mean_map import GAMMA, laplacian_mean_map, mean_map
 

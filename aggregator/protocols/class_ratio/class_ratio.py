@@ -57,7 +57,7 @@ class ClassRatio(RatioOptions, Protocol):
             return Promise(published_guarantee(epsilon, public.delta), sends)
         delta = 0.0 if self.noise in _PURE else public.delta
         if self.noise == "published_gaussian":  # may miss its aim, whatever the number of classes
-            from federation.mechanisms.counts.calibration import calibrate
+            from federation.mechanisms.counts.calibrated_counts import calibrate
 
             shares = max(1, public.rows_per_person)
             one = calibrate("published_gaussian", classes=2, epsilon=epsilon / shares, delta=public.delta / shares)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from aggregator.contract.limits import require_waves
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
+from aggregator.learners.inputs.limits import require_waves
 from federation.contract.errors import InputError
 
 _OF_MEANS = ("whitened", "class_means")

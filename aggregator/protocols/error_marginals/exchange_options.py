@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced
-from aggregator.protocols.error_marginals.exchange_settings import ExchangeSettings
+from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
 from federation.contract.errors import InputError
 from federation.contract.limits import MOST_ROWS
 from federation.contract.question import OFF

@@ -11,9 +11,9 @@ from typing import Any
 from aggregator.answers.local_answers import CHECKED
 from aggregator.contract.premises import local_guarantee
 from aggregator.contract.session import Asked, Session
+from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
+from aggregator.learners.error_marginals.learner import ErrorMarginalsLearner, ErrorQuery
 from aggregator.protocols.error_marginals.exchange_options import ExchangeOptions
-from aggregator.protocols.error_marginals.exchange_settings import ExchangeSettings
-from aggregator.protocols.error_marginals.learner import ErrorMarginalsLearner, ErrorQuery
 from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
 from aggregator.releases.classifier_models import network
 from aggregator.releases.released_estimators import Described

@@ -10,11 +10,11 @@ import numpy as np
 
 from aggregator.contract.perturbable import Decode, LinearScores, Perturbable
 from aggregator.ensembles.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, two_rows
-from aggregator.ensembles.ensemble import Ensemble, risk_minimiser
+from aggregator.ensembles.ensemble import Ensemble
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.numerics.contrasts import contrast_rounding, contrasts
-from federation.numerics.erm import attainable_tolerance
+from federation.numerics.erm import attainable_tolerance, risk_minimiser
 
 _RELATIVE_TOLERANCE = 1e-3  # of the gradient, in units of the regularisation
 _DECIMALS = 12

@@ -20,7 +20,9 @@ import math
 
 import numpy as np
 
-from federation.contract.errors import InputError, nearest_name
+from federation.contract.errors import InputError
+from federation.mechanisms.noise.checks import require_known, require_positive, require_whole
+from federation.numerics.arrays import Floats
 
 FORMS = ("published", "tight", "diameter", "public_features")
 
@@ -45,8 +47,14 @@ def soft_vote(
     `auxiliary_rows` N (Sec. 4.5): binary published (2/(M lam)) (N-1+M)/N, tight (1/(M lam)) (N-1 + M g)/N with
     g = `row_turn` <= 2; more classes (sqrt(2)/(M lam)) (N-1+2M)/N. Raises `InputError` for lam <= 0, parties < 1,
     classes < 2, an unknown form, and `public_features` without `reach` or with `auxiliary_rows`.
+
+    Examples:
+        >>> [soft_vote(form, regularisation=0.1, parties=10, classes=2) for form in ("published", "tight")]
+        [2.0, 1.0]
+        >>> round(soft_vote("diameter", regularisation=0.1, parties=10, classes=2, auxiliary_rows=100), 4)
+        1.111
     """
-    _check(form, regularisation, parties, classes, reach, auxiliary_rows)
+    require_whole("parties", parties, 1)
     return _bound(form, 1.0 / parties, regularisation, classes, reach, auxiliary_rows)
 
 
@@ -65,8 +73,12 @@ def majority_vote(
     Binary: published 2/lam (Hamm et al. 2016, Theorem 1), tight 1/lam; more classes: both sqrt(2)/lam
     (App. B); `public_features` as for `soft_vote`. `auxiliary_rows` N: binary unchanged (Sec. 4.5), more classes
     (sqrt(2)/lam) (N+1)/N. Raises `InputError` as `soft_vote`.
+
+    Examples:
+        >>> [round(majority_vote(form, regularisation=0.1, parties=10, classes=2), 4) for form in FORMS[:3]]
+        [20.0, 10.0, 3.337]
     """
-    _check(form, regularisation, parties, classes, reach, auxiliary_rows)
+    require_whole("parties", parties, 1)
     return _bound(form, 1.0, regularisation, classes, reach, auxiliary_rows)
 
 
@@ -78,9 +90,13 @@ def statistic(parties: int, reach: float = 1.0) -> float:
     (the simplex has diameter sqrt(2)), and |D'Y|_F/N <= sqrt(2) reach. For rows whitened by their own second
     moment Y/sqrt(N) is a projection: the reach is at most 1 for every rank and feature norm. Raises `InputError`
     for parties < 1 or a reach that is not positive and finite.
+
+    Examples:
+        >>> statistic(parties=10, reach=0.5)
+        0.07071
     """
-    _check_parties(parties)
-    _check_reach(reach)
+    require_whole("parties", parties, 1)
+    require_positive("reach", reach)
     return math.sqrt(2) * reach / parties
 
 
@@ -89,17 +105,25 @@ def vote_shares(parties: int, rows: int) -> float:
 
     Each row moves by at most sqrt(2)/M (a one-hot or probability vote is replaced by another); attained when a
     party turns all its votes. Raises `InputError` for parties < 1 or rows < 1.
+
+    Examples:
+        >>> vote_shares(parties=10, rows=50)
+        1.0
     """
-    _check_parties(parties)
-    _check_rows(rows)
+    require_whole("parties", parties, 1)
+    require_whole("the number of auxiliary rows", rows, 1)
     return math.sqrt(2 * rows) / parties
 
 
-def reach(rows: np.ndarray) -> float:
+def reach(rows: Floats) -> float:
     """The largest |(1/N) sum_i s_i x_i| over |s_i| <= 1, bounded: min(mean_i |x_i|, sigma_max(X)/sqrt(N)).
 
     `rows` (N, d) must be public: the bound is a function of them. For (N, C) coefficients D with rows of norm at
     most c it bounds |D'X|_F / N by c reach: row by row, or as the operator norm of X times |D|_F <= c sqrt(N).
+
+    Examples:
+        >>> reach(np.eye(4))  # sums over rows at right angles stay short: not the mean norm 1
+        0.5
     """
     mean = float(np.sqrt(np.einsum("nd,nd->n", rows, rows)).mean())
     spectral = math.sqrt(max(0.0, float(np.linalg.eigvalsh(rows.T @ rows / len(rows))[-1])))
@@ -112,8 +136,12 @@ def solver_slack(gradient_tolerance: float, regularisation: float) -> float:
 
     |grad R(w)| <= g puts w within g / lam of the minimiser (strong convexity), once per neighbour. g must be
     the public tolerance and never the gradient that was measured. Raises `InputError` for lam <= 0 or g < 0.
+
+    Examples:
+        >>> solver_slack(1e-9, regularisation=0.1)
+        2e-08
     """
-    _check_regularisation(regularisation)
+    require_positive("regularisation", regularisation)
     if not 0 <= gradient_tolerance < math.inf:
         raise InputError(f"gradient_tolerance must be finite and not negative, got {gradient_tolerance}")
     return 2 * gradient_tolerance / regularisation
@@ -127,12 +155,16 @@ def radius(regularisation: float, classes: int) -> float:
     softmax weighs large scores more than the uniform mean does. Binary: z sigma(-z) <= W0(1/e), attained at
     z = 1 + W0(1/e), and <= |w|/2; when |w| cannot reach that z, the root of lam |w| = sigma(-|w|) is exact.
     Raises `InputError` for lam <= 0 or classes < 2.
+
+    Examples:
+        >>> [round(radius(lam, classes=2), 4) for lam in (0.001, 0.1, 10.0)]
+        [16.69, 1.669, 0.0488]
     """
     from scipy.optimize import brentq
     from scipy.special import expit, lambertw
 
-    _check_regularisation(regularisation)
-    _check_classes(classes)
+    require_positive("regularisation", regularisation)
+    require_whole("classes", classes, 2)
     peak = float(lambertw((classes - 1) / math.e).real)
     lambert = math.sqrt(peak / regularisation)
     if classes > 2:
@@ -151,6 +183,10 @@ def row_turn(norm: float) -> float:
     b - a, s = sigma(b+a), t = sigma(b-a): if b <= 0 the distance is at most s + t <= 1. Otherwise |x + y| >= 2 b/norm
     gives a squared distance of at most s^2 + t^2 + s t (2 - 4 c^2), c = b/norm, which is a convex quadratic in
     1/(cosh a + cosh b); its ends are 1 (a infinite) and 4 (1-c^2) sigma(b)^2 (a = 0).
+
+    Examples:
+        >>> [round(row_turn(norm), 4) for norm in (0.0, 1.0, 100.0)]
+        [1.0, 1.099, 1.993]
     """
     from scipy.optimize import brentq
     from scipy.special import expit
@@ -163,21 +199,27 @@ def row_turn(norm: float) -> float:
 
 
 def _bound(
-    form: str,
-    share: float,
-    regularisation: float,
-    classes: int,
-    reach: float | None,
-    auxiliary_rows: int | None,
+    form: str, share: float, regularisation: float, classes: int, reach: float | None, auxiliary_rows: int | None
 ) -> float:
     """The bound when one party moves a row's label share by `share` from one class to another."""
+    require_known("sensitivity form", form, FORMS)
+    if reach is not None:
+        require_positive("reach", reach)
+    if auxiliary_rows is not None:
+        require_whole("the number of auxiliary rows", auxiliary_rows, 1)
+    if form == "public_features" and (reach is None or auxiliary_rows is not None):
+        raise InputError(
+            "sensitivity form 'public_features' is a function of the auxiliary rows: it needs their reach, and they "
+            "must not be protected; give reach, or use 'tight' or 'diameter'"
+        )
+    largest = radius(regularisation, classes)
     published = form == "published"
     if classes > 2:
         label, row, farthest = math.sqrt(2), 2 * math.sqrt(2), 2 * math.sqrt(1 - 1 / classes)
     elif published:
         label, row, farthest = 2.0, 2.0, 2.0
     else:
-        label, row, farthest = 1.0, row_turn(radius(regularisation, classes)), 1.0
+        label, row, farthest = 1.0, row_turn(largest), 1.0
     gradient = share * label
     if auxiliary_rows is not None:
         gradient = ((auxiliary_rows - 1) * gradient + row) / auxiliary_rows
@@ -187,53 +229,4 @@ def _bound(
         gradient *= min(reach, 1.0)
     if form in ("published", "tight"):
         return gradient / regularisation
-    return min(gradient / regularisation, 2 * radius(regularisation, classes))
-
-
-def _check(
-    form: str,
-    regularisation: float,
-    parties: int,
-    classes: int,
-    reach: float | None,
-    auxiliary_rows: int | None,
-) -> None:
-    if form not in FORMS:
-        raise InputError(f"sensitivity form must be one of {', '.join(FORMS)}, got '{form}'{nearest_name(form, FORMS)}")
-    _check_regularisation(regularisation)
-    _check_classes(classes)
-    _check_parties(parties)
-    if reach is not None:
-        _check_reach(reach)
-    if auxiliary_rows is not None:
-        _check_rows(auxiliary_rows)
-    if form == "public_features" and (reach is None or auxiliary_rows is not None):
-        raise InputError(
-            "sensitivity form 'public_features' is a function of the auxiliary rows: it needs their reach, and they "
-            "must not be protected; give reach, or use 'tight' or 'diameter'"
-        )
-
-
-def _check_regularisation(regularisation: float) -> None:
-    if not 0 < regularisation < math.inf:
-        raise InputError(f"regularisation must be positive and finite, got {regularisation}")
-
-
-def _check_classes(classes: int) -> None:
-    if classes < 2:
-        raise InputError(f"classes must be at least 2, got {classes}")
-
-
-def _check_parties(parties: int) -> None:
-    if parties < 1:
-        raise InputError(f"parties must be at least 1, got {parties}")
-
-
-def _check_rows(rows: int) -> None:
-    if rows < 1:
-        raise InputError(f"the number of auxiliary rows must be at least 1, got {rows}")
-
-
-def _check_reach(reach: float) -> None:
-    if not 0 < reach < math.inf:
-        raise InputError(f"reach must be positive and finite, got {reach}")
+    return min(gradient / regularisation, 2 * largest)

@@ -20,6 +20,7 @@ from federation.mechanisms.counts import lattice_laplace
 from federation.mechanisms.counts.additive import AdditiveCounts
 from federation.mechanisms.noise import l2_gamma
 from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate
+from federation.numerics.arrays import Floats
 
 RUNS = 500_000
 CONFIDENCE = 0.999
@@ -27,8 +28,8 @@ _EPSILON, _DELTA = 1.0, 0.01
 _COUNTS = np.array([[0, 30, 30], [1, 29, 30]])  # the worst pair for what redraws negative counts
 _COARSE = 5.0  # in sensitivities: a rounding that multiplies the distance of a pair by five
 
-Sampler = Callable[[int, NoiseBits, int], np.ndarray]  # (which neighbour: 0 or 1, bits, runs) -> (runs, D)
-Statistic = Callable[[np.ndarray], np.ndarray]
+Sampler = Callable[[int, NoiseBits, int], Floats]  # (which neighbour: 0 or 1, bits, runs) -> (runs, D)
+Statistic = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,27 @@ class Verdict:
 
 
 def audited_mechanisms() -> dict[str, Audited]:
-    """All audited mechanisms by name, at epsilon 1 (Gaussian: delta 0.01, as smaller ones need more runs)."""
-    cases = [_laplace(), _l2_gamma(2), _l2_gamma(3), _gaussian(1), _gaussian(3), _lattice_laplace(), _count_gaussian()]
+    """All audited mechanisms by name, at epsilon 1 (Gaussian: delta 0.01, as smaller ones need more runs).
+
+    Examples:
+        >>> list(audited_mechanisms())
+        ['discrete_laplace', 'l2_gamma_2d', 'l2_gamma_3d', 'discrete_gaussian_1d', 'discrete_gaussian_3d',
+        'lattice_laplace', 'count_gaussian']
+    """
+    cases = [_pure(1), _pure(2), _pure(3), _gaussian(1), _gaussian(3), _lattice_laplace(), _count_gaussian()]
     return {case.name: case for case in cases}
 
 
 def judge(audited: Audited, *, runs: int = RUNS, seed: int | None = 1) -> Verdict:
-    """Audits a mechanism and its twins with `runs` runs a side; the fixed seed makes it reproducible."""
+    """Audits a mechanism and its twins with `runs` runs a side; the fixed seed makes it reproducible.
+
+    Examples:
+        >>> verdict = judge(audited_mechanisms()["discrete_laplace"], runs=20_000)
+        >>> verdict.as_expected
+        True
+        >>> [(mistake, result.passed) for mistake, result in verdict.twins]
+        [('half the noise', False), ('coarse rounding not charged', False)]
+    """
 
     def run(sample: Sampler, statistic: Statistic, purpose: str) -> AuditResult:
         first, second = (NoiseBits(seed, f"audit|{audited.name}|{purpose}", side) for side in (0, 1))
@@ -98,32 +113,23 @@ def judge(audited: Audited, *, runs: int = RUNS, seed: int | None = 1) -> Verdic
     return Verdict(audited, run(audited.sample, audited.statistic, "mechanism"), twins)
 
 
-def _laplace() -> Audited:
-    mechanism = calibrate("pure", sensitivity=1.0, dimension=1, epsilon=_EPSILON)
-    ratio = _distance_gap(1, 0.0)
-    twins = (_half_noise("pure", 1, ratio), _uncharged_rounding(mechanism))
-    return Audited("discrete_laplace", _EPSILON, 0.0, _release(mechanism, 1.0), ratio, twins)
-
-
-def _l2_gamma(dimension: int) -> Audited:
+def _pure(dimension: int) -> Audited:
     mechanism = calibrate("pure", sensitivity=1.0, dimension=dimension, epsilon=_EPSILON)
     ratio = _distance_gap(dimension, 0.0)
 
     def wrong_radius(shape: int) -> Twin:
-        def sample(side: int, bits: NoiseBits, runs: int) -> np.ndarray:
+        def sample(side: int, bits: NoiseBits, runs: int) -> Floats:
             radius = l2_gamma.gamma_radius(bits, shape, 1 / _EPSILON, runs)
-            return _neighbours(dimension, 1.0)[side] + l2_gamma.sphere(bits, dimension, runs) * radius[:, None]
+            value: Floats = _neighbours(dimension, 1.0)[side]
+            return value + l2_gamma.sphere(bits, dimension, runs) * radius[:, None]
 
         # The density is then proportional to e^{-r} r^{shape - D}: infinite at the value itself.
         return Twin(f"radius Gamma({shape})", sample, _distance_gap(dimension, (dimension - shape) / _EPSILON))
 
-    shapes = sorted({1, dimension - 1})
-    twins = (
-        _half_noise("pure", dimension, ratio),
-        *(wrong_radius(shape) for shape in shapes),
-        _uncharged_rounding(mechanism),
-    )
-    return Audited(f"l2_gamma_{dimension}d", _EPSILON, 0.0, _release(mechanism, 1.0), ratio, twins)
+    shapes = sorted({1, dimension - 1}) if dimension > 1 else []
+    twins = (_half_noise("pure", dimension, ratio), *map(wrong_radius, shapes), _uncharged_rounding(mechanism))
+    name = f"l2_gamma_{dimension}d" if dimension > 1 else mechanism.name
+    return Audited(name, _EPSILON, 0.0, _release(mechanism, 1.0), ratio, twins)
 
 
 def _gaussian(dimension: int) -> Audited:
@@ -140,18 +146,19 @@ def _gaussian(dimension: int) -> Audited:
 def _lattice_laplace() -> Audited:
     mechanism = lattice_laplace.calibrate(_COUNTS.shape[1], _EPSILON, _DELTA)
 
-    def ratio(outputs: np.ndarray) -> np.ndarray:
+    def ratio(outputs: Floats) -> Floats:
         from_first, from_second = (np.abs(outputs - counts).sum(axis=1) for counts in _COUNTS)
-        return from_second - from_first
+        gap: Floats = from_second - from_first
+        return gap
 
-    def redrawn(side: int, bits: NoiseBits, runs: int) -> np.ndarray:
+    def redrawn(side: int, bits: NoiseBits, runs: int) -> Floats:
         kept = np.empty((0, mechanism.classes))
         while len(kept) < runs:
             released = mechanism.release(_COUNTS[side], bits, runs)
             kept = np.concatenate([kept, released[released.min(axis=1) >= 0]])
         return kept[:runs]
 
-    def one_exact(side: int, bits: NoiseBits, runs: int) -> np.ndarray:
+    def one_exact(side: int, bits: NoiseBits, runs: int) -> Floats:
         released = mechanism.release(_COUNTS[side], bits, runs)
         # As if noise in all classes but one were enough because the sum is public anyway.
         released[:, 1] = _COUNTS[side, 1]
@@ -169,7 +176,7 @@ def _lattice_laplace() -> Audited:
 def _count_gaussian() -> Audited:
     mechanism = count_gaussian.calibrate(_COUNTS.shape[1], _EPSILON, _DELTA)
 
-    def ratio(outputs: np.ndarray) -> np.ndarray:
+    def ratio(outputs: Floats) -> Floats:
         return outputs[:, 0] - outputs[:, 1]
 
     one_class = Fraction(round(mechanism.scale * 2**20 / 2**0.5), 2**20)
@@ -190,7 +197,7 @@ def _half_noise(noise: Literal["pure", "gaussian"], dimension: int, statistic: S
 
 
 def _uncharged_rounding(mechanism: AdditiveMechanism) -> Twin:
-    def sample(side: int, bits: NoiseBits, runs: int) -> np.ndarray:
+    def sample(side: int, bits: NoiseBits, runs: int) -> Floats:
         value = 0.45 * _COARSE + _neighbours(mechanism.dimension, 1.0)[side]
         return mechanism.release(np.rint(value / _COARSE) * _COARSE, bits, runs)
 
@@ -202,14 +209,14 @@ def _release(mechanism: AdditiveMechanism, distance: float) -> Sampler:
     return lambda side, bits, runs: mechanism.release(pair[side], bits, runs)
 
 
-def _neighbours(dimension: int, distance: float) -> np.ndarray:
+def _neighbours(dimension: int, distance: float) -> Floats:
     """Two values at the given L2 distance: zero and a multiple of the first unit vector; shape (2, D)."""
     pair = np.zeros((2, dimension))
     pair[1, 0] = distance
     return pair
 
 
-def _projection(outputs: np.ndarray) -> np.ndarray:
+def _projection(outputs: Floats) -> Floats:
     """The coordinate in which the neighbours differ: increasing in the likelihood ratio of Gaussian noise."""
     return outputs[:, 0]
 
@@ -218,10 +225,9 @@ def _distance_gap(dimension: int, log_weight: float) -> Statistic:
     """|x - v1| - |x - v0| + log_weight ln(|x - v1| / |x - v0|): the loss of e^{-r} r^{-log_weight} noise."""
     pair = _neighbours(dimension, 1.0)
 
-    def statistic(outputs: np.ndarray) -> np.ndarray:
+    def statistic(outputs: Floats) -> Floats:
         from_zero, from_one = (np.linalg.norm(outputs - value, axis=1) for value in pair)
-        if log_weight == 0:
-            return from_one - from_zero
-        return from_one - from_zero + log_weight * np.log(from_one / from_zero)
+        gap: Floats = from_one - from_zero
+        return gap + log_weight * np.log(from_one / from_zero) if log_weight else gap
 
     return statistic

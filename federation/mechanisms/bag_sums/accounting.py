@@ -7,12 +7,12 @@ release is the mean of the conditional ones, not a bound: no union over bags, an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from federation.contract.errors import InputError
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.weight_ratio import mean_delta
 from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.noise.checks import require_epsilon_from_zero, require_positive
 
 
 def delta(
@@ -23,9 +23,14 @@ def delta(
     `sigma` > 0: standard deviation of the noise on a label; `label_range`: the public (lowest, highest) label; `charge`
     is added to every sensitivity-to-noise ratio. It is the worse of a record with noise of its own and one without.
     Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> design = BagDesign(records=12_800, bags=100, size=128, noisy=6400)
+        >>> delta(1.0, design, sigma=1.0, label_range=(0.0, 1.0))
+        1.432e-05
     """
     require_epsilon_from_zero(epsilon)
-    ratio = width(label_range) / positive("sigma", sigma)
+    ratio = width(label_range) / require_positive("sigma", sigma)
     if not 1e-9 <= ratio <= 1e9:
         raise InputError(f"sigma must be within a factor 1e9 of the label range, got their ratio {ratio:g}")
     worst = max(
@@ -35,39 +40,7 @@ def delta(
     return min(worst, 1.0)
 
 
-def delta_of_parties(
-    epsilon: float, designs: Iterable[BagDesign], *, sigma: float, label_range: tuple[float, float]
-) -> float:
-    """The delta of all parties together: that of the worst, as long as no record is at two (parallel composition).
-
-    Parties of equal design are computed once. Raises `InputError` without a party, and as `delta`.
-    """
-    distinct = set(designs)
-    if not distinct:
-        raise InputError("there must be at least one party, got none")
-    return max(delta(epsilon, design, sigma=sigma, label_range=label_range) for design in distinct)
-
-
 def width(label_range: tuple[float, float]) -> float:
     """Delta = highest - lowest label. Raises `InputError` as `LabelRange`."""
     low, high = label_range
     return LabelRange(low, high).width
-
-
-def positive(name: str, value: float) -> float:
-    """The value. Raises `InputError` unless it is positive and finite."""
-    if not (math.isfinite(value) and value > 0):
-        raise InputError(f"{name} must be a positive finite number, got {value}")
-    return value
-
-
-def require_epsilon_from_zero(epsilon: float) -> None:
-    """Raises `InputError` unless epsilon is finite and at least 0."""
-    if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise InputError(f"epsilon must be a finite number of at least 0, got {epsilon}")
-
-
-def require_releases(releases: int) -> None:
-    """Raises `InputError` unless the number of releases is an integer of at least 1."""
-    if isinstance(releases, bool) or releases != int(releases) or releases < 1:
-        raise InputError(f"releases must be an integer of at least 1, got {releases!r}")

@@ -11,9 +11,11 @@ import math
 
 import numpy as np
 
-from federation.mechanisms.bag_sums.accounting import delta, positive, require_releases, width
+from federation.mechanisms.bag_sums.accounting import delta, width
 from federation.mechanisms.bag_sums.design import BagDesign, Exposure, Weights
 from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise.checks import require_whole
+from federation.numerics.arrays import Floats
 
 _COARSE, _FINE = 2**11, 2**16  # grid points of R²
 _SATURATED = 4.0  # at R/2 - epsilon/R = 4 a Gaussian mechanism's delta is above 0.9999: larger R count as infinite
@@ -37,12 +39,17 @@ def composed_delta(
     stratified). Values of r² are rounded up to a grid and sums beyond its end count as infinite; of several grids the
     best is taken. Nothing below 1e-12 is resolved. Raises `InputError` as `accounting.delta`, and unless `releases` is
     an integer of at least 1.
+
+    Examples:
+        >>> design = BagDesign(records=12_800, bags=100, size=128, noisy=6400)
+        >>> [f"{composed_delta(1.0, design, sigma=1.0, label_range=(0, 1), releases=t):.1e}" for t in (1, 5)]
+        ['1.4e-05', '4.5e-04']
     """
     single = delta(epsilon, design, sigma=sigma, label_range=label_range, charge=charge)
-    require_releases(releases)
+    require_whole("releases", releases, 1)
     if releases == 1:
         return single
-    ratio = width(label_range) / positive("sigma", sigma)
+    ratio = width(label_range) / sigma
     if design.weights == "signs" and design.per_bag is not None and design.inclusion == 1:
         return float(gaussian.delta(epsilon, math.sqrt(releases) * (ratio / math.sqrt(design.per_bag) + charge)))
     return min(1.0, max(_best_grid(epsilon, ratio, design, releases, charge), single))
@@ -70,25 +77,23 @@ def _best_grid(epsilon: float, ratio: float, design: BagDesign, releases: int, c
     return min(found, bound(_STRIDE * top, _FINE))  # a finer grid has less to gain from a low end
 
 
-def _convolution_power(mass: np.ndarray, exponent: int) -> np.ndarray:
+def _convolution_power(mass: Floats, exponent: int) -> Floats:
     """The law of a sum of independent copies on the same grid; what lies beyond its end is dropped."""
 
-    def convolve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def convolve(a: Floats, b: Floats) -> Floats:
         transformed = np.fft.rfft(a, 2 * len(a)) * np.fft.rfft(b, 2 * len(b))
         return np.maximum(np.fft.irfft(transformed)[: len(a)], 0.0)
 
-    result = None
-    while True:
+    result = mass if exponent % 2 else None
+    while exponent := exponent // 2:
+        mass = convolve(mass, mass)
         if exponent % 2:
             result = mass if result is None else convolve(result, mass)
-        exponent //= 2
-        if not exponent:
-            assert result is not None
-            return result
-        mass = convolve(mass, mass)
+    assert result is not None
+    return result
 
 
-def _distribution(reached: np.ndarray, part: Exposure, weights: Weights) -> np.ndarray:
+def _distribution(reached: Floats, part: Exposure, weights: Weights) -> Floats:
     """P[the label is in a bag, with |w|/sqrt(Q) <= reached], as in `weight_ratio`, for each of increasing values."""
     below = np.zeros(len(reached))
     alone = part.others == 0
@@ -104,7 +109,7 @@ def _distribution(reached: np.ndarray, part: Exposure, weights: Weights) -> np.n
     return below + _mixed_beta(np.minimum(square, 1.0) if part.own else square / (1 + square), q, p)
 
 
-def _mixed_beta(s: np.ndarray, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+def _mixed_beta(s: Floats, q: Floats, p: Floats) -> Floats:
     """sum_q p_q P[Beta(1/2, q/2) <= s] or slightly less, for s = sin² t in [0, 1].
 
     With F_q(s) the distribution function, F_{q+2} - F_q = sqrt(s) (1 - s)^{q/2} Γ((q+1)/2)/(sqrt(pi) Γ(q/2 + 1)): one
@@ -116,7 +121,7 @@ def _mixed_beta(s: np.ndarray, q: np.ndarray, p: np.ndarray) -> np.ndarray:
     last = len(p) - 1 - int(np.searchsorted(np.cumsum(p[::-1]), _UNLIKELY))  # larger ones are taken for this one
     p = np.append(p[first:last], p[last:].sum())
     q = q[first : last + 1]
-    result = p[0::2].sum() * betainc(0.5, q[0] / 2, s)
+    result: Floats = p[0::2].sum() * betainc(0.5, q[0] / 2, s)
     if len(q) > 1:
         result += p[1::2].sum() * betainc(0.5, q[1] / 2, s)
     above = np.zeros(len(p))  # of the same parity
@@ -128,4 +133,5 @@ def _mixed_beta(s: np.ndarray, q: np.ndarray, p: np.ndarray) -> np.ndarray:
     for term in terms[::-1]:
         summed *= cosine
         summed += term
-    return result + np.sqrt(s) * cosine ** q[0] * summed
+    lowest: Floats = cosine ** q[0]
+    return result + np.sqrt(s) * lowest * summed

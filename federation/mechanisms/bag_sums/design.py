@@ -8,7 +8,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from federation.contract.errors import InputError, nearest_name
+from federation.contract.errors import InputError
+from federation.mechanisms.noise.checks import require_known, require_whole
+from federation.numerics.arrays import Floats, Integers
 
 Weights = Literal["gaussian", "signs"]
 
@@ -22,8 +24,8 @@ class Exposure:
     """
 
     own: bool
-    others: np.ndarray
-    probability: np.ndarray
+    others: Integers
+    probability: Floats
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,13 @@ class BagDesign:
     (stratified), so that no bag is without. `weights` are N(0, 1), as published, or -1 and 1 with equal chances.
 
     Raises `InputError` for numbers out of range.
+
+    Examples:
+        >>> design = BagDesign(records=6400, bags=50, size=64, noisy=640)
+        >>> design.inclusion, design.noise_free
+        (0.5, 0.0006323)
+        >>> BagDesign(records=6400, bags=50, size=64, per_bag=8).noise_free
+        0.0
     """
 
     records: int
@@ -46,20 +55,16 @@ class BagDesign:
 
     def __post_init__(self) -> None:
         require_bags(self.records, self.bags, self.size)
-        if self.weights not in get_args(Weights):
-            known = get_args(Weights)
-            raise InputError(
-                f"weights must be one of {', '.join(known)}, got {self.weights!r}{nearest_name(self.weights, known)}"
-            )
+        require_known("weights", self.weights, get_args(Weights))
         if (self.noisy is None) == (self.per_bag is None):
             raise InputError(
                 f"give noisy, how many records get noise, or per_bag, how many labels of every bag do, and not both; "
                 f"got {self.noisy} and {self.per_bag}"
             )
-        if self.noisy is not None and not _whole(self.noisy, 1, self.records):
-            raise InputError(f"noisy must be an integer from 1 to all {self.records} records, got {self.noisy!r}")
-        if self.per_bag is not None and not _whole(self.per_bag, 1, self.size):
-            raise InputError(f"per_bag must be an integer from 1 to all {self.size} of a bag, got {self.per_bag!r}")
+        if self.noisy is not None:
+            require_whole("noisy", self.noisy, 1, self.records, "all ")
+        if self.per_bag is not None:
+            require_whole("per_bag", self.per_bag, 1, self.size, "all ")
 
     @property
     def inclusion(self) -> float:
@@ -82,13 +87,8 @@ class BagDesign:
         if self.per_bag is not None:
             share = self.per_bag / self.size
             kinds = ((True, self.per_bag - 1, share), (False, self.per_bag, 1 - share))
-            return [
-                tuple(
-                    Exposure(own, np.array([others]), np.array([self.inclusion * likely]))
-                    for own, others, likely in kinds
-                    if likely > 0
-                )
-            ]
+            made = ((own, np.array([others]), np.array([self.inclusion * likely])) for own, others, likely in kinds)
+            return [tuple(Exposure(*kind) for kind in made if kind[2] > 0)]
         assert self.noisy is not None
         found: list[tuple[Exposure, ...]] = []
         for own in (False, True):
@@ -98,8 +98,13 @@ class BagDesign:
         return found
 
 
-def binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
-    """The possible numbers of successes, and their probabilities."""
+def binomial(trials: int, chance: float) -> tuple[Integers, Floats]:
+    """The possible numbers of successes, and their probabilities.
+
+    Examples:
+        >>> binomial(2, 0.25)
+        (array([0, 1, 2]), array([0.5625, 0.375 , 0.0625]))
+    """
     if chance == 1:
         return np.array([trials]), np.ones(1)
     counts = np.arange(trials + 1)
@@ -108,10 +113,14 @@ def binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
     return counts, mass / mass.sum()
 
 
-def hypergeometric(population: int, marked: int, drawn: int) -> tuple[np.ndarray, np.ndarray]:
+def hypergeometric(population: int, marked: int, drawn: int) -> tuple[Integers, Floats]:
     """How many marked ones are among `drawn` of the population: possible counts, and their probabilities.
 
     From the ratios of neighbouring probabilities, so that a population of billions costs no digits.
+
+    Examples:
+        >>> hypergeometric(population=10, marked=3, drawn=2)
+        (array([0, 1, 2]), array([0.4667, 0.4667, 0.06667]))
     """
     counts = np.arange(max(0, drawn - (population - marked)), min(marked, drawn) + 1)
     q = counts[:-1].astype(float)
@@ -125,14 +134,9 @@ def hypergeometric(population: int, marked: int, drawn: int) -> tuple[np.ndarray
 def require_bags(records: int, bags: int, size: int) -> None:
     """Raises `InputError` unless all are integers >= 1 and m k <= n."""
     for name, value in (("records", records), ("bags", bags), ("size", size)):
-        if not _whole(value, 1, 2**53):
-            raise InputError(f"{name} must be an integer of at least 1, got {value!r}")
+        require_whole(name, value, 1)
     if bags * size > records:
         raise InputError(
             f"bags are disjoint, so {bags} bags of {size} need {bags * size} records, got {records}; "
             "use fewer or smaller bags"
         )
-
-
-def _whole(value: object, low: int, high: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(low <= value <= high)

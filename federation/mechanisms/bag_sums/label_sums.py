@@ -18,6 +18,7 @@ from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums.accounting import width
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace
+from federation.numerics.arrays import Floats
 
 LABEL_STEPS = 2**20  # of the label range
 NOISE_STEPS = 2**26  # standard deviation of Gaussian noise
@@ -56,6 +57,10 @@ def charged(delta_at: Callable[[float], float], epsilon: float) -> float:
 
     `delta_at` must count `CHARGE` for the roundings. The discrete Gaussian of 2^26 steps is within a factor e^{1e-12}
     of the rounded continuous one wherever that matters above 1e-300 (`discrete_gaussian.delta_bound`).
+
+    Examples:
+        >>> charged(lambda e: 1e-6 * math.exp(-e), epsilon=1.0)
+        3.679e-07
     """
     if epsilon < _LAW_SLACK:
         return min(1.0, delta_at(0.0) + 2 * _LAW_SLACK)
@@ -63,12 +68,19 @@ def charged(delta_at: Callable[[float], float], epsilon: float) -> float:
 
 
 def gaussian_sums(
-    labels: np.ndarray, weights: np.ndarray, label_range: tuple[float, float], scales: np.ndarray, bits: NoiseBits
-) -> np.ndarray:
+    labels: Floats, weights: Floats, label_range: tuple[float, float], scales: Floats, bits: NoiseBits
+) -> Floats:
     """sum_i w_i y_i of every bag plus Gaussian noise of the given standard deviations, (m,) float64.
 
     `labels`, `weights`: (m, k); `scales`: (m,) public numbers >= 0, in units of labels; 0 stands for no noise.
     Raises `InputError` for labels outside the range and for weights or scales that are no finite numbers.
+
+    Examples:
+        >>> labels, weights = np.array([[0.0, 1.0, 1.0]]), np.array([[0.5, -1.0, 2.0]])
+        >>> gaussian_sums(labels, weights, (0.0, 1.0), np.array([2.0]), NoiseBits(1, "example"))
+        array([3.686])
+        >>> gaussian_sums(labels, weights, (0.0, 1.0), np.array([0.0]), NoiseBits(1, "example"))
+        array([1.])
     """
     places, weights = _checked(labels, weights, label_range)
     scales = np.asarray(scales, dtype=np.float64)
@@ -87,11 +99,16 @@ def gaussian_sums(
 
 
 def laplace_sums(
-    labels: np.ndarray, weights: np.ndarray, label_range: tuple[float, float], grid_scale: int, bits: NoiseBits
-) -> np.ndarray:
+    labels: Floats, weights: Floats, label_range: tuple[float, float], grid_scale: int, bits: NoiseBits
+) -> Floats:
     """sum_i w_i y_i plus discrete Laplace noise of `grid_scale` label steps, (m,) float64, for weights -1 and 1 only.
 
     Raises `InputError` for labels outside the range or other weights.
+
+    Examples:
+        >>> labels, signs = np.array([[0.0, 1.0, 1.0]]), np.array([[1.0, -1.0, 1.0]])
+        >>> laplace_sums(labels, signs, (0.0, 1.0), LABEL_STEPS, NoiseBits(1, "example"))
+        array([1.343])
     """
     places, weights = _checked(labels, weights, label_range)
     require_signs(weights)
@@ -100,15 +117,13 @@ def laplace_sums(
     return _in_labels(noisy, weights, label_range)
 
 
-def require_signs(weights: np.ndarray) -> None:
+def require_signs(weights: Floats) -> None:
     """Raises `InputError` unless all weights are -1 or 1."""
     if not np.all(np.abs(weights) == 1):
         raise InputError("weights must be -1 or 1 for this mechanism; draw them as signs")
 
 
-def _checked(
-    labels: np.ndarray, weights: np.ndarray, label_range: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray]:
+def _checked(labels: Floats, weights: Floats, label_range: tuple[float, float]) -> tuple[Floats, Floats]:
     """Whole numbers of label steps above the lowest label, and the weights, both (m, k) float64."""
     low, high = label_range
     span = width(label_range)
@@ -122,7 +137,7 @@ def _checked(
     return np.clip(np.rint((labels - low) / span * LABEL_STEPS), 0, LABEL_STEPS), weights
 
 
-def _exact_sums(places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _exact_sums(places: Floats, weights: Floats) -> Floats:
     """The sums (m,), each the exact one rounded once."""
     # 24 and 29 bits of a weight times the 21 bits of a label fit the 53 of a double.
     coarse = weights.astype(np.float32).astype(np.float64)
@@ -130,7 +145,7 @@ def _exact_sums(places: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.array([math.fsum(row) for row in products.tolist()])
 
 
-def _in_labels(sums: np.ndarray, weights: np.ndarray, label_range: tuple[float, float]) -> np.ndarray:
+def _in_labels(sums: Floats, weights: Floats, label_range: tuple[float, float]) -> Floats:
     """From label steps above the lowest label to labels, by public numbers."""
-    low, _ = label_range
-    return low * weights.sum(axis=1) + sums * (width(label_range) / LABEL_STEPS)
+    whole: Floats = weights.sum(axis=1)
+    return label_range[0] * whole + sums * (width(label_range) / LABEL_STEPS)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check, require_epsilon
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums import accounting, label_sums
 from federation.mechanisms.bag_sums.design import Weights, require_bags
-from federation.mechanisms.bag_sums.mechanism import AlikeBags, public_numbers
+from federation.mechanisms.bag_sums.sum_mechanism import AlikeBags, public_numbers
 from federation.mechanisms.noise import discrete_laplace
+from federation.mechanisms.noise.mechanism import Parameters
+from federation.mechanisms.noise.scales import require_scale
+from federation.numerics.arrays import Floats
 
 _PUBLIC_ROWS = Assumption("features, bags and weights are public: only labels are protected", Check.DECLARED)
 
@@ -33,15 +34,15 @@ class LaplaceBagSums(AlikeBags):
 
     @property
     def scale(self) -> float:
-        """Of the noise, in units of labels."""
+        """Parameter of the Laplace noise on each sum, in units of labels."""
         return self.grid_scale * accounting.width(self.label_range) / label_sums.LABEL_STEPS
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
-        """Public numbers."""
+    def parameters(self) -> Parameters:
+        """Public numbers of the mechanism, as its guarantee lists them."""
         return public_numbers(self, self.label_range, scale=self.scale)
 
-    def release(self, labels: np.ndarray, weights: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    def release(self, labels: Floats, weights: Floats, bits: NoiseBits) -> Floats:
         """Noisy sums of every bag, (m,) float64, in units of labels.
 
         `labels`, `weights`: (m, k) of the records in each bag, in the same order. Raises `InputError` for other shapes,
@@ -56,7 +57,7 @@ class LaplaceBagSums(AlikeBags):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What the guarantee rests on."""
+        """What the guarantee rests on, and how each premise is kept."""
         return label_sums.DISJOINT_BAGS, _PUBLIC_ROWS, label_sums.SIGN_WEIGHTS, *label_sums.COMMON
 
 
@@ -66,10 +67,15 @@ def laplace_bag_sums(
     """The least noise that makes one release of m bags of k out of n records epsilon-private.
 
     Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> mechanism = laplace_bag_sums(100, 5, 20, label_range=(0.0, 1.0), epsilon=0.5)
+        >>> mechanism.scale, mechanism.delta_at(0.25)
+        (2.0, 0.1175)
     """
     require_bags(records, bags, size)
     accounting.width(label_range)
-    accounting.positive("epsilon", epsilon)
+    require_epsilon(epsilon)
     grid_scale = discrete_laplace.calibrate(label_sums.LABEL_STEPS, epsilon)
-    discrete_laplace.check_scale(grid_scale)
+    require_scale("scale", grid_scale)
     return LaplaceBagSums(records, bags, size, label_range, epsilon, grid_scale)

@@ -15,10 +15,14 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.bag_sums import accounting, calibration, composition, label_sums
+from federation.mechanisms.bag_sums import calibrated_sums as calibration
+from federation.mechanisms.bag_sums import composition, label_sums
+from federation.mechanisms.bag_sums.accounting import width
 from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.bag_sums.mechanism import public_numbers
-from federation.mechanisms.noise.mechanism import Replacement
+from federation.mechanisms.bag_sums.label_sums import CHARGE
+from federation.mechanisms.bag_sums.sum_mechanism import public_numbers
+from federation.mechanisms.noise.mechanism import Parameters, Replacement
+from federation.numerics.arrays import Booleans, Floats
 
 _PUBLIC_ROWS = Assumption(
     "features, bags, weights and which labels are noisy are public: only labels are protected", Check.DECLARED
@@ -51,25 +55,21 @@ class NoisyBagSums(Replacement):
     name: ClassVar[str] = "noisy_weighted_llp"
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
+    def parameters(self) -> Parameters:
         """Public numbers; composition reads `dimension` (one bag changes) and `grid_scale` beside a `gaussian_mu`."""
-        design, record = self.design, public_numbers(self.design, self.label_range, sigma=self.sigma)
-        if design.noisy is not None:
-            record["noisy"] = design.noisy
-        if design.per_bag is not None:
-            record["per_bag"] = design.per_bag
-        if self.gaussian_mu is not None:
-            record |= {"dimension": 1, "grid_scale": label_sums.NOISE_STEPS}
-        return record
+        record = public_numbers(self.design, self.label_range, sigma=self.sigma)
+        counts = {"noisy": self.design.noisy, "per_bag": self.design.per_bag}
+        record |= {name: count for name, count in counts.items() if count is not None}
+        return record if self.gaussian_mu is None else record | {"dimension": 1, "grid_scale": label_sums.NOISE_STEPS}
 
     @property
     def gaussian_mu(self) -> float | None:
         """Sensitivity over standard deviation of a bag for stratified signs, where it is a number; else None."""
         if self.design.weights != "signs" or self.design.per_bag is None:
             return None
-        return self._ratio / math.sqrt(self.design.per_bag) + label_sums.CHARGE
+        return width(self.label_range) / self.sigma / math.sqrt(self.design.per_bag) + CHARGE
 
-    def release(self, labels: np.ndarray, weights: np.ndarray, noisy: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    def release(self, labels: Floats, weights: Floats, noisy: Booleans, bits: NoiseBits) -> Floats:
         """Noisy sums of every bag, (m,) float64, in units of labels.
 
         `labels`, `weights`: (m, k) of the records in each bag, in the same order; `noisy`: (m, k) bool. A bag without a
@@ -95,32 +95,24 @@ class NoisyBagSums(Replacement):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0, its discretisation charged (about 1e-6 of it)."""
-        return label_sums.charged(lambda e: self._exact(e, 1), epsilon)
+        return self.composed_delta(epsilon, 1)
 
     def composed_delta(self, epsilon: float, releases: int) -> float:
         """An upper bound on the delta of so many releases with fresh bags, weights and noise."""
-        return label_sums.charged(lambda e: self._exact(e, releases), epsilon)
+
+        def exact(at: float) -> float:
+            return composition.composed_delta(
+                at, self.design, sigma=self.sigma, label_range=self.label_range, releases=releases, charge=CHARGE
+            )
+
+        return label_sums.charged(exact, epsilon)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What the guarantee rests on."""
+        """What the guarantee rests on, and how each premise is kept."""
         law = label_sums.NORMAL_WEIGHTS if self.design.weights == "gaussian" else label_sums.SIGN_WEIGHTS
         chosen = _FIXED_SET if self.design.per_bag is None else _DRAWN_SET
         return label_sums.DISJOINT_BAGS, _PUBLIC_ROWS, chosen, _ONE_DRAW, law, *label_sums.COMMON
-
-    @property
-    def _ratio(self) -> float:
-        return accounting.width(self.label_range) / self.sigma
-
-    def _exact(self, epsilon: float, releases: int) -> float:
-        return composition.composed_delta(
-            epsilon,
-            self.design,
-            sigma=self.sigma,
-            label_range=self.label_range,
-            releases=releases,
-            charge=label_sums.CHARGE,
-        )
 
 
 def noisy_bag_sums(
@@ -129,6 +121,11 @@ def noisy_bag_sums(
     """The mechanism with a given noise scale; it claims the exact delta at `epsilon`, which may be near 1.
 
     Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> design = BagDesign(records=6400, bags=100, size=64, per_bag=16)
+        >>> noisy_bag_sums(design, sigma=1.0, label_range=(0.0, 1.0), epsilon=1.0).delta
+        0.001743
     """
     claimed = NoisyBagSums(design, label_range, sigma, epsilon, 0.0).delta_at(epsilon)
     return NoisyBagSums(design, label_range, sigma, epsilon, claimed)
@@ -138,8 +135,11 @@ def calibrate(design: BagDesign, *, label_range: tuple[float, float], epsilon: f
     """The mechanism with the least noise that makes one release (epsilon, delta)-private.
 
     Raises `InputError` for arguments out of range, and when no noise is enough because too many bags have none.
+
+    Examples:
+        >>> design = BagDesign(records=6400, bags=100, size=64, per_bag=16)
+        >>> calibrate(design, label_range=(0.0, 1.0), epsilon=1.0, delta=1e-5).sigma
+        2.291
     """
-    sigma = calibration.smallest_sigma(
-        epsilon, delta * (1 - 1e-8), design, label_range=label_range, charge=label_sums.CHARGE
-    )
+    sigma = calibration.smallest_sigma(epsilon, delta * (1 - 1e-8), design, label_range=label_range, charge=CHARGE)
     return NoisyBagSums(design, label_range, sigma, epsilon, delta)

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.numerics.arrays import Floats
 
 # Least value and step of x = ln(distance from where the integrand begins)
 _PRECISE, _COARSE = (-24.0, 0.05), (-8.0, 0.2)
@@ -24,13 +25,18 @@ _COLLAPSED = 1e-12  # below this b² the changed labels leave no residual
 
 
 def pair_delta(
-    epsilon: float, change: np.ndarray, leverage: np.ndarray, residual: np.ndarray, rss: float, *, coarse: bool = False
-) -> np.ndarray:
+    epsilon: float, change: Floats, leverage: Floats, residual: Floats, rss: float, *, coarse: bool = False
+) -> Floats:
     """The exact delta of the pair, in the worse of both orders, elementwise over (k,) arrays.
 
     `change`: dy; `leverage` in [0, 1] and `residual` of the changed record's row; `rss` > 0, the sum of squared
     residuals. 1 where the changed labels leave no residual. Relative error below 1e-8 as long as delta is above 1e-40;
     with `coarse` within some per cent above 1e-12, for a search. Raises `InputError` for epsilon outside [0, 700].
+
+    Examples:
+        >>> change, leverage, residual = np.array([0.1, 1.0]), np.array([0.2, 0.2]), np.array([0.3, 0.3])
+        >>> pair_delta(0.5, change, leverage, residual, rss=4.0)
+        array([6.421e-10, 0.02816])
     """
     if not 0 <= epsilon <= _LARGEST_EPSILON:
         raise InputError(f"epsilon must lie between 0 and {_LARGEST_EPSILON:g}, got {epsilon}")
@@ -49,7 +55,7 @@ def pair_delta(
     return np.where(collapsed, 1.0, np.minimum(result, 1.0))
 
 
-def _hockey_stick(epsilon: float, a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _hockey_stick(epsilon: float, a: Floats, b: Floats, x: Floats) -> Floats:
     """E over u ~ N(0, 1) of the hockey-stick divergence of N(0, 1) from N(a u, b²), shape (k,).
 
     Twice the integral over u > 0, from where it begins to be positive; trapezoidal rule at equidistant ln(u - begin).
@@ -60,10 +66,11 @@ def _hockey_stick(epsilon: float, a: np.ndarray, b: np.ndarray, x: np.ndarray) -
     begin = np.minimum(begin, _LARGEST)[:, None]  # also where a = 0 makes it infinite
     u = begin + np.exp(x)
     density = np.exp(-0.5 * u * u + x) * ((x[1] - x[0]) * 2 / math.sqrt(2 * math.pi))
-    return (density * _inner(epsilon, a[:, None] * u, b[:, None])).sum(axis=1)
+    integral: Floats = (density * _inner(epsilon, a[:, None] * u, b[:, None])).sum(axis=1)
+    return integral
 
 
-def _inner(epsilon: float, mean: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _inner(epsilon: float, mean: Floats, b: Floats) -> Floats:
     """The hockey-stick divergence at e^epsilon of N(0, 1) from N(mean, b²), mean >= 0, broadcast.
 
     The log ratio of densities at v exceeds epsilon where A v² + B v + C > 0, with A = (1/b² - 1)/2, B = -mean/b² and
@@ -81,9 +88,10 @@ def _inner(epsilon: float, mean: np.ndarray, b: np.ndarray) -> np.ndarray:
         near = np.where(q > 0, constant / q, -np.inf)  # the root that stays where it is as b passes 1
         far = np.where(half == 0, np.inf, q / half)
 
-    def mass(centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        below = ndtr((near - centre) * scale)
-        return below + np.where(b > 1, -1, 1) * ndtr((far - centre) * np.where(b > 1, scale, -scale))
+    def mass(centre: Floats, scale: Floats) -> Floats:
+        below: Floats = ndtr((near - centre) * scale)
+        beyond: Floats = ndtr((far - centre) * np.where(b > 1, scale, -scale))
+        return below + np.where(b > 1, -1, 1) * beyond
 
     seen = mass(np.zeros_like(mean), np.ones_like(b)) - math.exp(epsilon) * mass(mean, inverse)
     return np.where(discriminant > 0, np.maximum(seen, 0.0), 0.0)

@@ -16,10 +16,14 @@ import numpy as np
 
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.bag_sums import accounting, calibration, label_sums
+from federation.mechanisms.bag_sums import accounting, label_sums
+from federation.mechanisms.bag_sums import calibrated_sums as calibration
 from federation.mechanisms.bag_sums.design import Weights, binomial, require_bags
-from federation.mechanisms.bag_sums.mechanism import AlikeBags, public_numbers
+from federation.mechanisms.bag_sums.sum_mechanism import AlikeBags, public_numbers
 from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
+from federation.mechanisms.noise.checks import require_epsilon_from_zero, require_positive, require_whole
+from federation.mechanisms.noise.mechanism import Parameters
+from federation.numerics.arrays import Floats
 
 _UNPROTECTED_ROWS = Assumption(
     "only labels are protected: sums of rows are released without noise and may reveal features", Check.DECLARED
@@ -42,11 +46,11 @@ class RepairedBagSums(AlikeBags):
     weights: ClassVar[Weights] = "gaussian"
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
-        """Public numbers."""
+    def parameters(self) -> Parameters:
+        """Public numbers of the mechanism, as its guarantee lists them."""
         return public_numbers(self, self.label_range, tau=self.tau)
 
-    def release(self, labels: np.ndarray, weights: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    def release(self, labels: Floats, weights: Floats, bits: NoiseBits) -> Floats:
         """Noisy sums of every bag, (m,) float64, in units of labels.
 
         `labels`, `weights`: (m, k) of the records in each bag, in the same order. The weights stay secret only for the
@@ -63,14 +67,14 @@ class RepairedBagSums(AlikeBags):
 
     def composed_delta(self, epsilon: float, releases: int) -> float:
         """The same of so many releases with fresh bags, weights and noise, also when chosen adaptively."""
-        accounting.require_epsilon_from_zero(epsilon)
-        accounting.require_releases(releases)
-        ratio = accounting.width(self.label_range) / accounting.positive("tau", self.tau)
+        require_epsilon_from_zero(epsilon)
+        require_whole("releases", releases, 1)
+        ratio = accounting.width(self.label_range) / require_positive("tau", self.tau)
         return label_sums.charged(lambda e: self._mean(e, ratio, releases), epsilon)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What the guarantee rests on."""
+        """What the guarantee rests on, and how each premise is kept."""
         return label_sums.DISJOINT_BAGS, _UNPROTECTED_ROWS, label_sums.NORMAL_WEIGHTS, *label_sums.COMMON
 
     def _mean(self, epsilon: float, ratio: float, releases: int) -> float:
@@ -90,6 +94,10 @@ def repaired_bag_sums(
     """The mechanism with a given noise scale; it claims the delta at `epsilon` that holds for all data.
 
     Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> repaired_bag_sums(6400, 50, 64, tau=5.0, label_range=(0.0, 1.0), epsilon=1.0).delta
+        0.0001622
     """
     require_bags(records, bags, size)
     claimed = RepairedBagSums(records, bags, size, label_range, tau, epsilon, 0.0).delta_at(epsilon)
@@ -102,6 +110,10 @@ def calibrate(
     """The mechanism with the least noise that makes one release (epsilon, delta)-private for all data.
 
     Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> calibrate(6400, 50, 64, label_range=(0.0, 1.0), epsilon=1.0, delta=1e-5).tau
+        7.278
     """
     require_bags(records, bags, size)
     calibration.require_target(epsilon, delta)

@@ -11,9 +11,10 @@ import math
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.mechanisms.bag_sums.accounting import positive, require_epsilon_from_zero, width
+from federation.mechanisms.bag_sums.accounting import width
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise.checks import require_epsilon_from_zero, require_positive
 
 
 def theorem_delta(epsilon: float, design: BagDesign, *, sigma: float, label_range: tuple[float, float]) -> float:
@@ -28,6 +29,14 @@ def theorem_delta(epsilon: float, design: BagDesign, *, sigma: float, label_rang
 
     Raises `InputError` for arguments out of range, and unless the design is the published one: a fixed noisy set and
     Gaussian weights.
+
+    Examples:
+        >>> from federation.mechanisms.bag_sums.accounting import delta
+        >>> design = BagDesign(records=409_600, bags=100, size=4096, noisy=204_800)
+        >>> theorem_delta(1.0, design, sigma=1.0, label_range=(0.0, 1.0))
+        5.314e-05
+        >>> delta(1.0, design, sigma=1.0, label_range=(0.0, 1.0))  # exactly
+        6.589e-23
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import ndtr
@@ -36,7 +45,7 @@ def theorem_delta(epsilon: float, design: BagDesign, *, sigma: float, label_rang
     if design.noisy is None or design.weights != "gaussian":
         raise InputError("the theorem covers Gaussian weights and a fixed noisy set; give noisy and no per_bag")
     share = design.noisy / design.records
-    noise = positive("sigma", sigma) * math.sqrt(share * design.size / 4)
+    noise = require_positive("sigma", sigma) * math.sqrt(share * design.size / 4)
     few = math.exp(-(share**2) * design.size / 2) + math.exp(-share * design.size / 32)
 
     def log_rest(largest: float) -> float:

@@ -14,8 +14,9 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.mechanism import CountReplacement
-from federation.mechanisms.noise.mechanism import NOISE_KEY
+from federation.mechanisms.counts.count_mechanism import CountReplacement
+from federation.mechanisms.noise.mechanism import NOISE_KEY, Parameters
+from federation.numerics.arrays import Floats, Integers
 
 _MAX_SPREAD = 2**12  # classes times scale up to which the law of the centred noise is summed term by term
 
@@ -24,8 +25,7 @@ PUBLIC_BAG = Assumption(
     Check.DECLARED,
 )
 WHOLE_COUNTS = Assumption(
-    "the counts are whole numbers; replacing one label moves one class by +1, another by -1 and no other",
-    Check.CHECKED,
+    "the counts are whole numbers; replacing one label moves one class by +1, another by -1 and no other", Check.CHECKED
 )
 
 
@@ -46,23 +46,24 @@ class AdditiveCounts(CountReplacement, ABC):
     law: ClassVar[str]  # of the noise, as a guarantee puts it
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
+    def parameters(self) -> Parameters:
         """Public numbers. The scale is dyadic, so its double is exact."""
         return {"classes": self.classes, "scale": float(self.scale)}
 
-    def release(self, counts: np.ndarray, bits: NoiseBits, draws: int = 1) -> np.ndarray:
+    def release(self, counts: Integers, bits: NoiseBits, draws: int = 1) -> Floats:
         """Noisy counts of the bag's public size, shape (draws, C) float64; entries may be negative.
 
         Raises `InputError` as `checked_counts` does.
         """
         noisy = self.noisy(counts, bits, draws)
-        return noisy + (int(np.sum(counts)) - noisy.sum(axis=1, keepdims=True)) / self.classes
+        sums: Integers = noisy.sum(axis=1, keepdims=True)
+        return noisy + (int(np.sum(counts)) - sums) / self.classes
 
-    def noisy(self, counts: np.ndarray, bits: NoiseBits, draws: int = 1) -> np.ndarray:
+    def noisy(self, counts: Integers, bits: NoiseBits, draws: int = 1) -> Integers:
         """Counts plus noise, shape (draws, C) int64: as private as the release. Raises as `checked_counts` does."""
         return checked_counts(counts, self.classes) + self._noise(bits, draws)
 
-    def covariance(self, size: int) -> np.ndarray:
+    def covariance(self, size: int) -> Floats:
         """Covariance (C, C) of the released counts; the same for every bag."""
         return exchangeable(self.variance(), self.classes)
 
@@ -78,7 +79,7 @@ class AdditiveCounts(CountReplacement, ABC):
 
     @abstractmethod
     def variance(self) -> float:
-        """Of one released count."""
+        """Variance of one released count, in records squared."""
 
     @abstractmethod
     def expected_l1(self) -> float:
@@ -89,14 +90,18 @@ class AdditiveCounts(CountReplacement, ABC):
         """An upper bound on the probability that a class is released `count` or more below its true count."""
 
     @abstractmethod
-    def _noise(self, bits: NoiseBits, draws: int) -> np.ndarray:
+    def _noise(self, bits: NoiseBits, draws: int) -> Integers:
         """Integer noise, shape (draws, C) int64."""
 
 
-def checked_counts(counts: np.ndarray, classes: int) -> np.ndarray:
+def checked_counts(counts: Integers, classes: int) -> Integers:
     """The counts as int64, shape (classes,).
 
     Raises `InputError` for another shape, entries that are not whole numbers from 0 to 2^52, or an empty bag.
+
+    Examples:
+        >>> checked_counts(np.array([3.0, 0.0, 5.0]), classes=3)
+        array([3, 0, 5])
     """
     given = np.asarray(counts)
     if given.shape != (classes,):
@@ -108,20 +113,30 @@ def checked_counts(counts: np.ndarray, classes: int) -> np.ndarray:
     return given.astype(np.int64)
 
 
-def equal_counts(classes: int, size: int) -> np.ndarray:
-    """The counts (C,) int64 of a bag of that size that are equal, or differ by at most 1."""
+def equal_counts(classes: int, size: int) -> Integers:
+    """The counts (C,) int64 of a bag of that size that are equal, or differ by at most 1.
+
+    Examples:
+        >>> equal_counts(classes=3, size=11)
+        array([4, 4, 3])
+    """
     least, rest = divmod(size, classes)
     return least + (np.arange(classes) < rest)
 
 
-def exchangeable(variance: float, classes: int) -> np.ndarray:
-    """The covariance (C, C) of exchangeable entries of constant sum that have this variance each."""
+def exchangeable(variance: float, classes: int) -> Floats:
+    """The covariance (C, C) of exchangeable entries of constant sum that have this variance each.
+
+    Examples:
+        >>> exchangeable(2.0, classes=3)
+        array([[ 2., -1., -1.],
+               [-1.,  2., -1.],
+               [-1., -1.,  2.]])
+    """
     return variance * (classes * np.eye(classes) - 1) / (classes - 1)
 
 
-def centred_l1(
-    characteristic: Callable[[np.ndarray, float], np.ndarray], scale: float, classes: int, tail: float
-) -> float:
+def centred_l1(characteristic: Callable[[Floats, float], Floats], scale: float, classes: int, tail: float) -> float:
     """E sum_i |z_i - mean z| of C independent integers with the characteristic function (t, scale) -> real.
 
     It is E|Y| of the integer Y = C z_1 - sum z, whose law is the Fourier transform of its characteristic

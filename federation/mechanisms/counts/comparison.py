@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -11,11 +10,13 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, checked_counts
-from federation.mechanisms.counts.calibration import CountNoise, calibrate
+from federation.mechanisms.counts.calibrated_counts import CountNoise, calibrate
 from federation.mechanisms.counts.dirichlet import MAX_FLOOR
 from federation.mechanisms.counts.dirichlet_divergence import MeasuredDelta
 from federation.mechanisms.counts.distortion import DRAWS, Distortion, affordable, distortion, sampled
 from federation.mechanisms.counts.published_dirichlet import published_release, sigma_for_counts, true_delta
+from federation.mechanisms.noise.mechanism import Parameters
+from federation.numerics.arrays import Integers
 
 PUBLISHED_DIRICHLET = "published_dirichlet"
 _RUNS = 2**20  # draws times classes of a measured delta
@@ -30,7 +31,7 @@ class Candidate:
     """
 
     noise: str
-    parameters: dict[str, float | int | str]
+    parameters: Parameters
     delta: float | None
     distortion: Distortion | None
     private: bool = True
@@ -38,7 +39,13 @@ class Candidate:
 
 
 def recommended(classes: int, epsilon: float, delta: float) -> tuple[CountNoise, AdditiveCounts]:
-    """What "auto" stands for at these public numbers, and the mechanism. Raises `InputError` as `calibrate`."""
+    """What "auto" stands for at these public numbers, and the mechanism. Raises `InputError` as `calibrate`.
+
+    Examples:
+        >>> kind, noise = recommended(classes=3, epsilon=1.0, delta=1e-6)
+        >>> kind, noise.expected_l1()
+        ('pure', 3.665)
+    """
     chosen = calibrate("auto", classes=classes, epsilon=epsilon, delta=delta)
     assert isinstance(chosen, AdditiveCounts)  # all that it chooses from are
     if chosen.name == "count_gaussian":
@@ -47,13 +54,21 @@ def recommended(classes: int, epsilon: float, delta: float) -> tuple[CountNoise,
 
 
 def compare(
-    counts: np.ndarray, epsilon: float, delta: float, *, floor: int | None = None, pseudo_count: int | None = None
+    counts: Integers, epsilon: float, delta: float, *, floor: int | None = None, pseudo_count: int | None = None
 ) -> list[Candidate]:
     """Every kind of noise that `calibrate` knows except "auto", the smallest distortion first, impossible ones last.
 
     `counts` (C,) are invented or public. `floor` defaults to their smallest, `pseudo_count` to half their sum, and
     neither to more than 10^6.
     Raises `InputError` for counts that are none.
+
+    Examples:
+        >>> found = compare(np.array([500, 300, 200]), epsilon=1.0, delta=1e-6)
+        >>> for row in found[:3]:
+        ...     print(row.noise, row.distortion)
+        laplace Distortion(mean=0.003665, standard_error=0.0)
+        pure Distortion(mean=0.003665, standard_error=0.0)
+        independent_laplace Distortion(mean=0.00514, standard_error=0.0)
     """
     counts = checked_counts(counts, len(counts))
     half = min(max(1, int(counts.sum()) // 2), MAX_FLOOR)
@@ -66,10 +81,15 @@ def compare(
     return sorted(found, key=lambda row: np.inf if row.distortion is None else row.distortion.mean)
 
 
-def published_dirichlet(counts: np.ndarray, epsilon: float, delta: float) -> Candidate:
+def published_dirichlet(counts: Integers, epsilon: float, delta: float) -> Candidate:
     """The scaled Dirichlet as published at these counts, with the delta measured to its neighbours: not private.
 
     `counts` (C,) are invented or public: sigma is computed from them. Raises `InputError` for counts that are none.
+
+    Examples:
+        >>> print(published_dirichlet(np.array([7, 993]), epsilon=1.0, delta=1e-3).note)
+        NOT differentially private: sigma comes from the counts; its true delta to 6,994 is 0.577, 5.8e+02
+        times the claim
     """
     counts = checked_counts(counts, len(counts))
     try:
@@ -82,7 +102,8 @@ def published_dirichlet(counts: np.ndarray, epsilon: float, delta: float) -> Can
         return Candidate(PUBLISHED_DIRICHLET, {}, None, None, private=False, note=note)
     runs = max(2**12, _RUNS // len(counts)) if len(counts) > 2 else None  # exact for two classes
     pairs = ((counts, neighbour), (neighbour, counts))
-    worst = max((true_delta(*pair, epsilon, delta, runs=runs or 1) for pair in pairs), key=lambda found: found.value)
+    both = (true_delta(here, there, epsilon, delta, runs=runs or 1) for here, there in pairs)
+    worst = max(both, key=lambda found: found.value)
     note = (
         f"NOT differentially private: sigma comes from the counts; its true delta to {_text(neighbour)} is "
         f"{_measured(worst, delta, runs)}"
@@ -102,7 +123,7 @@ def _measured(found: MeasuredDelta, claimed: float, runs: int | None) -> str:
     return f"{found.value:.3g}{spread}, {found.value / claimed:.2g} times the claim"
 
 
-def _candidate(noise: CountNoise, counts: np.ndarray, epsilon: float, delta: float, extra: dict[str, int]) -> Candidate:
+def _candidate(noise: CountNoise, counts: Integers, epsilon: float, delta: float, extra: dict[str, int]) -> Candidate:
     floor = extra.get("floor", 0)
     if floor > counts.min():
         note = f"the smallest count, {counts.min()}, is below the floor {floor}: such a bag would break its promise"
@@ -124,7 +145,7 @@ def _reservation(claimed: float, wanted: float, floor: int) -> str:
     return ""
 
 
-def _neighbour(counts: np.ndarray) -> np.ndarray | None:
+def _neighbour(counts: Integers) -> Integers | None:
     """One record of the smallest class counted in the largest; None when the smallest is empty."""
     order = np.argsort(counts, kind="stable")
     moved = counts.copy()
@@ -132,5 +153,5 @@ def _neighbour(counts: np.ndarray) -> np.ndarray | None:
     return None if moved.min() < 0 else moved
 
 
-def _text(counts: Sequence[int] | np.ndarray) -> str:
+def _text(counts: Integers) -> str:
     return ",".join(map(str, counts))

@@ -18,10 +18,13 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import PUBLIC_BAG, WHOLE_COUNTS, checked_counts, exchangeable
+from federation.mechanisms.counts.count_mechanism import CountReplacement
 from federation.mechanisms.counts.dirichlet_loss import delta_exact, delta_exact_limit, require_level
 from federation.mechanisms.counts.dirichlet_sampler import GRID_BITS, sample
-from federation.mechanisms.counts.mechanism import CountReplacement
-from federation.mechanisms.noise.mechanism import NOISE_KEY
+from federation.mechanisms.noise.checks import require_whole
+from federation.mechanisms.noise.mechanism import NOISE_KEY, Parameters
+from federation.mechanisms.noise.scales import first_between
+from federation.numerics.arrays import Floats, Integers
 
 MAX_FLOOR = 10**6  # a pseudo-count beyond it is Gaussian noise to all intents, and delta would lose digits
 _REAL_LAW = Assumption(
@@ -58,21 +61,16 @@ class ScaledDirichlet(CountReplacement):
 
     @property
     def name(self) -> str:
-        """As in a guarantee."""
+        """The mechanism's name in its guarantee."""
         return "dirichlet_shifted" if self.pseudo_count else "dirichlet_floor"
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
-        """Public numbers."""
-        return {
-            "classes": self.classes,
-            "sigma": self.sigma,
-            "floor": self.floor,
-            "pseudo_count": self.pseudo_count,
-            "grid_bits": GRID_BITS,
-        }
+    def parameters(self) -> Parameters:
+        """Public numbers of the mechanism, as its guarantee lists them."""
+        extra: Parameters = {"floor": self.floor, "pseudo_count": self.pseudo_count, "grid_bits": GRID_BITS}
+        return {"classes": self.classes, "sigma": self.sigma, **extra}
 
-    def release(self, counts: np.ndarray, bits: NoiseBits, draws: int = 1) -> np.ndarray:
+    def release(self, counts: Integers, bits: NoiseBits, draws: int = 1) -> Floats:
         """Estimates of the counts, shape (draws, C) float64; each row sums to m.
 
         `counts` (C,): whole numbers >= 0 of a bag of m >= 1 records. No count is compared with the floor, since a
@@ -87,14 +85,14 @@ class ScaledDirichlet(CountReplacement):
                 f"floor must be at most {size // self.classes} for {self.classes} classes in a bag of {size} records, "
                 f"got {self.floor}; declare a smaller floor, use larger bags or choose dirichlet_shifted"
             )
-        shares = sample(bits, self.sigma * (eta + self.pseudo_count), draws)
+        shares = sample(bits, self.sigma * (eta + self.pseudo_count).astype(np.float64), draws)
         return shares * (size + self.classes * self.pseudo_count) - self.pseudo_count
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0."""
         return float(delta_exact(epsilon, self._least + 1, self._least, self.sigma))
 
-    def covariance(self, size: int) -> np.ndarray:
+    def covariance(self, size: int) -> Floats:
         """Covariance (C, C) of the released counts of a bag of `size` records at equal counts, its largest trace.
 
         With N = size + C A it is N² (I/C - 1/C²) / (sigma N + 1).
@@ -125,6 +123,10 @@ def calibrate_floor(classes: int, epsilon: float, delta: float, floor: int) -> S
 
     All arguments are public numbers; `floor` is a promise about private ones that nobody checks. Raises `InputError`
     for arguments out of range or a floor below `smallest_floor`.
+
+    Examples:
+        >>> calibrate_floor(classes=3, epsilon=1.0, delta=1e-3, floor=50).sigma
+        3.79
     """
     return ScaledDirichlet(classes, epsilon, delta, _sigma(classes, epsilon, delta, floor, "floor"), floor, 0)
 
@@ -134,6 +136,13 @@ def calibrate_shifted(classes: int, epsilon: float, delta: float, pseudo_count: 
 
     As the pseudo-count grows it approaches the Gaussian mechanism, and the noise shrinks. Raises `InputError` for
     arguments out of range or a pseudo-count below `smallest_floor`.
+
+    Examples:
+        >>> noise = calibrate_shifted(classes=3, epsilon=1.0, delta=1e-3, pseudo_count=50)
+        >>> noise.sigma, noise.delta_at(1.0)
+        (3.79, 0.001)
+        >>> noise.release(np.array([50, 30, 0]), NoiseBits(1, "example")).round(1)
+        array([[55.1, 28.3, -3.4]])
     """
     sigma = _sigma(classes, epsilon, delta, pseudo_count, "pseudo_count")
     return ScaledDirichlet(classes, epsilon, delta, sigma, 0, pseudo_count)
@@ -144,13 +153,14 @@ def smallest_floor(epsilon: float, delta: float) -> int:
 
     Near it sigma is tiny and the release is mostly one random class. Raises `InputError` unless epsilon > 0 and
     0 < delta < 1.
+
+    Examples:
+        >>> smallest_floor(epsilon=1.0, delta=1e-6), smallest_floor(epsilon=0.1, delta=1e-6)
+        (11, 87)
     """
     _check(2, epsilon, delta, 1, "floor")
-    low, high = 0, math.ceil(min(-math.log(delta) / epsilon, 1 / delta)) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _feasible(epsilon, delta, middle) else (middle, high)
-    return high
+    most = math.ceil(min(-math.log(delta) / epsilon, 1 / delta)) + 1
+    return first_between(lambda least: _feasible(epsilon, delta, least), 0, most)
 
 
 def _feasible(epsilon: float, delta: float, least: int) -> bool:
@@ -189,8 +199,6 @@ def _sigma(classes: int, epsilon: float, delta: float, least: int, parameter: st
 
 
 def _check(classes: int, epsilon: float, delta: float, least: int, parameter: str) -> None:
-    if not isinstance(classes, int) or classes < 2:
-        raise InputError(f"classes must be an integer >= 2, got {classes!r}")
+    require_whole("classes", classes, 2)
     require_level(epsilon, delta)
-    if not isinstance(least, int) or not 1 <= least <= MAX_FLOOR:
-        raise InputError(f"{parameter} must be an integer from 1 to {MAX_FLOOR}, got {least!r}")
+    require_whole(parameter, least, 1, MAX_FLOOR)

@@ -14,12 +14,13 @@ them fractional), sigma > 0, epsilon >= 0.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from federation.contract.errors import InputError
+from federation.contract.guarantee import require_epsilon
+from federation.mechanisms.noise.checks import require_delta_above_zero
+from federation.numerics.arrays import Booleans, Floats
 
 _SHIFT = 12  # gamma functions are compared at arguments at least this large, where few terms of Stirling's series do
 _FAR = 600.0  # beyond it exp(-|ln T|) nears the smallest double, and one term of the beta series is exact
@@ -27,34 +28,35 @@ _FAR = 600.0  # beyond it exp(-|ln T|) nears the smallest double, and one term o
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
-def log_threshold(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike) -> np.ndarray:
-    """ln T, elementwise; exactly epsilon / sigma when b = a - 1, and -inf when a = 1 or b = 0.
-
-    Raises `InputError` for arguments out of range.
-    """
-    epsilon, a, b, sigma = _arguments(epsilon, a, b, sigma)
-    return _log_threshold(epsilon, a, b, sigma)
-
-
-def delta_eq9(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike) -> np.ndarray:
+def delta_eq9(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike) -> Floats:
     """P[theta_i > T theta_j], the published delta (Eq. 9), elementwise: an upper bound on `delta_exact`.
 
     (The paper's integral runs over the complement by mistake.) It is monotone neither in sigma nor in a and b.
     Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> float(delta_eq9(1.0, a=30, b=20, sigma=0.1))
+        5.044e-09
     """
     epsilon, a, b, sigma = _arguments(epsilon, a, b, sigma)
-    tail = beta_tail(_log_threshold(epsilon, a, b, sigma), sigma * a, sigma * b)
+    tail = beta_tail(log_threshold(epsilon, a, b, sigma), sigma * a, sigma * b)
     return np.where(_disjoint(a, b), 1.0, tail)
 
 
-def delta_exact(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike) -> np.ndarray:
+def delta_exact(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike) -> Floats:
     """The smallest delta of the pair at one common sigma, elementwise; 1 where a = 1 or b = 0 (disjoint supports).
 
     P[v > T/(1+T)] - e^epsilon P'[v > T/(1+T)] with v under the counts and under the neighbour's. Raises `InputError`
     for arguments out of range.
+
+    Examples:
+        >>> float(delta_exact(1.0, a=30, b=20, sigma=0.1))
+        2.402e-10
+        >>> delta_exact(1.0, a=[30, 31, 30], b=[20, 20, 21], sigma=0.1)  # more records, less delta
+        array([2.402e-10, 2.351e-10, 9.703e-11])
     """
     epsilon, a, b, sigma = _arguments(epsilon, a, b, sigma)
-    log_t = _log_threshold(epsilon, a, b, sigma)
+    log_t = log_threshold(epsilon, a, b, sigma)
     here = beta_tail(log_t, sigma * a, sigma * b)
     there = beta_tail(log_t, sigma * (a - 1), sigma * (b + 1))
     with np.errstate(divide="ignore"):
@@ -62,16 +64,20 @@ def delta_exact(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike
     return np.where(_disjoint(a, b), 1.0, np.clip(here - granted, 0.0, 1.0))
 
 
-def delta_eq10(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike, size: int) -> np.ndarray:
+def delta_eq10(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike, size: int) -> Floats:
     """Chebyshev's bound on `delta_eq9` in a bag of `size` records (Eq. 10), elementwise; 1 where it says nothing.
 
     Z = theta_i - T theta_j exceeds 0, whose mean is negative only when T > a / b, with probability at most
     Var Z / (E Z)². Raises `InputError` for arguments out of range or a bag smaller than a + b.
+
+    Examples:
+        >>> float(delta_eq10(1.0, a=30, b=20, sigma=0.1, size=100)), float(delta_eq9(1.0, a=30, b=20, sigma=0.1))
+        (0.3637, 5.044e-09)
     """
     epsilon, a, b, sigma = _arguments(epsilon, a, b, sigma)
     if np.any(a + b > size):
         raise InputError(f"size must be at least a + b, got {size} for a + b = {np.max(a + b):g}")
-    log_t = _log_threshold(epsilon, a, b, sigma)
+    log_t = log_threshold(epsilon, a, b, sigma)
     p, q = a / size, b / size
     # Z is divided by T where T > 1, so that neither side of the quotient overflows.
     u, w = np.exp(np.minimum(-log_t, 0.0)), np.exp(np.minimum(log_t, 0.0))
@@ -82,11 +88,15 @@ def delta_eq10(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike,
     return np.where(_disjoint(a, b), 1.0, np.minimum(bound, 1.0))
 
 
-def delta_eq9_limit(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike) -> np.ndarray:
+def delta_eq9_limit(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike) -> Floats:
     """The limit of `delta_eq9` as sigma -> 0, elementwise.
 
     With C = epsilon + ln((a-1)(b+1)/(ab)) it is a/(a+b) e^{-C b} for C >= 0 and 1 - b/(a+b) e^{C a} otherwise.
     Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> float(delta_eq9_limit(1.0, a=5, b=4))
+        0.01018
     """
     epsilon, a, b, _ = _arguments(epsilon, a, b, 1.0)
     slope = _slope(epsilon, a, b)
@@ -95,12 +105,16 @@ def delta_eq9_limit(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike) -> np.ndarra
     return np.where(_disjoint(a, b), 1.0, np.where(slope >= 0, up, down))
 
 
-def delta_exact_limit(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike) -> np.ndarray:
+def delta_exact_limit(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike) -> Floats:
     """The limit of `delta_exact` as sigma -> 0, elementwise: no smaller delta is within reach of any sigma.
 
     With C as in `delta_eq9_limit` it is a/((a+b)(b+1)) e^{-C b} for C >= 0, else 1 - e^epsilon +
     b/((a+b)(a-1)) e^{C a}; for the pair (m0 + 1, m0) that is e^{-epsilon m0} / (2 m0 + 1). Raises `InputError` for
     arguments out of range.
+
+    Examples:
+        >>> float(delta_exact_limit(1.0, a=5, b=4)), float(np.exp(-4)) / 9
+        (0.002035, 0.002035)
     """
     epsilon, a, b, _ = _arguments(epsilon, a, b, 1.0)
     slope = _slope(epsilon, a, b)
@@ -110,8 +124,13 @@ def delta_exact_limit(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike) -> np.ndar
     return np.where(_disjoint(a, b), 1.0, np.where(slope >= 0, up, down))
 
 
-def beta_tail(log_odds: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """P[ln(v / (1 - v)) > log_odds] for v ~ Beta(p, q), elementwise, p, q > 0."""
+def beta_tail(log_odds: Floats, p: Floats, q: Floats) -> Floats:
+    """P[ln(v / (1 - v)) > log_odds] for v ~ Beta(p, q), elementwise, p, q > 0.
+
+    Examples:
+        >>> float(beta_tail(np.log(3.0), p=2.0, q=2.0))  # P[v > 3/4]
+        0.1562
+    """
     from scipy.special import betainc, betaincc, betaln, expit
 
     above = log_odds > 0
@@ -121,36 +140,46 @@ def beta_tail(log_odds: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
         near = np.where(above, betainc(first, second, x), betaincc(first, second, x))
         far = np.exp(-first * distance - np.log(first) - betaln(first, second))
-    return np.where(distance <= _FAR, near, np.where(above, far, 1 - far))
+    tail: Floats = np.where(distance <= _FAR, near, np.where(above, far, 1 - far))
+    return tail
 
 
 def require_level(epsilon: float, delta: float) -> None:
     """Raises `InputError` unless epsilon is positive and finite, and 0 < delta < 1: no Dirichlet noise is pure."""
-    if not (math.isfinite(epsilon) and epsilon > 0 and 0 < delta < 1):
-        raise InputError(f"epsilon must be positive and finite and delta in (0, 1), got {epsilon} and {delta}")
+    require_epsilon(epsilon)
+    require_delta_above_zero(delta)
 
 
 def _arguments(
     epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[Floats, Floats, Floats, Floats]:
     epsilon, a, b, sigma = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (epsilon, a, b, sigma)))
     if not np.all((epsilon >= 0) & (a >= 1) & (b >= 0) & (sigma > 0) & np.isfinite(epsilon + a + b + sigma)):
         raise InputError("epsilon must be >= 0, a >= 1, b >= 0 and sigma > 0, all finite; check counts and parameters")
     return epsilon, a, b, sigma
 
 
-def _disjoint(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _disjoint(a: Floats, b: Floats) -> Booleans:
     """Where one neighbour has an empty class and thus a share of exactly 0 that the other never releases."""
     return (a <= 1) | (b <= 0)
 
 
-def _slope(epsilon: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _slope(epsilon: Floats, a: Floats, b: Floats) -> Floats:
     """C, the limit of sigma ln T as sigma -> 0; 0 where a class is empty and there is none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(_disjoint(a, b), 0.0, epsilon + np.log1p(-1 / a) + np.log1p(1 / b))
 
 
-def _log_threshold(epsilon: np.ndarray, a: np.ndarray, b: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+def log_threshold(epsilon: ArrayLike, a: ArrayLike, b: ArrayLike, sigma: ArrayLike) -> Floats:
+    """ln T, elementwise; exactly epsilon / sigma when b = a - 1, and -inf when a = 1 or b = 0.
+
+    Raises `InputError` for arguments out of range.
+
+    Examples:
+        >>> float(log_threshold(1.0, a=30, b=20, sigma=0.1))
+        10.45
+    """
+    epsilon, a, b, sigma = _arguments(epsilon, a, b, sigma)
     # An empty class has no threshold; its place is kept by 1 so that the arithmetic of the others is undisturbed.
     lost, gained = (np.where(_disjoint(a, b), 1.0, count) for count in (a - 1, b))
     difference = np.zeros_like(sigma)
@@ -159,13 +188,13 @@ def _log_threshold(epsilon: np.ndarray, a: np.ndarray, b: np.ndarray, sigma: np.
     return np.where(_disjoint(a, b), -np.inf, (difference + epsilon) / sigma)
 
 
-def _log_rising(z: np.ndarray, h: np.ndarray) -> np.ndarray:
+def _log_rising(z: Floats, h: Floats) -> Floats:
     """ln G(z + h) - ln G(z) for z, h > 0 without ever forming either: relative error near 1e-16.
 
     Moved up by G(z + n + h)/G(z + n) = G(z + h)/G(z) prod (1 + h/(z + k)), then Stirling's series subtracted term by
     term. The plain difference loses 6e-6 at z = 1e9.
     """
-    down = np.log1p(h[..., None] / (z[..., None] + np.arange(_SHIFT))).sum(axis=-1)
+    down: Floats = np.log1p(h[..., None] / (z[..., None] + np.arange(_SHIFT))).sum(axis=-1)
     z = z + _SHIFT
     u, w = 1 / z, 1 / (z + h)
     # u^n - w^n = (u - w) (u^(n-1) + u^(n-2) w + ... + w^(n-1))
@@ -173,6 +202,6 @@ def _log_rising(z: np.ndarray, h: np.ndarray) -> np.ndarray:
     by_total = np.zeros(2 * len(powers))
     by_total[: len(powers) : 2] = _STIRLING
     terms = by_total[np.add.outer(powers, powers)]
-    series = (u[..., None] ** powers @ terms * w[..., None] ** powers).sum(axis=-1)
+    series: Floats = (u[..., None] ** powers @ terms * w[..., None] ** powers).sum(axis=-1)
     log = h * np.log(z) + (z + h - 0.5) * np.log1p(h * u) - h
     return log - h * u * w * series - down

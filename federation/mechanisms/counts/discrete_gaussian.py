@@ -17,6 +17,8 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, centred_l1
 from federation.mechanisms.counts.grid import smallest_scale
 from federation.mechanisms.noise import discrete_gaussian, gaussian
+from federation.mechanisms.noise.mechanism import Parameters
+from federation.numerics.arrays import Floats, Integers
 
 _MAX_SUM_SIGMA = 100.0  # beyond, the corrected integral is exact to double precision
 _SMOOTH_SIGMA = 8.0  # from here on the centred noise has the moments of its continuous limit, with one correction
@@ -49,7 +51,7 @@ class CountGaussian(AdditiveCounts):
         return math.sqrt(2) / float(self.scale) if self.scale >= 1 else None
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
+    def parameters(self) -> Parameters:
         """Public numbers; composition reads `dimension` (the two counts that differ) and `grid_scale` <= sigma."""
         record = super().parameters
         return record if self.gaussian_mu is None else record | {"dimension": 2, "grid_scale": math.floor(self.scale)}
@@ -82,12 +84,18 @@ class CountGaussian(AdditiveCounts):
         """exp(-count²/(2 scale² (1 - 1/C))): the discrete Gaussian is subgaussian (Canonne et al. 2020)."""
         return math.exp(-0.5 * (count / float(self.scale)) ** 2 / (1 - 1 / self.classes))
 
-    def _noise(self, bits: NoiseBits, draws: int) -> np.ndarray:
+    def _noise(self, bits: NoiseBits, draws: int) -> Integers:
         return discrete_gaussian.sample(bits, self.scale, draws * self.classes).reshape(draws, self.classes)
 
 
 def calibrate(classes: int, epsilon: float, delta: float) -> CountGaussian:
-    """The least noise on the grid whose exact delta at `epsilon` > 0 is at most `delta` in (0, 1)."""
+    """The least noise on the grid whose exact delta at `epsilon` > 0 is at most `delta` in (0, 1).
+
+    Examples:
+        >>> noise = calibrate(classes=3, epsilon=1.0, delta=1e-6)
+        >>> float(noise.scale), noise.expected_l1()
+        (5.977, 11.68)
+    """
     limit = delta * (1 - _SAFE)
     near = math.sqrt(2) / gaussian.mu(epsilon, delta)
     scale = smallest_scale(lambda scale: exact_delta(epsilon, float(scale)) <= limit, near)
@@ -101,6 +109,10 @@ def exact_delta(epsilon: float, sigma: float) -> float:
     on the parity of w only; delta is the sum of P[w] (1 - e^{epsilon - (1-w)/s²}) over w < 1 - epsilon s².
     Where theta is constant to double precision, that sum is the integral, `gaussian.delta(epsilon, sqrt 2/s)`,
     and Euler-Maclaurin terms at the threshold, relative remainder below 1e-13.
+
+    Examples:
+        >>> exact_delta(1.0, sigma=4.0), float(gaussian.delta(1.0, math.sqrt(2) / 4))
+        (0.000387, 0.0003978)
     """
     threshold = 1 - epsilon * sigma**2
     last = math.ceil(threshold) - 1
@@ -110,7 +122,7 @@ def exact_delta(epsilon: float, sigma: float) -> float:
     thetas = [_terms(sigma / math.sqrt(2), offset)[1].sum() for offset in (0.0, 0.5)]
     mass = np.exp(-np.square(w / (2 * sigma))) * np.where(w % 2 == 0, *thetas)
     loss = (1 - w) / sigma**2
-    return float(mass @ -np.expm1(epsilon - loss)) / _terms(sigma, 0.0)[1].sum() ** 2
+    return float(mass @ -np.expm1(epsilon - loss)) / float(_terms(sigma, 0.0)[1].sum() ** 2)
 
 
 def _corrected_integral(epsilon: float, sigma: float, threshold: float, u: float) -> float:
@@ -133,19 +145,19 @@ def _corrected_integral(epsilon: float, sigma: float, threshold: float, u: float
     return float(gaussian.delta(epsilon, 2 / tau)) - density * correction
 
 
-def _terms(sigma: float, offset: float) -> tuple[np.ndarray, np.ndarray]:
+def _terms(sigma: float, offset: float) -> tuple[Floats, Floats]:
     """k + offset for the integers k that matter, and exp(-(k + offset)²/(2 sigma²))."""
     reach = math.ceil(_REACH * sigma) + 1
-    k = np.arange(-reach, reach + 1) + offset
+    k = np.arange(-reach, reach + 1, dtype=np.float64) + offset
     return k, np.exp(-0.5 * np.square(k / sigma))
 
 
-def _characteristic(t: np.ndarray, sigma: float) -> np.ndarray:
+def _characteristic(t: Floats, sigma: float) -> Floats:
     """E cos(t z): the sum itself for small sigma, else its Poisson sum over t + 2 pi n."""
     if sigma < 1:
         k, mass = _terms(sigma, 0.0)
-        return np.cos(np.multiply.outer(t, k)) @ mass / mass.sum()
+        return np.cos(np.multiply.outer(t, k)) @ mass / float(mass.sum())
     copies = 2 * math.pi * (np.arange(-2, 3) if sigma < 3 else np.zeros(1))
     nearest = np.remainder(t + math.pi, 2 * math.pi) - math.pi
-    terms = np.exp(-0.5 * np.square(sigma * np.add.outer(nearest, copies))).sum(axis=1)
-    return terms / np.exp(-0.5 * np.square(sigma * copies)).sum()
+    terms: Floats = np.exp(-0.5 * np.square(sigma * np.add.outer(nearest, copies))).sum(axis=1)
+    return terms / float(np.exp(-0.5 * np.square(sigma * copies)).sum())

@@ -8,7 +8,8 @@ import numpy as np
 
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, checked_counts
-from federation.mechanisms.counts.mechanism import CountMechanism
+from federation.mechanisms.counts.count_mechanism import CountMechanism
+from federation.numerics.arrays import Floats, Integers
 from federation.numerics.simplex import project
 
 DRAWS = 20_000
@@ -32,12 +33,17 @@ def affordable(draws: int, classes: int) -> int:
     return max(2, min(draws, _MAX_ENTRIES // classes))
 
 
-def distortion(mechanism: CountMechanism, counts: np.ndarray, draws: int = DRAWS, seed: int = 1) -> Distortion:
+def distortion(mechanism: CountMechanism, counts: Integers, draws: int = DRAWS, seed: int = 1) -> Distortion:
     """The expected L1 distortion if a bag had these counts, shape (C,); they must be invented or public.
 
     Exact where the projection is needed with probability below 1e-9, otherwise by `draws` releases (see
     `affordable`), of which integer noise needs to say only what the projection changes. Raises `InputError` for
     counts that are none.
+
+    Examples:
+        >>> from federation.mechanisms.counts.lattice_laplace import calibrate
+        >>> distortion(calibrate(3, epsilon=1.0, delta=0.0), np.array([500, 300, 200]))
+        Distortion(mean=0.003665, standard_error=0.0)
     """
     counts = checked_counts(counts, mechanism.classes)
     size = int(counts.sum())
@@ -49,7 +55,7 @@ def distortion(mechanism: CountMechanism, counts: np.ndarray, draws: int = DRAWS
     return sampled(released, counts, additive.expected_l1() / size if additive else None)
 
 
-def sampled(released: np.ndarray, counts: np.ndarray, unprojected: float | None = None) -> Distortion:
+def sampled(released: Floats, counts: Integers, unprojected: float | None = None) -> Distortion:
     """The mean distortion of released counts (draws, C), draws >= 2, and its standard error.
 
     `unprojected` is the expected distortion before projection, where known: a control variate, which counts as much as

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from federation.contract.errors import InputError
+from federation.mechanisms.noise.scales import first_between
 
 _RELATIVE_BITS = 20  # the grid's step is between 2^-20 and 2^-19 of the scale
 _MAX_BITS = 40  # of a numerator or denominator: the samplers' limit
@@ -18,6 +19,10 @@ def smallest_scale(enough: Callable[[Fraction], bool], near: float) -> Fraction:
     The step 2^-k is at most 2^-19 of `near`, within 2^-40 and 1. `enough` is false below some scale and true above;
     where it is not, the result is still enough and the next smaller one is not. Raises `InputError` when `near`
     exceeds 2^39.
+
+    Examples:
+        >>> float(smallest_scale(lambda scale: scale**2 >= 2, near=1.5))
+        1.414
     """
     if not near < 2.0 ** (_MAX_BITS - 1):
         raise InputError(f"the noise would need a scale of {near:g} counts, allowed is 2^39; choose a larger epsilon")
@@ -35,7 +40,4 @@ def smallest_scale(enough: Callable[[Fraction], bool], near: float) -> Fraction:
     else:
         while not reached(high := low + step):
             low, step = high, 2 * step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return Fraction(high, denominator)
+    return Fraction(first_between(reached, low, high), denominator)

@@ -20,6 +20,7 @@ from federation.mechanisms.counts.additive import AdditiveCounts
 from federation.mechanisms.counts.grid import smallest_scale
 from federation.mechanisms.noise import discrete_laplace
 from federation.mechanisms.noise.lazy_uniform import below_exp, collect
+from federation.numerics.arrays import Integers
 
 _SAFE = 1e-12  # relative distance to the safe side of delta: covers the rounding of its computation
 
@@ -52,20 +53,27 @@ class LatticeLaplace(AdditiveCounts):
         s = float(self.scale)
         return min(1.0, math.exp(-count / s) / -math.expm1(-1 / s))
 
-    def _noise(self, bits: NoiseBits, draws: int) -> np.ndarray:
+    def _noise(self, bits: NoiseBits, draws: int) -> Integers:
         return sample(bits, self.scale, self.classes, draws)
 
 
-def sample(bits: NoiseBits, scale: int | Fraction, classes: int, size: int) -> np.ndarray:
+def sample(bits: NoiseBits, scale: int | Fraction, classes: int, size: int) -> Integers:
     """`size` independent exact draws, shape (size, classes) int64.
 
     All coordinates but the last are independent discrete Laplace; the last is what the sum leaves, kept with
     probability exp(-|z_C|/scale). Raises `InputError` for a scale that `discrete_laplace.sample` refuses.
+
+    Examples:
+        >>> sample(NoiseBits(1, "example"), 2, classes=3, size=4)
+        array([[ 2,  0, -2],
+               [-3,  6, -3],
+               [-1, -1,  2],
+               [ 0,  1, -1]])
     """
 
-    def draw(count: int) -> np.ndarray:
+    def draw(count: int) -> Integers:
         first = discrete_laplace.sample(bits, scale, count * (classes - 1)).reshape(count, classes - 1)
-        last = -first.sum(axis=1)
+        last: Integers = -first.sum(axis=1)
         kept = below_exp(np.abs(last), scale, bits)
         return np.column_stack([first, last])[kept]
 
@@ -78,6 +86,10 @@ def exact_delta(epsilon: float, classes: int, scale: float) -> float:
     With q = e^{-1/s}, x = q², the one-sided geometric series and the two-sided one, (1 - x)/((1 - q y)(1 - q/y)),
     multiply to that series' (C-1)-th power up to a factor, and the coefficient of y^0 of its k-th power is
     (1 - x)^{1-k} P_{k-1}(x), P_k(x) = sum_j binom(k, j)² x^j. So the probability is P_{C-2}(x)/P_{C-1}(x).
+
+    Examples:
+        >>> exact_delta(0.5, classes=3, scale=2.0), exact_delta(1.0, classes=3, scale=2.0)
+        (0.2065, 0.0)
     """
     return loss_beyond(epsilon, scale) / ratio(classes - 1, scale)
 
@@ -92,6 +104,10 @@ def ratio(degree: int, scale: float) -> float:
 
     P_k(x) = (1-x)^k Legendre_k((1+x)/(1-x)), whose three-term recurrence gives r_1 = 1 + x and
     (k+1) r_{k+1} = (2k+1) (1+x) - k (1-x)²/r_k.
+
+    Examples:
+        >>> [round(ratio(k, scale=2.0), 4) for k in (1, 2, 100)]
+        [1.368, 1.906, 2.568]
     """
     x, gap = math.exp(-2 / scale), math.expm1(-2 / scale)
     value = 1 + x
@@ -101,7 +117,13 @@ def ratio(degree: int, scale: float) -> float:
 
 
 def calibrate(classes: int, epsilon: float, delta: float) -> LatticeLaplace:
-    """The least noise on the grid whose exact delta at `epsilon` > 0 is at most `delta` in [0, 1); 2/epsilon for 0."""
+    """The least noise on the grid whose exact delta at `epsilon` > 0 is at most `delta` in [0, 1); 2/epsilon for 0.
+
+    Examples:
+        >>> noise = calibrate(classes=3, epsilon=1.0, delta=1e-3)
+        >>> float(noise.scale), noise.expected_l1()
+        (1.996, 3.656)
+    """
     scale = least_scale(lambda scale: exact_delta(epsilon, classes, scale), epsilon, delta)
     return LatticeLaplace(classes, epsilon, delta, scale)
 

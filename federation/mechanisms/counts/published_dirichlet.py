@@ -22,6 +22,8 @@ from federation.mechanisms.counts.baselines import LaplacePrior, published_lapla
 from federation.mechanisms.counts.dirichlet_divergence import MeasuredDelta, divergence
 from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_eq9_limit, require_level
 from federation.mechanisms.counts.dirichlet_sampler import sample
+from federation.mechanisms.noise.scales import first_between
+from federation.numerics.arrays import Floats, Integers
 
 _STEP = 1 / 8  # of ln sigma in the scan
 _BLOCK = 16  # sigmas at a time: most scans end early
@@ -29,12 +31,18 @@ _TINY = 1e-4  # sigma times the largest count below which the delta is at its li
 _SIZE = 1000  # records of the two-class bags on which the true delta is measured
 
 
-def sigma_for_counts(counts: np.ndarray, epsilon: float, delta: float) -> float | None:
+def sigma_for_counts(counts: Integers, epsilon: float, delta: float) -> float | None:
     """The largest sigma found whose Eq. 9 delta is at most `delta` for all ordered pairs of classes; None without one.
 
     A scan of ln sigma from the top, as the delta is not monotone in sigma, then bisection; the answer is one of the
     sigmas at which the delta was computed. `counts` (C,): whole numbers >= 0. The result depends on private counts.
     Raises `InputError` for other counts, epsilon <= 0 or delta outside (0, 1).
+
+    Examples:
+        >>> sigma_for_counts(np.array([50, 30, 20]), epsilon=1.0, delta=1e-3)
+        1.044
+        >>> sigma_for_counts(np.array([98, 1, 1]), epsilon=1.0, delta=1e-3) is None
+        True
     """
     require_level(epsilon, delta)
     eta = checked_counts(counts, len(counts))
@@ -42,8 +50,9 @@ def sigma_for_counts(counts: np.ndarray, epsilon: float, delta: float) -> float 
         return None
     a, b = _pairs(eta)
 
-    def worst(sigmas: np.ndarray) -> np.ndarray:
-        return delta_eq9(epsilon, a[:, None], b[:, None], sigmas).max(axis=0)
+    def worst(sigmas: Floats) -> Floats:
+        largest: Floats = delta_eq9(epsilon, a[:, None], b[:, None], sigmas).max(axis=0)
+        return largest
 
     top = 0.0
     while worst(np.exp([top]))[0] <= (1 + delta) / 2:
@@ -64,39 +73,41 @@ def sigma_for_counts(counts: np.ndarray, epsilon: float, delta: float) -> float 
     return math.exp(low)
 
 
-def published_release(counts: np.ndarray, epsilon: float, delta: float, bits: NoiseBits, draws: int = 1) -> np.ndarray:
+def published_release(counts: Integers, epsilon: float, delta: float, bits: NoiseBits, draws: int = 1) -> Floats:
     """Size times shares from Dir(sigma eta), shape (draws, C) float64; NOT (epsilon, delta)-differentially private.
 
     Where no sigma serves, the paper's fall-back: a draw around Laplace-noised counts (Machanavajjhala et al. 2008).
     Raises `InputError` as `sigma_for_counts`.
+
+    Examples:
+        >>> published_release(np.array([50, 30, 20]), 1.0, 1e-3, NoiseBits(1, "example")).round(1)
+        array([[56. , 27.9, 16.1]])
     """
     eta = checked_counts(counts, len(counts))
     sigma = sigma_for_counts(eta, epsilon, delta)
     if sigma is None:
         return LaplacePrior(published_laplace(len(eta), epsilon)).release(eta, bits, draws)
-    return sample(bits, sigma * eta, draws) * float(eta.sum())
+    return sample(bits, sigma * eta.astype(np.float64), draws) * float(eta.sum())
 
 
 def true_delta(
-    counts: np.ndarray,
-    neighbour: np.ndarray,
-    epsilon: float,
-    delta: float,
-    *,
-    runs: int = 2**18,
-    seed: int = 1,
+    counts: Integers, neighbour: Integers, epsilon: float, delta: float, *, runs: int = 2**18, seed: int = 1
 ) -> MeasuredDelta:
     """The delta of the published mechanism at `epsilon` from these counts to a neighbour's, each with its own sigma.
 
     Exact for two classes, by `runs` draws for more. 1 when a sigma exists for one of the two only: the published
     algorithm then reports an error for the other. 0 when none exists for either: the fall-back is pure. Raises
     `InputError` for counts that are no neighbours, and as `sigma_for_counts`.
+
+    Examples:
+        >>> true_delta(np.array([7, 993]), np.array([6, 994]), epsilon=1.0, delta=1e-3).value
+        0.2553
     """
     pair = [checked_counts(each, len(counts)) for each in (counts, neighbour)]
     if sorted(pair[1] - pair[0]) != [-1, *[0] * (len(counts) - 2), 1]:
         raise InputError("neighbour must hold one record less in one class and one more in another than counts")
     sigmas = [sigma_for_counts(each, epsilon, delta) for each in pair]
-    laws = [sigma * each for sigma, each in zip(sigmas, pair, strict=True) if sigma is not None]
+    laws = [sigma * each.astype(np.float64) for sigma, each in zip(sigmas, pair, strict=True) if sigma is not None]
     if len(laws) < 2:
         return MeasuredDelta(float(len(laws)), 0.0)
     return divergence(epsilon, *laws, runs=runs, seed=seed)
@@ -108,6 +119,12 @@ def published_guarantee(epsilon: float, delta: float) -> NoGuarantee:
 
     Nothing in it depends on private counts: it measures bags of 1,000 records in two classes, at the smallest count
     that any sigma serves. Raises `InputError` for epsilon <= 0 or delta outside (0, 1).
+
+    Examples:
+        >>> print(published_guarantee(1.0, 1e-3).reason)
+        sigma, and whether there is one, depends on the counts that it should hide: in two classes of 1000
+        records, counts of 7 and 6 differ by a delta of 0.577 at epsilon 1, not 0.001, and 6 and 5 are told
+        apart for certain
     """
     require_level(epsilon, delta)
     claimed = (epsilon, delta)
@@ -116,24 +133,20 @@ def published_guarantee(epsilon: float, delta: float) -> NoGuarantee:
     def served(count: int) -> bool:
         return sigma_for_counts(np.array([count, _SIZE - count]), epsilon, delta) is not None
 
-    low, high = 1, _SIZE // 2
-    if not served(high):
+    if not served(_SIZE // 2):
         return NoGuarantee(f"{reason}: no bag of {_SIZE} records in two classes is served at all", claimed)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if served(middle) else (middle, high)
-    counts, neighbour = (np.array([count, _SIZE - count]) for count in (high + 1, high))
-    true = max(
-        true_delta(here, there, epsilon, delta).value for here, there in ((counts, neighbour), (neighbour, counts))
-    )
+    least = first_between(served, 1, _SIZE // 2)
+    counts, neighbour = (np.array([count, _SIZE - count]) for count in (least + 1, least))
+    both_ways = ((counts, neighbour), (neighbour, counts))
+    true = max(true_delta(here, there, epsilon, delta).value for here, there in both_ways)
     return NoGuarantee(
-        f"{reason}: in two classes of {_SIZE} records, counts of {high + 1} and {high} differ by a delta of {true:.3g} "
-        f"at epsilon {epsilon:g}, not {delta:g}, and {high} and {high - 1} are told apart for certain",
+        f"{reason}: in two classes of {_SIZE} records, counts of {least + 1} and {least} differ by a delta of "
+        f"{true:.3g} at epsilon {epsilon:g}, not {delta:g}, and {least} and {least - 1} are told apart for certain",
         claimed,
     )
 
 
-def _pairs(eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(eta: Integers) -> tuple[Floats, Floats]:
     """The distinct (count that loses a record, count that gains one) of all ordered pairs of classes."""
     values, times = np.unique(eta, return_counts=True)
     a, b = (grid.ravel() for grid in np.meshgrid(values, values, indexing="ij"))

@@ -6,18 +6,17 @@ most: rounding comes first, and nothing is left to be charged for it.
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
+from federation.mechanisms.labels.label_mechanism import LabelReplacement
 from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.labels.mechanism import LabelReplacement
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace
+from federation.mechanisms.noise.mechanism import Parameters
+from federation.numerics.arrays import Floats
 
 STEPS = 2**20
 
@@ -26,7 +25,8 @@ STEPS = 2**20
 class AdditiveLabels(LabelReplacement):
     """Exact integer noise of the given scale, in steps of the grid; unbiased, but for rounding by half a step at most.
 
-    `epsilon` and `delta` are what one release claims.
+    `epsilon` and `delta` are what one release claims. At delta 0 the noise has P[k] ∝ exp(-|k|/scale), which is pure;
+    else P[k] ∝ exp(-k²/(2 scale²)). Made by `laplace` and `gaussian`.
     """
 
     labels: LabelRange
@@ -34,109 +34,83 @@ class AdditiveLabels(LabelReplacement):
     delta: float
     scale: int
 
-    name: ClassVar[str]
-    law: ClassVar[str]  # of the noise, as a guarantee puts it
+    @property
+    def name(self) -> str:
+        """The mechanism's name in its guarantee."""
+        return "label_gaussian" if self.delta else "label_laplace"
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
-        """Public numbers. Composition reads `dimension` and `grid_scale`, the scale in steps."""
-        return {
-            "low": self.labels.low,
-            "high": self.labels.high,
-            "step": self._step,
-            "scale": self.scale * self._step,
-            "grid_scale": self.scale,
-            "dimension": 1,
-        }
+    def gaussian_mu(self) -> float | None:
+        """Width of the range over the standard deviation of Gaussian noise, for composition."""
+        return STEPS / self.scale if self.delta else None
 
-    def release(self, labels: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    @property
+    def parameters(self) -> Parameters:
+        """Public numbers. Composition reads `dimension` and `grid_scale`, the scale in steps."""
+        labels: Parameters = {"low": self.labels.low, "high": self.labels.high, "step": self._step}
+        return labels | {"scale": self.scale * self._step, "grid_scale": self.scale, "dimension": 1}
+
+    def release(self, labels: Floats, bits: NoiseBits) -> Floats:
         """Noisy labels (n,), which may lie outside the range. Raises `InputError` as `LabelRange.checked`."""
         positions = self.labels.positions(labels, STEPS)
-        return self.labels.points(positions + self._noise(bits, len(positions)), STEPS)
+        sample = discrete_gaussian.sample if self.delta else discrete_laplace.sample
+        return self.labels.points(positions + sample(bits, self.scale, len(positions)), STEPS)
 
-    def variance(self, labels: np.ndarray | None = None) -> np.ndarray | float:
-        """The same for all labels: (n,) copies of it, or the number."""
-        value = self._variance() * self._step**2
+    def variance(self, labels: Floats | None = None) -> Floats | float:
+        """The same for all labels: (n,) copies of it, or the number. For Gaussian noise but for e^{-2 pi² scale²}."""
+        steps = float(self.scale) ** 2 if self.delta else discrete_laplace.variance(self.scale)
+        value = steps * self._step**2
         return value if labels is None else np.full(len(self.labels.checked(labels)), value)
 
-    def bias(self, labels: np.ndarray | None = None) -> np.ndarray | float:
+    def bias(self, labels: Floats | None = None) -> Floats | float:
         """That of rounding: half a step at most."""
         if labels is None:
             return self._step / 2
         return self.labels.points(self.labels.positions(labels, STEPS), STEPS) - self.labels.checked(labels)
 
+    def delta_at(self, epsilon: float) -> float:
+        """Delta of one release at another epsilon >= 0: exact, for Gaussian noise but for about 1e-9 of itself."""
+        if self.gaussian_mu is None:
+            return discrete_laplace.delta(epsilon, STEPS, self.scale)
+        return discrete_gaussian.delta_bound(epsilon, self.gaussian_mu, 1, self.scale)
+
     @property
     def _own_assumptions(self) -> tuple[Assumption, ...]:
-        noise = Assumption(
-            f"labels are rounded to {STEPS + 1} points of the range, and the noise is {self.law}, independent for each "
-            "label and drawn exactly in integer arithmetic",
-            Check.ENFORCED,
+        law = "Gaussian of standard deviation" if self.delta else "Laplace of parameter"
+        noise = (
+            f"labels are rounded to {STEPS + 1} points of the range, and the noise is the discrete {law} `grid_scale` "
+            "steps, independent for each label and drawn exactly in integer arithmetic"
         )
-        return (noise,)
-
-    @abstractmethod
-    def delta_at(self, epsilon: float) -> float:
-        """The delta of one release at another epsilon >= 0."""
-
-    @abstractmethod
-    def _variance(self) -> float:
-        """In squared steps."""
-
-    @abstractmethod
-    def _noise(self, bits: NoiseBits, size: int) -> np.ndarray:
-        """Integer noise, (size,) int64."""
+        return (Assumption(noise, Check.ENFORCED),)
 
     @property
     def _step(self) -> float:
         return self.labels.width / STEPS
 
 
-@dataclass(frozen=True)
-class LaplaceLabels(AdditiveLabels):
-    """Noise with P[k] ∝ exp(-|k|/scale): pure."""
+def laplace(labels: LabelRange, epsilon: float) -> AdditiveLabels:
+    """The least discrete Laplace noise that makes a label epsilon-private; t = 2^20/epsilon steps of the grid.
 
-    name: ClassVar[str] = "label_laplace"
-    law: ClassVar[str] = "the discrete Laplace of parameter `grid_scale` steps"
+    Raises `InputError` at the first release where epsilon is so small that t exceeds 2^40.
 
-    def delta_at(self, epsilon: float) -> float:
-        """The exact delta of one release at another epsilon >= 0."""
-        return discrete_laplace.delta(epsilon, STEPS, self.scale)
-
-    def _variance(self) -> float:
-        return 0.5 / math.sinh(0.5 / self.scale) ** 2
-
-    def _noise(self, bits: NoiseBits, size: int) -> np.ndarray:
-        return discrete_laplace.sample(bits, self.scale, size)
+    Examples:
+        >>> noise = laplace(LabelRange(0.0, 10.0), epsilon=1.0)
+        >>> noise.release(np.array([2.0, 9.0]), NoiseBits(1, "example"))
+        array([15.43, 11.61])
+        >>> noise.variance()
+        200.0
+    """
+    return AdditiveLabels(labels, epsilon, 0.0, discrete_laplace.calibrate(STEPS, epsilon))
 
 
-@dataclass(frozen=True)
-class GaussianLabels(AdditiveLabels):
-    """Noise with P[k] ∝ exp(-k²/(2 scale²))."""
+def gaussian(labels: LabelRange, epsilon: float, delta: float) -> AdditiveLabels:
+    """The least discrete Gaussian noise that makes a label (epsilon, delta)-private: by `delta_bound`.
 
-    name: ClassVar[str] = "label_gaussian"
-    law: ClassVar[str] = "the discrete Gaussian of standard deviation `grid_scale` steps"
+    Raises `InputError` unless epsilon >= 0 and 0 < delta < 1.
 
-    @property
-    def gaussian_mu(self) -> float:
-        """Width of the range over standard deviation, for composition."""
-        return STEPS / self.scale
-
-    def delta_at(self, epsilon: float) -> float:
-        """A proved bound, exact but for about 1e-9 of itself, at another epsilon >= 0."""
-        return discrete_gaussian.delta_bound(epsilon, self.gaussian_mu, 1, self.scale)
-
-    def _variance(self) -> float:
-        return float(self.scale) ** 2  # but for e^{-2 pi² scale²} of it
-
-    def _noise(self, bits: NoiseBits, size: int) -> np.ndarray:
-        return discrete_gaussian.sample(bits, self.scale, size)
-
-
-def laplace(labels: LabelRange, epsilon: float) -> LaplaceLabels:
-    """The least discrete Laplace noise that makes a label epsilon-private."""
-    return LaplaceLabels(labels, epsilon, 0.0, discrete_laplace.calibrate(STEPS, epsilon))
-
-
-def gaussian(labels: LabelRange, epsilon: float, delta: float) -> GaussianLabels:
-    """The least discrete Gaussian noise that makes a label (epsilon, delta)-private."""
-    return GaussianLabels(labels, epsilon, delta, discrete_gaussian.calibrate(float(STEPS), 1, epsilon, delta))
+    Examples:
+        >>> noise = gaussian(LabelRange(0.0, 10.0), epsilon=1.0, delta=1e-5)
+        >>> noise.gaussian_mu, noise.variance()
+        (0.2681, 1391.8)
+    """
+    return AdditiveLabels(labels, epsilon, delta, discrete_gaussian.calibrate(float(STEPS), 1, epsilon, delta))

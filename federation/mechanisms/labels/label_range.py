@@ -9,6 +9,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
+from federation.numerics.arrays import Floats, Integers
 
 Outside = Literal["refuse", "clip"]
 
@@ -22,6 +23,15 @@ class LabelRange:
 
     Raises `InputError` unless both lie within 1e100 of zero, low by 1e-100 or more below high, and `outside` is
     "refuse" or "clip": beyond, losses and variances leave the doubles, and what is best by them is not.
+
+    Examples:
+        >>> ages = LabelRange(0.0, 120.0, "clip")
+        >>> ages.width, ages.middle
+        (120.0, 60.0)
+        >>> ages.checked(np.array([30.0, 130.0]))
+        array([ 30., 120.])
+        >>> ages.positions(np.array([30.0, 130.0]), steps=12)
+        array([ 3, 12])
     """
 
     low: float
@@ -56,7 +66,7 @@ class LabelRange:
             return Assumption(text + "others are moved to the nearer end", Check.ENFORCED)
         return Assumption(text + "others are refused", Check.CHECKED)
 
-    def checked(self, labels: np.ndarray) -> np.ndarray:
+    def checked(self, labels: Floats) -> Floats:
         """The labels (n,) as float64 in the range, clipped if so declared.
 
         Raises `InputError` for another shape, no label, NaN, or labels outside a range that refuses them. The message
@@ -77,7 +87,7 @@ class LabelRange:
             )
         return given
 
-    def positions(self, labels: np.ndarray, steps: int) -> np.ndarray:
+    def positions(self, labels: Floats, steps: int) -> Integers:
         """The nearest of the `steps` + 1 evenly spaced points from low (0) to high (`steps`), (n,) int64.
 
         Raises `InputError` as `checked`.
@@ -85,6 +95,6 @@ class LabelRange:
         shares = (self.checked(labels) - self.low) / self.width
         return np.clip(np.rint(shares * steps), 0, steps).astype(np.int64)
 
-    def points(self, positions: np.ndarray, steps: int) -> np.ndarray:
+    def points(self, positions: Floats | Integers, steps: int) -> Floats:
         """Inverse of `positions`, also beyond the ends."""
-        return self.low + self.width / steps * positions
+        return self.low + self.width / steps * np.asarray(positions, dtype=np.float64)

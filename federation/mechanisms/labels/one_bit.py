@@ -14,8 +14,10 @@ import numpy as np
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels import response
+from federation.mechanisms.labels.label_mechanism import LabelReplacement
 from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.labels.mechanism import LabelReplacement
+from federation.mechanisms.noise.mechanism import Parameters
+from federation.numerics.arrays import Floats
 
 _STEPS = 2**52  # places of a label between the ends
 
@@ -32,7 +34,7 @@ class OneBitLabels(LabelReplacement):
     delta: ClassVar[float] = 0.0
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
+    def parameters(self) -> Parameters:
         """Public numbers; `flip` is the probability of the wrong end."""
         _, flip = response.probabilities(2, self.redraw)
         return {"low": self.labels.low, "high": self.labels.high, "reach": self.reach, "flip": flip}
@@ -42,21 +44,21 @@ class OneBitLabels(LabelReplacement):
         """Distance of the two values to the middle of the range."""
         return self.labels.width / 2 * (response.WORDS / (response.WORDS - self.redraw))
 
-    def release(self, labels: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    def release(self, labels: Floats, bits: NoiseBits) -> Floats:
         """middle ± reach, (n,) float64. Raises `InputError` as `LabelRange.checked`."""
         places = self.labels.positions(labels, _STEPS)
         ends = ((bits.words(len(places)) >> np.uint64(12)) < places.astype(np.uint64)).astype(np.int64)
-        answers = response.respond(ends, 2, self.redraw, bits)
-        return self.labels.middle + self.reach * (2.0 * answers - 1)
+        signs = 2 * response.respond(ends, 2, self.redraw, bits).astype(np.float64) - 1
+        return self.labels.middle + self.reach * signs
 
-    def variance(self, labels: np.ndarray | None = None) -> np.ndarray | float:
+    def variance(self, labels: Floats | None = None) -> Floats | float:
         """reach² - (y - middle)²: largest in the middle of the range."""
         if labels is None:
             return self.reach**2
         return self.reach**2 - np.square(self.labels.checked(labels) - self.labels.middle)
 
-    def bias(self, labels: np.ndarray | None = None) -> np.ndarray | float:
-        """None."""
+    def bias(self, labels: Floats | None = None) -> Floats | float:
+        """E released - label: 0 for each of the given labels (n,), or the number 0; answers are unbiased."""
         return 0.0 if labels is None else np.zeros(len(self.labels.checked(labels)))
 
     def delta_at(self, epsilon: float) -> float:
@@ -69,5 +71,15 @@ class OneBitLabels(LabelReplacement):
 
 
 def calibrate(labels: LabelRange, epsilon: float) -> OneBitLabels:
-    """The least noise that makes a label epsilon-private. Raises `InputError` for epsilon below 1e-6."""
+    """The two values nearest to each other that make a label epsilon-private without bias.
+
+    Raises `InputError` for epsilon below 1e-6.
+
+    Examples:
+        >>> noise = calibrate(LabelRange(0.0, 1.0), epsilon=1.0)
+        >>> noise.reach, noise.variance()
+        (1.082, 1.171)
+        >>> noise.release(np.array([0.1, 0.9, 0.5]), NoiseBits(1, "example"))
+        array([ 1.582,  1.582, -0.582])
+    """
     return OneBitLabels(labels, epsilon, response.calibrate(2, epsilon))

@@ -18,9 +18,12 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts import lattice_laplace
 from federation.mechanisms.labels import binned_response, response
 from federation.mechanisms.labels.binned_response import BinnedResponse
-from federation.mechanisms.labels.bins import require_points
+from federation.mechanisms.labels.bins import MAX_POINTS
+from federation.mechanisms.labels.label_mechanism import LabelReplacement
 from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.labels.mechanism import LabelReplacement
+from federation.mechanisms.noise.checks import require_whole
+from federation.mechanisms.noise.mechanism import Parameters
+from federation.numerics.arrays import Floats
 from federation.numerics.simplex import project
 
 DEFAULT_POINTS = 32
@@ -30,7 +33,16 @@ _UNSEEN = 0.01  # of the prior goes to all points alike
 
 @dataclass(frozen=True)
 class EstimatedBins(LabelReplacement):
-    """`share` of epsilon for the histogram on `points` evenly spaced points of the range, the rest for the answers."""
+    """`share` of epsilon for the histogram on `points` evenly spaced points of the range, the rest for the answers.
+
+    Examples:
+        >>> noise = EstimatedBins(LabelRange(0.0, 10.0), epsilon=2.0, points=6)
+        >>> labels = np.random.default_rng(1).normal(5.0, 1.0, 300).clip(0, 10)
+        >>> noise.prior(labels, NoiseBits(1, "example")).round(2)
+        array([0.04, 0.01, 0.48, 0.45, 0.01, 0.01])
+        >>> noise.delta_at(2.0), noise.delta_at(1.0)
+        (0.0, 0.3754)
+    """
 
     labels: LabelRange
     epsilon: float
@@ -42,42 +54,37 @@ class EstimatedBins(LabelReplacement):
     delta: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        require_points(self.points)
+        require_whole("points", self.points, 2, MAX_POINTS)
         if not 0 < self.share < 1:
             raise InputError(f"share must lie strictly between 0 and 1, got {self.share}")
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
-        """Public numbers."""
-        return {
-            "low": self.labels.low,
-            "high": self.labels.high,
-            "points": self.points,
-            "histogram_scale": float(self._histogram.scale),
-            "histogram_epsilon": self._histogram.epsilon,
-            "answer_epsilon": self._answer_epsilon,
-        }
+    def parameters(self) -> Parameters:
+        """Public numbers of the mechanism, as its guarantee lists them."""
+        spent = {"histogram_epsilon": self._histogram.epsilon, "answer_epsilon": self._answer_epsilon}
+        grid = {"points": self.points, "histogram_scale": float(self._histogram.scale)}
+        return {"low": self.labels.low, "high": self.labels.high, **grid, **spent}
 
-    def prior(self, labels: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    def prior(self, labels: Floats, bits: NoiseBits) -> Floats:
         """The private histogram as weights (points,), none of them 0. Raises `InputError` as `LabelRange.checked`."""
         counts = np.bincount(self.labels.positions(labels, self.points - 1), minlength=self.points)
-        seen: np.ndarray = project(self._histogram.release(counts, bits) / len(labels))[0]
+        seen: Floats = project(self._histogram.release(counts, bits) / len(labels))[0]
         return (1 - _UNSEEN) * seen + _UNSEEN / self.points
 
-    def answers(self, prior: np.ndarray) -> BinnedResponse:
+    def answers(self, prior: Floats) -> BinnedResponse:
         """The second step, given what the first released."""
         return binned_response.calibrate(self.labels, self._answer_epsilon, prior, self.debiased)
 
-    def release(self, labels: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    def release(self, labels: Floats, bits: NoiseBits) -> Floats:
         """Values of bins, (n,) float64. Raises `InputError` as `LabelRange.checked`."""
         return self.answers(self.prior(labels, bits)).release(labels, bits)
 
-    def variance(self, labels: np.ndarray | None = None) -> np.ndarray | float:
+    def variance(self, labels: Floats | None = None) -> Floats | float:
         """A bound for every prior: of answers in the range a quarter of its squared width; none if debiased."""
         bound = math.inf if self.debiased else self.labels.width**2 / 4
         return bound if labels is None else np.full(len(self.labels.checked(labels)), bound)
 
-    def bias(self, labels: np.ndarray | None = None) -> np.ndarray | float:
+    def bias(self, labels: Floats | None = None) -> Floats | float:
         """A bound on its size for every prior, for each given label (n,), infinite where debiased."""
         if self.debiased:
             return math.inf if labels is None else np.full(len(self.labels.checked(labels)), math.inf)

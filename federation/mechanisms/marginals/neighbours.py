@@ -25,15 +25,13 @@ _PUBLIC_BINS = Assumption(
     "bins and hypotheses come from public rows and from answers of this exchange, never from private rows",
     Check.DECLARED,
 )
+_ALL_CELLS = Assumption("every cell is answered with noise, whether it holds rows or not", Check.ENFORCED)
 _PREMISES = {
     (Unit.ROW, Adjacency.ADD_REMOVE): (
-        Assumption("every cell is answered with noise, whether it holds rows or not", Check.ENFORCED),
+        _ALL_CELLS,
         Assumption("how many rows there are is not published", Check.DECLARED),
     ),
-    (Unit.ROW, Adjacency.REPLACE): (
-        Assumption("every cell is answered with noise, whether it holds rows or not", Check.ENFORCED),
-        Assumption("how many rows there are is public", Check.DECLARED),
-    ),
+    (Unit.ROW, Adjacency.REPLACE): (_ALL_CELLS, Assumption("how many rows there are is public", Check.DECLARED)),
     (Unit.LABEL, Adjacency.REPLACE): (
         Assumption(
             "features, and so how many rows are in each bin, are public: only labels are protected", Check.DECLARED
@@ -50,6 +48,10 @@ def moved_cells(unit: Unit, adjacency: Adjacency) -> int:
 
     1 for an added or removed row and for a changed label (whose rows are counted exactly, and errors with noise), 2 for
     a replaced row. Raises `InputError` for any other unit or adjacency.
+
+    Examples:
+        >>> moved_cells(Unit.ROW, Adjacency.REPLACE), moved_cells(Unit.LABEL, Adjacency.REPLACE)
+        (2, 1)
     """
     if (unit, adjacency) not in _MOVED:
         known = ", ".join(f"{one} by {change}" for one, change in _MOVED)

@@ -18,6 +18,8 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
+from federation.mechanisms.noise.mechanism import Parameters
+from federation.numerics.arrays import Floats, Integers
 
 EMPTY_RATE = 0.5  # of a bin without rows; that there are none is public, so it tells nothing
 
@@ -34,6 +36,13 @@ class PublishedRates:
 
     The noise is the discrete Laplace of scale lambda = d Q / epsilon on the number of errors; `epsilon` is what all Q
     answers claim together for one changed label. Raises `InputError` as `noise.calibrate`.
+
+    Examples:
+        >>> rates = PublishedRates(features=4, queries=10, epsilon=10.0)
+        >>> rates.scale
+        4.0
+        >>> rates.release(np.array([30, 0]), np.array([100, 0]), NoiseBits(1, "example"))
+        array([0.35, 0.5 ])
     """
 
     features: int
@@ -49,24 +58,17 @@ class PublishedRates:
     @cached_property
     def noise(self) -> MarginalNoise:
         """That on the numbers of errors; the rates are computed from those."""
-        return calibrate(
-            "pure",
-            features=self.features,
-            queries=self.queries,
-            epsilon=self.epsilon,
-            delta=0.0,
-            unit=Unit.LABEL,
-            adjacency=Adjacency.REPLACE,
-        )
+        size = {"features": self.features, "queries": self.queries}
+        return calibrate("pure", **size, epsilon=self.epsilon, delta=0.0, unit=Unit.LABEL, adjacency=Adjacency.REPLACE)
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
+    def parameters(self) -> Parameters:
         """Public numbers; `scale` is lambda."""
         return self.noise.parameters
 
     @property
     def scale(self) -> float:
-        """lambda, in rows."""
+        """lambda, the parameter of the Laplace noise on each number of errors, in rows."""
         return float(self.noise.scale)
 
     @property
@@ -74,7 +76,7 @@ class PublishedRates:
         """Standard deviation of the noise on a number of errors, in rows: divide it by a bin's rows for its rate's."""
         return self.noise.deviation
 
-    def release(self, errors: np.ndarray, counts: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    def release(self, errors: Integers, counts: Integers, bits: NoiseBits) -> Floats:
         """Rates in [0, 1], float64 in the shape of `errors`: whole numbers of errors among the `counts` of their bins.
 
         `counts` (K,) are those of the last axis of `errors`, whose first axes are repetitions. An empty bin has the
@@ -95,10 +97,7 @@ class PublishedRates:
         return self.noise.delta_at(epsilon)
 
     def guarantee(
-        self,
-        further: tuple[Assumption, ...] = (),
-        unit: Unit = Unit.LABEL,
-        adjacency: Adjacency = Adjacency.REPLACE,
+        self, further: tuple[Assumption, ...] = (), unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE
     ) -> Guarantee:
         """What all Q answers promise together; `further` assumptions come before its own.
 
@@ -144,6 +143,12 @@ def published_loss(
     U = 1), and so does an error beside one correct row (n = 1, U = 0); n = 20, U = 10 lose .060; n = 100, U = 50 keep
     the claim. Integer noise gives away more: rates are multiples of 1/n. What one row loses in the bins of all
     features, and in all queries, adds up. Raises `InputError` unless 0 <= U <= n and lambda > 0.
+
+    Examples:
+        >>> published_loss(1, 1, scale=44.0, kind="correct"), published_loss(100, 50, scale=44.0, kind="correct")
+        (0.7045, 0.02273)
+        >>> published_loss(0, 0, scale=44.0, kind="error")
+        inf
     """
     if not (0 <= errors <= rows and math.isfinite(scale) and scale > 0):
         raise InputError(f"errors must lie in 0..rows and scale be positive, got {errors} of {rows} and {scale}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from federation.contract.errors import InputError
-from federation.mechanisms.moments.calibration import SumNoise
+from federation.mechanisms.moments.calibrated_moments import SumNoise
 
 _LEAST_REGULARISATION = 1e-4
 
@@ -16,6 +16,12 @@ def noise_quantile(noise: SumNoise, probability: float) -> float:
     Patrini et al. (2015, Theorem 10) print sigma log(D/(1 - p)) for Laplace noise of scale sigma, which bounds one
     coordinate: the norm needs sqrt(D) times it, and gets it here. L2-Gamma and Gaussian noise have the quantiles of
     Gamma(D) and of chi with D degrees of freedom (continuous limit). Raises `InputError` for another probability.
+
+    Examples:
+        >>> from federation.mechanisms.moments.calibrated_moments import calibrate
+        >>> noise = calibrate("pure", dimension=5, epsilon=1.0, rows=1000)
+        >>> noise.noise_norm(), noise_quantile(noise, 0.95)
+        (10.95, 18.31)
     """
     from scipy.special import chdtri, gammainccinv
 
@@ -36,5 +42,9 @@ def regularisation(noise_variance: float) -> float:
     """lambda = max(1e-4, E|b|²/2) for noise b of expected squared norm `noise_variance` on the mean of y x.
 
     Made of public numbers: tuning lambda on private rows would cost budget, and 0 leaves losses unbounded below.
+
+    Examples:
+        >>> regularisation(0.01), regularisation(0.0)
+        (0.005, 0.0001)
     """
     return max(_LEAST_REGULARISATION, noise_variance / 2)

@@ -16,6 +16,7 @@ import numpy as np
 
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.lazy_uniform import collect
+from federation.numerics.arrays import Booleans, Floats, Integers
 
 _WEIGHT_BITS = 40  # of the heaviest bucket's integer weight
 _ABOVE = 1 + 1e-6  # a bucket's weight exceeds its largest value by so much, which hides the rounding of the weights
@@ -23,13 +24,21 @@ _RELATIVE_ERROR = 2.0**-26  # of w_k, whose beta function is accurate to 2^-29
 _LIKELY = 0.7  # of proposals are kept, roughly
 
 
-def sample(bits: NoiseBits, scale: int, contributors: int, size: int) -> np.ndarray:
-    """`size` independent shares; the sum of `contributors` >= 1 has P[k] ∝ exp(-|k|/scale). Shape (size,), int64."""
+def sample(bits: NoiseBits, scale: int, contributors: int, size: int) -> Integers:
+    """`size` independent shares; the sum of `contributors` >= 1 has P[k] ∝ exp(-|k|/scale). Shape (size,), int64.
+
+    Examples:
+        >>> parts = [sample(NoiseBits(1, "example", party), 10, contributors=50, size=6) for party in range(50)]
+        >>> parts[0].tolist()
+        [0, 0, 0, 0, 0, 0]
+        >>> sum(parts).tolist()
+        [29, -38, -1, -5, 2, 17]
+    """
     both = _one_sided(bits, scale, contributors, 2 * size)
     return both[:size] - both[size:]
 
 
-def _one_sided(bits: NoiseBits, scale: int, contributors: int, size: int) -> np.ndarray:
+def _one_sided(bits: NoiseBits, scale: int, contributors: int, size: int) -> Integers:
     buckets = _buckets(scale, contributors)
     return collect(lambda count: buckets.propose(bits, count), size, _LIKELY)
 
@@ -45,33 +54,33 @@ class _Buckets:
     scale: int
     shape: float
     contributors: int
-    starts: np.ndarray
-    weights: np.ndarray
+    starts: Integers
+    weights: Integers
     unit: float
 
-    def propose(self, bits: NoiseBits, count: int) -> np.ndarray:
+    def propose(self, bits: NoiseBits, count: int) -> Integers:
         """Between 0 and `count` independent draws: a point under the staircase is kept if it is under w_k q^k."""
         ends = np.cumsum(self.weights)
         ticket = bits.words(count) >> np.uint64(64 - int(ends[-1]).bit_length())
         bucket = np.searchsorted(ends, ticket[ticket < ends[-1]].astype(np.int64), side="right")
         start = self.starts[bucket]
         width = np.maximum(start, 1)
-        offset = (bits.words(len(bucket)) & (width - 1).astype(np.uint64)).astype(np.int64)
+        offset: Integers = (bits.words(len(bucket)) & (width - 1).astype(np.uint64)).astype(np.int64)
         rest = bucket == len(self.starts) - 1
         block = np.where(rest, _coins_until_heads(bits, len(bucket)), 0)
-        values = start + block * width + offset
+        values: Integers = start + block * width + offset
         halved = np.where(rest, block + 1, 0)
         return values[self._under(values, width, halved, self.weights[bucket], bits)]
 
     def _under(
-        self, values: np.ndarray, width: np.ndarray, halved: np.ndarray, weights: np.ndarray, bits: NoiseBits
-    ) -> np.ndarray:
+        self, values: Integers, width: Integers, halved: Integers, weights: Integers, bits: NoiseBits
+    ) -> Booleans:
         """Whether a fresh uniform U < w_k q^k over the staircase's height, weight unit 2^-halved / width."""
         words = bits.words(len(values))
         height = weights * self.unit / width * np.exp2(-halved.astype(np.float64))
         share = np.exp(_log_weight(values, self.shape) - values / self.scale) / height
         gap = words * 2.0**-64 - share
-        kept = gap < 0
+        kept: Booleans = gap < 0
         for i in np.flatnonzero(np.abs(gap) <= share * _RELATIVE_ERROR + 2.0**-52):
             exact = Fraction(self.unit) * int(weights[i]) / (int(width[i]) * 2 ** int(halved[i]))
             kept[i] = self._settled(int(words[i]), int(values[i]), exact, bits)
@@ -105,7 +114,7 @@ def _buckets(scale: int, contributors: int) -> _Buckets:
     return _Buckets(scale, shape, contributors, starts, np.ceil(mass / unit).astype(np.int64), unit)
 
 
-def _log_weight(values: np.ndarray, shape: float) -> np.ndarray:
+def _log_weight(values: Integers, shape: float) -> Floats:
     """ln w_k = -ln(k B(r, k)), and 0 for k = 0."""
     from scipy.special import betaln
 
@@ -113,7 +122,7 @@ def _log_weight(values: np.ndarray, shape: float) -> np.ndarray:
     return np.where(values == 0, 0.0, -betaln(shape, positive) - np.log(positive))
 
 
-def _coins_until_heads(bits: NoiseBits, count: int) -> np.ndarray:
+def _coins_until_heads(bits: NoiseBits, count: int) -> Integers:
     """How many tails come before the first heads, (count,) int64."""
     tails = np.zeros(count, dtype=np.int64)
     going = np.arange(count)

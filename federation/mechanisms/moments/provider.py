@@ -11,7 +11,8 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
 from federation.features.steps import finite_rows
-from federation.mechanisms.moments.calibration import SumNoise, SumNoiseKind, calibrate
+from federation.mechanisms.moments.calibrated_moments import SumNoise, SumNoiseKind, calibrate
+from federation.numerics.arrays import Floats
 from federation.numerics.norms import within_norm
 
 LongRows = Literal["refuse", "cut"]
@@ -28,7 +29,7 @@ class PrivateMoment:
     With the rows without labels, cut as they were, it is all that `MeanOperatorClassifier.fit_moment` needs.
     """
 
-    moment: np.ndarray
+    moment: Floats
     rows: int
     noise: SumNoise
 
@@ -45,8 +46,8 @@ class PrivateMoment:
 
 
 def release_moment(
-    rows: np.ndarray,
-    labels: np.ndarray,
+    rows: Floats,
+    labels: Floats,
     *,
     epsilon: float,
     delta: float = 0.0,
@@ -60,11 +61,21 @@ def release_moment(
     Args:
         rows: public features (n, d), a constant one among them where an intercept is wanted.
         labels: class codes (n,), 1 for y = 1 and 0 for y = -1.
-        epsilon, delta, noise, l1_bound: as `federation.mechanisms.moments.calibration.calibrate`.
+        epsilon, delta, noise, l1_bound: as `federation.mechanisms.moments.calibrated_moments.calibrate`.
         long_rows: rows beyond norm 1, or the L1 bound, are refused, or cut to it; the learner must do the same.
         bits: of the noise; from the operating system by default. They must serve no other release.
 
     Raises `InputError` for rows that are not finite or too long, and for labels that are not 0 or 1.
+
+    Examples:
+        >>> rng = np.random.default_rng(1)
+        >>> rows = rng.normal(size=(500, 2)) / 10
+        >>> labels = (rows[:, 0] > 0).astype(int)
+        >>> sent = release_moment(rows, labels, epsilon=1.0, bits=NoiseBits(1, "example"), long_rows="cut")
+        >>> sent.moment.round(3), sent.noise_variance
+        (array([0.071, 0.002]), 9.6e-05)
+        >>> sent.guarantee.epsilon, str(sent.guarantee.unit)
+        (1.0, 'label')
     """
     rows, labels = finite_rows(rows, "rows"), np.asarray(labels)
     if long_rows not in get_args(LongRows):

@@ -30,6 +30,7 @@ from federation.mechanisms.moments import polya
 from federation.mechanisms.noise import discrete_gaussian
 from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.mechanisms.noise.l2_gamma import uniform
+from federation.numerics.arrays import Floats, Integers
 
 MOST = 2**30  # parties that share one noise
 _LEAST_SIGMA = 4  # steps, of every Gaussian: the proof's 16 steps²
@@ -42,13 +43,20 @@ _CLOSE = Assumption(
 )
 
 
-def draw(whole: AdditiveMechanism, contributors: int, bits: NoiseBits, draws: int) -> np.ndarray:
+def draw(whole: AdditiveMechanism, contributors: int, bits: NoiseBits, draws: int) -> Floats | Integers:
     """One party's shares, in steps, (draws, D): independent draws for as many releases.
 
     `contributors` as `check` allows it.
+
+    Examples:
+        >>> from federation.mechanisms.noise.additive import calibrate
+        >>> noise = calibrate("gaussian", sensitivity=1.0, dimension=2, epsilon=1.0, delta=1e-5)
+        >>> shares = [draw(noise, 10, NoiseBits(1, "example", party), draws=1) for party in range(10)]
+        >>> shares[0] * noise.step, sum(shares) * noise.step
+        (array([[ 0.1567, -0.529 ]]), array([[2.375, 5.051]]))
     """
     if whole.name == "l2_gamma":
-        return _gamma_share(bits, whole.dimension, float(whole.parameters["scale"]) / whole.step, contributors, draws)
+        return _gamma_share(bits, whole.dimension, whole.scale / whole.step, contributors, draws)
     size = draws * whole.dimension
     if whole.name == "discrete_laplace":
         flat = polya.sample(bits, whole.grid_scale, contributors, size)
@@ -58,7 +66,14 @@ def draw(whole: AdditiveMechanism, contributors: int, bits: NoiseBits, draws: in
 
 
 def variance(whole: AdditiveMechanism, contributors: int) -> float:
-    """Of each coordinate of the sum of so many shares, in the value's units squared."""
+    """Of each coordinate of the sum of so many shares, in the value's units squared.
+
+    Examples:
+        >>> from federation.mechanisms.noise.additive import calibrate
+        >>> noise = calibrate("gaussian", sensitivity=1.0, dimension=2, epsilon=1.0, delta=1e-5)
+        >>> noise.variance(), variance(noise, contributors=10)
+        (13.92, 13.92)
+    """
     if whole.name == "discrete_laplace":
         return whole.variance()
     if whole.name == "discrete_gaussian":
@@ -91,7 +106,7 @@ def _gaussian_share_scale(sigma: int, contributors: int) -> Fraction:
     return Fraction(root, 2**shift)
 
 
-def _gamma_share(bits: NoiseBits, dimension: int, scale: float, contributors: int, draws: int) -> np.ndarray:
+def _gamma_share(bits: NoiseBits, dimension: int, scale: float, contributors: int, draws: int) -> Floats:
     """Rounded Gaussians of variance 2 scale² Gamma((D+1)/2n) + 16.
 
     Gamma(a) is Gamma(a + 1) times U^{1/a}, which keeps its digits where a is small.
@@ -102,4 +117,5 @@ def _gamma_share(bits: NoiseBits, dimension: int, scale: float, contributors: in
     first, second = uniform(bits, 2, draws)
     mixing = gammainccinv(shape + 1, first) * np.exp(np.log(second) / shape)
     deviation = np.sqrt(2 * scale**2 * mixing + _LEAST_SIGMA**2)
-    return np.rint(deviation[:, None] * ndtri(uniform(bits, draws, dimension)))
+    steps: Floats = np.rint(deviation[:, None] * ndtri(uniform(bits, draws, dimension)))
+    return steps

@@ -17,7 +17,9 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_epsilon
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
-from federation.mechanisms.noise.mechanism import NOISE_KEY, promised
+from federation.mechanisms.noise.checks import require_delta_above_zero, require_positive, require_whole
+from federation.mechanisms.noise.mechanism import NOISE_KEY, Parameters, Replacement, promised
+from federation.numerics.arrays import Floats, Integers
 
 Noise = Literal["pure", "gaussian"]
 
@@ -37,8 +39,17 @@ class AdditiveMechanism:
     """Calibrated noise for vectors in R^D that move by at most `sensitivity` if one unit changes.
 
     The norm is L2, but L1 for "discrete_laplace", whose coordinates are independent. Each release is
-    (epsilon, delta)-private; delta is 0 for pure noise. `step` is the grid's step, a power of two; `parameters`
-    are public numbers. `gaussian_mu` is the charged sensitivity over sigma, or None.
+    (epsilon, delta)-private; delta is 0 for pure noise. `step` is the grid's step, a power of two; `charged` the
+    sensitivity with what rounding adds; `scale` that of the noise, in the value's units.
+
+    Examples:
+        >>> mechanism = calibrate("gaussian", sensitivity=1.0, dimension=3, epsilon=1.0, delta=1e-5)
+        >>> mechanism.release(np.zeros(3), NoiseBits(1, "example"))
+        array([[5.01, 0.9732, 0.4182]])
+        >>> mechanism.delta_at(2.0)
+        4.011e-15
+        >>> mechanism.expected_noise_norm()
+        5.954
     """
 
     name: Literal["l2_gamma", "discrete_laplace", "discrete_gaussian"]
@@ -47,16 +58,38 @@ class AdditiveMechanism:
     sensitivity: float
     dimension: int
     step: float
-    parameters: dict[str, float | int | str]
-    assumptions: tuple[Assumption, ...]
-    gaussian_mu: float | None = None
+    charged: float
+    scale: float
 
     @property
     def grid_scale(self) -> int:
-        """Of the integer noise, in steps; L2-Gamma, which is rounded, has none."""
-        return int(self.parameters["grid_scale"])
+        """Of the integer noise, in steps; L2-Gamma, which is rounded, makes no use of it."""
+        return round(self.scale / self.step)
 
-    def release(self, value: np.ndarray, bits: NoiseBits, draws: int = 1) -> np.ndarray:
+    @property
+    def parameters(self) -> Parameters:
+        """Public numbers of the mechanism, as its guarantee lists them."""
+        shared: Parameters = {"sensitivity": self.sensitivity, "charged_sensitivity": self.charged}
+        grid: Parameters = {"dimension": self.dimension, "step": self.step, "scale": self.scale}
+        whole: Parameters = {} if self.name == "l2_gamma" else {"grid_scale": self.grid_scale}
+        return shared | grid | whole
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """The charged sensitivity over sigma; None for pure noise."""
+        return self.charged / self.scale if self.name == "discrete_gaussian" else None
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the guarantee rests on, but for why the sensitivity holds."""
+        rounding = Assumption(
+            f"the value is rounded to multiples of {self.step:g} before the noise; the sensitivity is charged for it: "
+            f"{self.charged:.9g} instead of {self.sensitivity:.9g}",
+            Check.ENFORCED,
+        )
+        return (rounding, NOISE_KEY, _REAL_LAW) if self.name == "l2_gamma" else (rounding, NOISE_KEY)
+
+    def release(self, value: Floats, bits: NoiseBits, draws: int = 1) -> Floats:
         """Noisy values on the grid, shape (draws, D) float64; each row is one release's value.
 
         `value`: shape (D,), finite. Raises `InputError` for another shape, non-finite entries, or entries
@@ -64,7 +97,7 @@ class AdditiveMechanism:
         """
         return (self.rounded(value) + self._noise(bits, draws)) * self.step
 
-    def rounded(self, value: np.ndarray) -> np.ndarray:
+    def rounded(self, value: Floats) -> Floats:
         """The value in whole steps, shape (D,) float64. Raises `InputError` as `release`."""
         value = np.asarray(value, dtype=np.float64)
         if value.shape != (self.dimension,):
@@ -72,7 +105,7 @@ class AdditiveMechanism:
         if not np.all(np.isfinite(value)):
             raise InputError("value must be finite, got NaN or infinity; clip or refuse it before the release")
         with np.errstate(over="ignore"):
-            integers: np.ndarray = np.rint(value / self.step)
+            integers: Floats = np.rint(value / self.step)
         if np.any(np.abs(integers) > _MAX_INTEGER):
             raise InputError(
                 f"value must stay below {self.step * _MAX_INTEGER:g} = 2^52 grid steps, "
@@ -82,24 +115,22 @@ class AdditiveMechanism:
 
     def variance(self) -> float:
         """Of each coordinate's noise, in the value's units squared: exact for Laplace, else the continuous law's."""
-        scale = float(self.parameters["scale"])
         if self.name == "l2_gamma":
-            return l2_gamma.variance(self.dimension, scale)
+            return l2_gamma.variance(self.dimension, self.scale)
         if self.name == "discrete_laplace":
             return discrete_laplace.variance(self.grid_scale) * self.step**2
-        return scale**2
+        return self.scale**2
 
     def expected_noise_norm(self) -> float:
         """E|noise|_2, in the value's units (continuous limit, but for Laplace in one dimension)."""
-        scale = float(self.parameters["scale"])
         if self.name == "l2_gamma":
-            return l2_gamma.mean_norm(self.dimension, scale)
+            return l2_gamma.mean_norm(self.dimension, self.scale)
         if self.name == "discrete_laplace":
             if self.dimension == 1:
                 return discrete_laplace.mean_magnitude(self.grid_scale) * self.step
-            return discrete_laplace.mean_norm(self.dimension) * scale
+            return discrete_laplace.mean_norm(self.dimension) * self.scale
         half = self.dimension / 2
-        return scale * math.sqrt(2) * math.exp(math.lgamma(half + 0.5) - math.lgamma(half))
+        return self.scale * math.sqrt(2) * math.exp(math.lgamma(half + 0.5) - math.lgamma(half))
 
     def delta_at(self, epsilon: float) -> float:
         """Delta of one release at another epsilon >= 0: exact for pure noise, a proved bound for Gaussian.
@@ -108,121 +139,109 @@ class AdditiveMechanism:
         Moving one coordinate after the other bounds the trade-off by the chain of theirs (Dong, Roth, Su 2022,
         group privacy); within one coordinate the chain is the whole move, as thresholds are best for each link.
         """
-        charged, scale = float(self.parameters["charged_sensitivity"]), float(self.parameters["scale"])
         if self.name == "l2_gamma":
-            return l2_gamma.delta(epsilon, charged, self.dimension, scale)
+            return l2_gamma.delta(epsilon, self.charged, self.dimension, self.scale)
         if self.name == "discrete_laplace":
-            return discrete_laplace.delta(epsilon, round(charged / self.step), self.grid_scale)
-        return discrete_gaussian.delta_bound(epsilon, charged / scale, self.dimension, self.grid_scale)
+            return discrete_laplace.delta(epsilon, round(self.charged / self.step), self.grid_scale)
+        return discrete_gaussian.delta_bound(epsilon, self.charged / self.scale, self.dimension, self.grid_scale)
 
     def guarantee(self, unit: Unit, adjacency: Adjacency, assumptions: tuple[Assumption, ...] = ()) -> Guarantee:
         """What one release promises; `assumptions` (why the sensitivity holds) come before its own."""
-        return promised(self, unit, adjacency, (*assumptions, *self.assumptions), self.gaussian_mu)
+        return promised(self, unit, adjacency, (*assumptions, *self.assumptions))
 
-    def _noise(self, bits: NoiseBits, draws: int) -> np.ndarray:
+    def _noise(self, bits: NoiseBits, draws: int) -> Floats | Integers:
         """Integer noise in grid units, shape (draws, D)."""
         if self.name == "l2_gamma":
-            scale = float(self.parameters["scale"]) / self.step
-            return np.rint(l2_gamma.sample(bits, self.dimension, scale, draws))
+            return np.rint(l2_gamma.sample(bits, self.dimension, self.scale / self.step, draws))
         sampler = discrete_laplace.sample if self.name == "discrete_laplace" else discrete_gaussian.sample
         return sampler(bits, self.grid_scale, draws * self.dimension).reshape(draws, self.dimension)
 
 
+class OnAdditive(Replacement):
+    """A mechanism that claims what the noise of its `additive` does."""
+
+    additive: AdditiveMechanism
+
+    @property
+    def epsilon(self) -> float:
+        """What one release gives, or the sum of its shares; for a published mechanism not what it claims."""
+        return self.additive.epsilon
+
+    @property
+    def delta(self) -> float:
+        """What one release gives, or the sum of its shares; 0 for pure noise."""
+        return self.additive.delta
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """Sensitivity over standard deviation of Gaussian noise, else None."""
+        return self.additive.gaussian_mu
+
+    def delta_at(self, epsilon: float) -> float:
+        """Delta of one release, or of the sum of its shares, at another epsilon >= 0 (`AdditiveMechanism.delta_at`)."""
+        return self.additive.delta_at(epsilon)
+
+
 def calibrate(
-    noise: Noise,
-    *,
-    sensitivity: float,
-    dimension: int,
-    epsilon: float,
-    delta: float = 0.0,
+    noise: Noise, *, sensitivity: float, dimension: int, epsilon: float, delta: float = 0.0
 ) -> AdditiveMechanism:
     """The least noise on a suitable grid that makes one release (epsilon, delta)-private.
 
     `sensitivity`: L2, of the value before rounding, > 0. `delta`: in (0, 1) for "gaussian", ignored for
     "pure", whose mechanism is the exact discrete Laplace for D = 1 and L2-Gamma otherwise. Raises
     `InputError` for parameters out of range or whose noise would not fit the grid.
+
+    Examples:
+        >>> pure = calibrate("pure", sensitivity=1.0, dimension=10, epsilon=1.0)
+        >>> normal = calibrate("gaussian", sensitivity=1.0, dimension=10, epsilon=1.0, delta=1e-5)
+        >>> pure.name, normal.name
+        ('l2_gamma', 'discrete_gaussian')
+        >>> round(pure.scale, 3), round(normal.scale, 3)
+        (1.0, 3.731)
     """
     _check(sensitivity, dimension, epsilon)
     if noise not in ("pure", "gaussian"):
         raise InputError(f"noise must be 'pure' or 'gaussian', got {noise!r}")
-    if noise == "gaussian":
-        if not 0 < delta < 1:
-            raise InputError(f"delta must lie strictly between 0 and 1 for gaussian noise, got {delta}")
-        return _calibrate_gaussian(sensitivity, dimension, epsilon, delta)
-    if dimension == 1:
+    if noise == "pure" and dimension == 1:
         return calibrate_laplace(l1_sensitivity=sensitivity, dimension=1, epsilon=epsilon)
-    step = _grid_step(sensitivity, math.sqrt(dimension), sensitivity / epsilon)
-    charged = _charge(sensitivity, dimension, step)
-    scale = math.nextafter(charged / epsilon, math.inf)
-    return _mechanism("l2_gamma", epsilon, 0.0, sensitivity, dimension, step, charged, scale)
+    if noise == "gaussian":
+        require_delta_above_zero(delta)
+    moved, wanted = math.sqrt(dimension), epsilon if noise == "pure" else gaussian.mu(epsilon, delta)
+    step = _grid_step(sensitivity, moved, sensitivity / wanted)
+    charged = math.nextafter(sensitivity + moved * step, math.inf)
+    if noise == "pure":
+        scale = math.nextafter(charged / epsilon, math.inf)
+        return AdditiveMechanism("l2_gamma", epsilon, 0.0, sensitivity, dimension, step, charged, scale)
+    sigma = discrete_gaussian.calibrate(charged / step, dimension, epsilon, delta) * step
+    return AdditiveMechanism("discrete_gaussian", epsilon, delta, sensitivity, dimension, step, charged, sigma)
 
 
 def calibrate_laplace(*, l1_sensitivity: float, dimension: int, epsilon: float) -> AdditiveMechanism:
     """The least exact discrete Laplace noise, independent in each coordinate, that makes one release epsilon-private.
 
     `l1_sensitivity`: L1, of the value before rounding, > 0. Raises `InputError` as `calibrate`.
+
+    Examples:
+        >>> calibrate_laplace(l1_sensitivity=2.0, dimension=3, epsilon=0.5).scale
+        4.0
     """
     _check(l1_sensitivity, dimension, epsilon)
     step = _grid_step(l1_sensitivity, dimension, l1_sensitivity / epsilon)
-    charged_steps = math.floor(l1_sensitivity / step) + dimension
-    scale = discrete_laplace.calibrate(charged_steps, epsilon) * step
-    return _mechanism("discrete_laplace", epsilon, 0.0, l1_sensitivity, dimension, step, charged_steps * step, scale)
+    steps = math.floor(l1_sensitivity / step) + dimension
+    scale = discrete_laplace.calibrate(steps, epsilon) * step
+    return AdditiveMechanism("discrete_laplace", epsilon, 0.0, l1_sensitivity, dimension, step, steps * step, scale)
 
 
 def summation_error(rows: int) -> float:
     """Relative to the sensitivity, how far double precision may move sums over `rows` rows for two neighbours apart.
 
     (n + 2) 2^-53 times the sum of magnitudes for each (Higham 2002, Section 3.1), of which at most n count.
+
+    Examples:
+        >>> summation_error(1000)
+        1.124e-10
     """
     return 1.01 * (rows + 2.0) * rows * 2.0**-53
-
-
-def _calibrate_gaussian(sensitivity: float, dimension: int, epsilon: float, delta: float) -> AdditiveMechanism:
-    step = _grid_step(sensitivity, math.sqrt(dimension), sensitivity / gaussian.mu(epsilon, delta))
-    charged = _charge(sensitivity, dimension, step)
-    sigma = discrete_gaussian.calibrate(charged / step, dimension, epsilon, delta) * step
-    return _mechanism("discrete_gaussian", epsilon, delta, sensitivity, dimension, step, charged, sigma)
-
-
-def _mechanism(
-    name: Literal["l2_gamma", "discrete_laplace", "discrete_gaussian"],
-    epsilon: float,
-    delta: float,
-    sensitivity: float,
-    dimension: int,
-    step: float,
-    charged: float,
-    scale: float,
-) -> AdditiveMechanism:
-    parameters: dict[str, float | int | str] = {
-        "sensitivity": sensitivity,
-        "charged_sensitivity": charged,
-        "dimension": dimension,
-        "step": step,
-        "scale": scale,
-    }
-    if name != "l2_gamma":
-        parameters["grid_scale"] = round(scale / step)
-    rounding = Assumption(
-        f"the value is rounded to multiples of {step:g} before the noise; the sensitivity is charged for it: "
-        f"{charged:.9g} instead of {sensitivity:.9g}",
-        Check.ENFORCED,
-    )
-    return AdditiveMechanism(
-        name=name,
-        epsilon=epsilon,
-        delta=delta,
-        sensitivity=sensitivity,
-        dimension=dimension,
-        step=step,
-        parameters=parameters,
-        assumptions=(rounding, NOISE_KEY, _REAL_LAW) if name == "l2_gamma" else (rounding, NOISE_KEY),
-        gaussian_mu=charged / scale if name == "discrete_gaussian" else None,
-    )
-
-
-def _charge(sensitivity: float, dimension: int, step: float) -> float:
-    return math.nextafter(sensitivity + math.sqrt(dimension) * step, math.inf)
 
 
 def _grid_step(sensitivity: float, moved: float, noise_scale: float) -> float:
@@ -237,8 +256,6 @@ def _grid_step(sensitivity: float, moved: float, noise_scale: float) -> float:
 
 
 def _check(sensitivity: float, dimension: int, epsilon: float) -> None:
-    if not (math.isfinite(sensitivity) and sensitivity > 0):
-        raise InputError(f"sensitivity must be a positive finite number, got {sensitivity}")
+    require_positive("sensitivity", sensitivity)
     require_epsilon(epsilon)
-    if dimension < 1 or dimension != int(dimension):
-        raise InputError(f"dimension must be an integer >= 1, got {dimension}")
+    require_whole("dimension", dimension, 1)

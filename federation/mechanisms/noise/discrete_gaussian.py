@@ -15,24 +15,29 @@ from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise import discrete_laplace, gaussian
 from federation.mechanisms.noise.lazy_uniform import below_exp_square, collect
+from federation.mechanisms.noise.scales import first, require_scale
+from federation.numerics.arrays import Integers
 
-MAX_SIGMA = 2**40
 _MAX_SUM_SIGMA = 2**20  # the exact sum of one coordinate runs over 80 sigma terms
 _MAX_EPSILON = 1e6  # promises nothing
 _TAIL_SHARE = 1e-10  # part of delta that the ball of the proof may leave outside
 
 
-def sample(bits: NoiseBits, sigma: int | Fraction, size: int) -> np.ndarray:
+def sample(bits: NoiseBits, sigma: int | Fraction, size: int) -> Integers:
     """`size` independent exact draws with P[k] ∝ exp(-k²/(2 sigma²)); shape (size,), int64.
 
     A discrete Laplace y of scale sigma = n/d is kept with probability exp(-(|y| - sigma)²/(2 sigma²)), that is
     exp(-(d |y| - n)²/(2 n²)). Raises `InputError` unless `sigma` is an integer from 1 to 2^40, or a `Fraction`
     of two such integers.
+
+    Examples:
+        >>> sample(NoiseBits(1, "example"), sigma=3, size=8).tolist()
+        [4, 0, 0, -1, 0, -3, -4, 0]
     """
-    check_sigma(sigma)
+    require_scale("sigma", sigma)
     n, d = sigma.numerator, sigma.denominator
 
-    def draw(count: int) -> np.ndarray:
+    def draw(count: int) -> Integers:
         proposal = discrete_laplace.propose(bits, sigma, count)
         return proposal[below_exp_square(np.abs(proposal) * d - n, 2 * n**2, bits)]
 
@@ -44,8 +49,12 @@ def delta_one_coordinate(epsilon: float, sensitivity: int, sigma: int) -> float:
 
     delta = P[K > epsilon sigma²/s - s/2] - e^epsilon P[K > epsilon sigma²/s + s/2]. Raises `InputError` for
     sigma > 2^20.
+
+    Examples:
+        >>> delta_one_coordinate(1.0, sensitivity=1, sigma=4)
+        3.055e-06
     """
-    check_sigma(sigma)
+    require_scale("sigma", sigma)
     if sigma > _MAX_SUM_SIGMA:
         raise InputError(f"sigma must be at most 2^20 for the exact sum, got {sigma}; use delta_bound")
     reach = 40 * sigma + sensitivity
@@ -79,8 +88,14 @@ def delta_bound(epsilon: float, mu: float, dimension: int, sigma: int) -> float:
 
     The same holds for several vectors of sensitivities mu_i and scales sigma_i, adaptively chosen, with
     mu = sqrt(sum mu_i²), D the sum of dimensions and sigma the smallest scale: 1.-4. bound their joint law.
+
+    Examples:
+        >>> delta_bound(1.0, mu=0.25, dimension=10, sigma=4000)
+        2.924e-06
+        >>> float(gaussian.delta(1.0, 0.25))
+        2.924e-06
     """
-    check_sigma(sigma)
+    require_scale("sigma", sigma)
     radius = math.sqrt(max(0.0, 2 * (epsilon - float(gaussian.log_delta(epsilon, mu)) - math.log(_TAIL_SHARE))))
     reach = math.sqrt(dimension) * (1 + 0.5 / sigma) + radius
     a = dimension / (24 * sigma**2)
@@ -93,6 +108,10 @@ def epsilon_bound(delta: float, mu: float, dimension: int, sigma: int) -> float:
     """An epsilon for which `delta_bound` is at most `delta`, within 1e-9 of the smallest; infinite if there is none.
 
     There is one unless the grid is as coarse as a few sigma.
+
+    Examples:
+        >>> epsilon_bound(1e-5, mu=0.25, dimension=10, sigma=4000)
+        0.9263
     """
     epsilon = gaussian.epsilon(delta, mu)
     step = 1e-10 * max(epsilon, 1e-10)
@@ -103,10 +122,7 @@ def epsilon_bound(delta: float, mu: float, dimension: int, sigma: int) -> float:
             return math.inf
     while epsilon - low > 1e-10 * epsilon:
         middle = (low + epsilon) / 2
-        if delta_bound(middle, mu, dimension, sigma) > delta:
-            low = middle
-        else:
-            epsilon = middle
+        low, epsilon = (middle, epsilon) if delta_bound(middle, mu, dimension, sigma) > delta else (low, middle)
     return epsilon
 
 
@@ -114,29 +130,17 @@ def calibrate(sensitivity: float, dimension: int, epsilon: float, delta: float) 
     """The smallest integer sigma with `delta_bound` <= delta, for an L2 sensitivity in grid units.
 
     Raises `InputError` when sigma would leave 1..2^40: choose a coarser or finer grid.
+
+    Examples:
+        >>> calibrate(1000.0, dimension=10, epsilon=1.0, delta=1e-5)
+        3731
     """
     low = math.floor(sensitivity / gaussian.mu(epsilon, delta))
-    check_sigma(max(low, 1))
+    require_scale("sigma", max(low, 1))
 
     def enough(sigma: int) -> bool:
         return delta_bound(epsilon, sensitivity / sigma, dimension, sigma) <= delta
 
-    step = 1
-    while not enough(low + step):
-        low, step = low + step, 2 * step
-    high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    check_sigma(high)
-    return high
-
-
-def check_sigma(sigma: int | Fraction) -> None:
-    """Raises `InputError` for a sigma at which the sampler would not be exact and fast."""
-    parts = (sigma.numerator, sigma.denominator) if isinstance(sigma, int | Fraction) else (0, 0)
-    if not all(1 <= part <= MAX_SIGMA for part in parts):
-        raise InputError(
-            f"sigma must be an integer from 1 to 2^40 grid units, or a Fraction of two such, got {sigma!r}; "
-            "choose another step"
-        )
+    sigma = first(enough, low)
+    require_scale("sigma", sigma)
+    return sigma

@@ -12,34 +12,47 @@ from fractions import Fraction
 
 import numpy as np
 
-from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.lazy_uniform import collect, floor_exponential
+from federation.mechanisms.noise.scales import require_scale
+from federation.numerics.arrays import Booleans, Integers
 
-MAX_SCALE = 2**40  # beyond, too many draws need interval arithmetic, and sums could leave the exact doubles
 _MAX_SINH = 700.0  # its sinh is the largest that a double holds
 
 
-def propose(bits: NoiseBits, scale: int | Fraction, count: int) -> np.ndarray:
+def propose(bits: NoiseBits, scale: int | Fraction, count: int) -> Integers:
     """Between 0 and `count` independent draws: sign times geometric, without the negative zeros."""
     words = bits.words(count)
     magnitude = floor_exponential(words, scale, bits)
-    negative = (words & np.uint64(1)).astype(bool)
-    return np.where(negative, -magnitude, magnitude)[(magnitude != 0) | ~negative]
+    negative = (words & np.uint64(1)).astype(np.bool_)
+    signed: Integers = np.where(negative, -magnitude, magnitude)
+    kept: Booleans = (magnitude != 0) | ~negative
+    return signed[kept]
 
 
-def sample(bits: NoiseBits, scale: int | Fraction, size: int) -> np.ndarray:
+def sample(bits: NoiseBits, scale: int | Fraction, size: int) -> Integers:
     """`size` independent exact draws with P[k] ∝ exp(-|k|/scale); shape (size,), int64.
 
     Raises `InputError` unless `scale` is an integer from 1 to 2^40, or a `Fraction` of two such integers.
+
+    Examples:
+        >>> sample(NoiseBits(1, "example"), scale=3, size=8).tolist()
+        [4, 0, 0, -5, 0, -1, 0, -9]
     """
-    check_scale(scale)
+    require_scale("scale", scale)
     return collect(lambda count: propose(bits, scale, count), size, 1 + 0.5 * math.expm1(-1 / scale))
 
 
 def epsilon(sensitivity: int, scale: int | Fraction) -> float:
-    """The pure epsilon s/t of an integer sensitivity s."""
-    check_scale(scale)
+    """The pure epsilon s/t of an integer that moves by s = `sensitivity` under noise of parameter t = `scale`.
+
+    Ghosh, Roughgarden, Sundararajan 2009. Raises `InputError` for a scale that `sample` refuses.
+
+    Examples:
+        >>> epsilon(sensitivity=1, scale=4)
+        0.25
+    """
+    require_scale("scale", scale)
     return float(sensitivity / scale)
 
 
@@ -48,8 +61,12 @@ def delta(epsilon: float, sensitivity: int, scale: int | Fraction) -> float:
 
     The loss is (s - 2k)/t for 0 <= k <= s and s/t below, so with m the largest k whose loss exceeds epsilon,
     delta = P[K <= m] - e^epsilon P[K <= m - s].
+
+    Examples:
+        >>> [round(delta(e, sensitivity=4, scale=2), 4) for e in (0.0, 1.0, 2.0)]
+        [0.6321, 0.3935, 0.0]
     """
-    check_scale(scale)
+    require_scale("scale", scale)
     t = float(scale)
     if epsilon * t >= sensitivity:
         return 0.0
@@ -59,12 +76,22 @@ def delta(epsilon: float, sensitivity: int, scale: int | Fraction) -> float:
 
 
 def mean_magnitude(scale: int | Fraction) -> float:
-    """E|K| = 2q/(1 - q²) = 1/sinh(1/t)."""
+    """E|K| = 2q/(1 - q²) = 1/sinh(1/t) for t = `scale` > 0, in steps.
+
+    Examples:
+        >>> mean_magnitude(4)
+        3.959
+    """
     return 1 / math.sinh(min(1 / scale, _MAX_SINH))
 
 
 def variance(scale: int | Fraction) -> float:
-    """Var K = 2q/(1 - q)² = 1/(2 sinh(1/2t)²)."""
+    """Var K = 2q/(1 - q)² = 1/(2 sinh(1/2t)²) for t = `scale` > 0, in steps squared.
+
+    Examples:
+        >>> variance(4)
+        31.83
+    """
     return 0.5 / math.sinh(min(0.5 / scale, _MAX_SINH / 2)) ** 2
 
 
@@ -73,6 +100,10 @@ def mean_norm(dimension: int) -> float:
 
     E sqrt(x) = ∫ (1 - E e^{-ux}) u^{-3/2} du / (2 sqrt(pi)) for x = |b|², and E e^{-u b_1²} = sqrt(pi) w erfcx(w) with
     w = 1/(2 sqrt(u)): with u = e^{2v} the integrand is smooth, and the trapezoidal rule converges exponentially.
+
+    Examples:
+        >>> [round(mean_norm(d), 4) for d in (1, 2, 100)]
+        [1.0, 1.623, 14.06]
     """
     from scipy.special import erfcx
 
@@ -86,15 +117,10 @@ def mean_norm(dimension: int) -> float:
 
 
 def calibrate(sensitivity: int, epsilon: float) -> int:
-    """The smallest integer scale t with s/t <= epsilon, in exact arithmetic."""
+    """The smallest integer scale t with s/t <= epsilon > 0, in exact arithmetic; s = `sensitivity` >= 1.
+
+    Examples:
+        >>> calibrate(sensitivity=3, epsilon=0.5)
+        6
+    """
     return math.ceil(Fraction(sensitivity) / Fraction(epsilon))
-
-
-def check_scale(scale: int | Fraction) -> None:
-    """Raises `InputError` for a scale at which the sampler would not be exact and fast."""
-    parts = (scale.numerator, scale.denominator) if isinstance(scale, int | Fraction) else (0, 0)
-    if not all(1 <= part <= MAX_SCALE for part in parts):
-        raise InputError(
-            f"scale must be an integer from 1 to 2^40 grid units, or a Fraction of two such, got {scale!r}; "
-            "choose another step"
-        )

@@ -14,17 +14,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from federation.contract.errors import InputError
+from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero
+from federation.numerics.arrays import Floats
 
 _SMALL_MU = 0.5  # below it the two Mills ratios nearly cancel, and their difference is integrated instead
 _SAFE = 1e-12  # relative step to the safe side of a root
 
 
-def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> np.ndarray:
+def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
     """ln delta(epsilon, mu), elementwise, for any real epsilon and mu > 0; relative error below 1e-9.
 
     With x = epsilon/mu - mu/2 and the Mills ratio R(t) = (1 - Φ(t))/φ(t), delta = φ(x) (R(x) - R(x + mu)),
     and R' = t R - 1. Negative epsilon: delta(epsilon) = 1 - e^epsilon + e^epsilon delta(-epsilon), by
-    symmetry.
+    symmetry. Raises `InputError` unless mu is positive and finite and epsilon finite.
+
+    Examples:
+        >>> log_delta([0.5, 1.0, 10.0], mu=0.5).round(3).tolist()
+        [-2.948, -4.986, -202.642]
     """
     epsilon, mu = np.broadcast_arrays(np.asarray(epsilon, float), np.asarray(mu, float))
     if not (np.all(mu > 0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(epsilon))):
@@ -36,8 +42,15 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> np.ndarray:
     return np.where(epsilon < 0, mirrored, log)
 
 
-def delta(epsilon: ArrayLike, mu: ArrayLike) -> np.ndarray:
-    """The smallest delta for which mu-Gaussian noise is (epsilon, delta)-private, elementwise."""
+def delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
+    """The smallest delta for which mu-Gaussian noise is (epsilon, delta)-private, elementwise, for any real epsilon.
+
+    Balle, Wang 2018, Theorem 8, at mu = L2 sensitivity / sigma > 0. Raises `InputError` as `log_delta`.
+
+    Examples:
+        >>> float(delta(1.0, mu=0.5))
+        0.00683
+    """
     return np.exp(log_delta(epsilon, mu))
 
 
@@ -45,16 +58,20 @@ def epsilon(delta: float, mu: float) -> float:
     """The smallest epsilon >= 0 for which mu-Gaussian noise is (epsilon, delta)-private.
 
     Raises `InputError` unless 0 < delta < 1 and mu > 0.
+
+    Examples:
+        >>> epsilon(1e-5, mu=0.5)
+        1.993
     """
     from scipy.optimize import brentq
 
-    _check_delta(delta)
+    require_delta_above_zero(delta)
     target = math.log(delta)
     if log_delta(0.0, mu) <= target:
         return 0.0
     # Φ(-x) <= e^{-x²/2}: at this epsilon even the first term is below delta.
     high = mu * (mu / 2 + math.sqrt(-2 * target))
-    root = brentq(lambda e: float(log_delta(e, mu)) - target, 0.0, high, xtol=1e-14 * high, rtol=1e-14)
+    root = float(brentq(lambda e: float(log_delta(e, mu)) - target, 0.0, high, xtol=1e-14 * high, rtol=1e-14))
     return min(high, root + _SAFE * max(root, 0.1 * high))
 
 
@@ -62,12 +79,15 @@ def mu(epsilon: float, delta: float) -> float:
     """The largest sensitivity / sigma that is (epsilon, delta)-private; sigma = sensitivity / mu.
 
     Raises `InputError` unless epsilon >= 0 and 0 < delta < 1.
+
+    Examples:
+        >>> 1 / mu(1.0, 1e-5)  # sigma for a sensitivity of 1
+        3.731
     """
     from scipy.optimize import brentq
 
-    _check_delta(delta)
-    if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise InputError(f"epsilon must be a finite number >= 0, got {epsilon}")
+    require_delta_above_zero(delta)
+    require_epsilon_from_zero(epsilon)
     target = math.log(delta)
 
     def excess(log_mu: float) -> float:
@@ -82,21 +102,27 @@ def mu(epsilon: float, delta: float) -> float:
 
 
 def compose(mus: Iterable[float]) -> float:
-    """The mu of all releases together: sqrt(sum mu_i²)."""
+    """The mu of all releases together: sqrt(sum mu_i²) (Dong, Roth, Su 2022, Corollary 3.3).
+
+    Examples:
+        >>> compose([0.3, 0.4])
+        0.5
+    """
     return math.hypot(*mus)
 
 
 @lru_cache
-def _nodes() -> tuple[np.ndarray, np.ndarray]:
+def _nodes() -> tuple[Floats, Floats]:
     nodes, weights = np.polynomial.legendre.leggauss(20)
     return (nodes + 1) / 2, weights / 2
 
 
-def _log_delta_positive(epsilon: np.ndarray, mu: np.ndarray) -> np.ndarray:
+def _log_delta_positive(epsilon: Floats, mu: Floats) -> Floats:
     from scipy.special import erfcx, log_ndtr, ndtr
 
-    def mills(t: np.ndarray) -> np.ndarray:
-        return math.sqrt(math.pi / 2) * erfcx(t / math.sqrt(2))
+    def mills(t: Floats) -> Floats:
+        scaled: Floats = erfcx(t / math.sqrt(2))
+        return math.sqrt(math.pi / 2) * scaled
 
     x = epsilon / mu - mu / 2
     log_phi = -0.5 * (x * x + math.log(2 * math.pi))
@@ -109,9 +135,5 @@ def _log_delta_positive(epsilon: np.ndarray, mu: np.ndarray) -> np.ndarray:
     log_tail = log_phi + np.log(np.where(small, integral, np.maximum(difference, 0.0)))
     # For x <= 0 and mu not small delta is of order one: the theorem's plain difference loses nothing.
     log_bulk = np.log(np.maximum(ndtr(-x) - np.exp(log_phi) * mills(x + mu), 0.0))
-    return np.minimum(np.where(small | (x > 0), log_tail, log_bulk), log_ndtr(-x))
-
-
-def _check_delta(delta: float) -> None:
-    if not 0 < delta < 1:
-        raise InputError(f"delta must lie strictly between 0 and 1, got {delta}")
+    log: Floats = np.minimum(np.where(small | (x > 0), log_tail, log_bulk), log_ndtr(-x))
+    return log

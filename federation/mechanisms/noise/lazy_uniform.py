@@ -12,11 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.contract.randomness import NoiseBits
+from federation.numerics.arrays import Booleans, Floats, Integers
+
+T = TypeVar("T")
+Interval = tuple[Any, Any]  # of two of mpmath's raw numbers
 
 _PREFIX_BITS = 63  # one word gives a 63-bit prefix, and its lowest bit stays free for a sign
 _COARSE = 2**48  # below this prefix the relative width of U exceeds 2^-48: settle it at once
@@ -24,11 +29,19 @@ _RELATIVE_ERROR = 2.0**-46  # covers log and exp with relative errors up to 2^-4
 _BLOCK = 2**16  # proposals at a time: the work arrays stay in the processor's cache
 
 
-def collect(draw: Callable[[int], np.ndarray], size: int, acceptance: float, shape: tuple[int, ...] = ()) -> np.ndarray:
+def collect(draw: Callable[[int], Integers], size: int, acceptance: float, shape: tuple[int, ...] = ()) -> Integers:
     """The first `size` values of the independent sequence that `draw(n)` continues by at most n values.
 
     `acceptance` is roughly the share of the n that survive rejection; it affects speed only. Each value has
     the given `shape`. Shape (size, *shape), int64.
+
+    Examples:
+        >>> bits = NoiseBits(1, "example")
+        >>> def up_to_six(n):
+        ...     three_bits = (bits.words(n) >> np.uint64(61)).astype(np.int64)
+        ...     return three_bits[(1 <= three_bits) & (three_bits <= 6)]
+        >>> collect(up_to_six, size=8, acceptance=0.75).tolist()
+        [2, 6, 1, 5, 5, 6, 4, 2]
     """
     values = np.empty((size, *shape), dtype=np.int64)
     filled = 0
@@ -40,11 +53,16 @@ def collect(draw: Callable[[int], np.ndarray], size: int, acceptance: float, sha
     return values
 
 
-def floor_exponential(words: np.ndarray, scale: int | Fraction, bits: NoiseBits) -> np.ndarray:
+def floor_exponential(words: NDArray[np.uint64], scale: int | Fraction, bits: NoiseBits) -> Integers:
     """floor(-scale ln U), U uniform with the high bits of `words` as its first 63; shape of `words`, int64.
 
     -scale ln U is exponential with mean `scale`, so the result is geometric: P[k] ∝ exp(-k/scale), k = 0, 1,
     ... `bits` supplies further bits where the first 63 leave the integer open.
+
+    Examples:
+        >>> bits = NoiseBits(1, "example")
+        >>> floor_exponential(bits.words(8), 5, bits).tolist()
+        [6, 1, 0, 9, 1, 1, 1, 0]
     """
     mean = float(scale)
     prefix = (words >> np.uint64(1)).view(np.int64)
@@ -59,19 +77,29 @@ def floor_exponential(words: np.ndarray, scale: int | Fraction, bits: NoiseBits)
     return values
 
 
-def below_exp_square(distance: np.ndarray, denominator: int, bits: NoiseBits) -> np.ndarray:
-    """Whether a fresh uniform U < exp(-distance²/denominator), for integers; shape of `distance`, bool."""
+def below_exp_square(distance: Integers, denominator: int, bits: NoiseBits) -> Booleans:
+    """Whether a fresh uniform U < exp(-distance²/denominator), for integers; shape of `distance`, bool.
+
+    Examples:
+        >>> below_exp_square(np.arange(5), 8, NoiseBits(1, "example")).tolist()
+        [True, True, False, True, False]
+    """
     exponent = np.square(distance.astype(np.float64)) / float(denominator)
     return _coins(exponent, lambda i: Fraction(int(distance[i]) ** 2, denominator), bits)
 
 
-def below_exp(distance: np.ndarray, scale: int | Fraction, bits: NoiseBits) -> np.ndarray:
-    """Whether a fresh uniform U < exp(-distance/scale), for integers >= 0; shape of `distance`, bool."""
+def below_exp(distance: Integers, scale: int | Fraction, bits: NoiseBits) -> Booleans:
+    """Whether a fresh uniform U < exp(-distance/scale), for integers >= 0; shape of `distance`, bool.
+
+    Examples:
+        >>> below_exp(np.arange(5), 2, NoiseBits(1, "example")).tolist()
+        [True, False, False, True, False]
+    """
     exponent = distance.astype(np.float64) / float(scale)
     return _coins(exponent, lambda i: int(distance[i]) / Fraction(scale), bits)
 
 
-def _coins(exponent: np.ndarray, exact: Callable[[int], Fraction], bits: NoiseBits) -> np.ndarray:
+def _coins(exponent: Floats, exact: Callable[[int], Fraction], bits: NoiseBits) -> Booleans:
     """Whether fresh uniforms lie below exp(-exponent), where `exact(i)` is the i-th exponent without rounding."""
     words = bits.words(len(exponent))
     probability = np.exp(-exponent)
@@ -83,7 +111,7 @@ def _coins(exponent: np.ndarray, exact: Callable[[int], Fraction], bits: NoiseBi
     return answers
 
 
-def _settle(prefix: int, length: int, bits: NoiseBits, decide: Callable[[tuple, int], Any]) -> Any:
+def _settle(prefix: int, length: int, bits: NoiseBits, decide: Callable[[Interval, int], T | None]) -> T:
     """Draws bits after `prefix` until `decide(interval of U, precision)` is not None: soon, almost surely."""
     from mpmath.libmp import from_man_exp
 
@@ -97,7 +125,7 @@ def _settle(prefix: int, length: int, bits: NoiseBits, decide: Callable[[tuple, 
             return answer
 
 
-def _floor_log(interval: tuple, precision: int, scale: int | Fraction) -> int | None:
+def _floor_log(interval: Interval, precision: int, scale: int | Fraction) -> int | None:
     """floor(-scale ln U) when it is the same all over the interval."""
     from mpmath.libmp import mpi_log, mpi_mul, to_int
 
@@ -105,7 +133,7 @@ def _floor_log(interval: tuple, precision: int, scale: int | Fraction) -> int | 
     return to_int(low) if to_int(low) == to_int(high) else None
 
 
-def _below_exp(interval: tuple, precision: int, exponent: Fraction) -> bool | None:
+def _below_exp(interval: Interval, precision: int, exponent: Fraction) -> bool | None:
     """Whether U < exp(-exponent) when that is the same all over the interval."""
     from mpmath.libmp import mpf_ge, mpf_le, mpi_exp
 
@@ -115,9 +143,10 @@ def _below_exp(interval: tuple, precision: int, exponent: Fraction) -> bool | No
     return False if mpf_ge(interval[0], high) else None
 
 
-def _enclosure(value: int | Fraction, precision: int) -> tuple:
+def _enclosure(value: int | Fraction, precision: int) -> Interval:
     """An interval of the given precision around a rational number."""
     from mpmath.libmp import from_int, mpi_div
 
     top, bottom = from_int(value.numerator), from_int(value.denominator)
-    return mpi_div((top, top), (bottom, bottom), precision)
+    enclosed: Interval = mpi_div((top, top), (bottom, bottom), precision)
+    return enclosed

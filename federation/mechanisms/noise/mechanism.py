@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
 from typing import ClassVar, Protocol
 
-from federation.contract.errors import InputError, nearest_name
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_delta, require_epsilon
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 
 NOISE_KEY = Assumption(
     "the ChaCha20 key of the noise is secret and serves no other release; the stream is as good as random",
@@ -14,28 +13,31 @@ NOISE_KEY = Assumption(
 )
 
 
+Parameters = dict[str, float | int | str]  # public numbers of a guarantee
+
+
 class Claim(Protocol):
     """What a mechanism says of itself, in public numbers."""
 
     @property
     def name(self) -> str:
-        """As in a guarantee."""
-        ...
+        """The mechanism's name in its guarantee."""
 
     @property
     def epsilon(self) -> float:
-        """What one release claims."""
-        ...
+        """The epsilon that one release claims."""
 
     @property
     def delta(self) -> float:
-        """What one release claims; 0 when it is pure."""
-        ...
+        """The delta that one release claims; 0 when it is pure."""
 
     @property
-    def parameters(self) -> dict[str, float | int | str]:
-        """Public numbers."""
-        ...
+    def parameters(self) -> Parameters:
+        """Public numbers of the mechanism, as its guarantee lists them."""
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """Sensitivity over standard deviation where the loss is that of a Gaussian, else None."""
 
 
 class Mechanism(Claim, Protocol):
@@ -45,23 +47,15 @@ class Mechanism(Claim, Protocol):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What the guarantee rests on."""
-        ...
-
-    @property
-    def gaussian_mu(self) -> float | None:
-        """Sensitivity over standard deviation where the loss is that of a Gaussian, else None."""
-        ...
+        """What the guarantee rests on, and how each premise is kept."""
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0 (where noted, a proved bound)."""
-        ...
 
     def guarantee(
         self, unit: Unit = Unit.LABEL, adjacency: Adjacency = Adjacency.REPLACE, further: tuple[Assumption, ...] = ()
     ) -> Guarantee:
         """As `Replacement.guarantee`."""
-        ...
 
 
 class Replacement:
@@ -89,39 +83,10 @@ class Replacement:
                 f"adjacency must be {Adjacency.REPLACE} and unit must be {' or '.join(self.units)} for {self.name}, "
                 f"got {adjacency} of {unit}: how many rows there are is public"
             )
-        return promised(self, unit, adjacency, (*further, *self.assumptions), self.gaussian_mu)
+        return promised(self, unit, adjacency, (*further, *self.assumptions))
 
 
-def promised(
-    claim: Claim,
-    unit: Unit,
-    adjacency: Adjacency,
-    assumptions: tuple[Assumption, ...],
-    gaussian_mu: float | None = None,
-) -> Guarantee:
+def promised(claim: Claim, unit: Unit, adjacency: Adjacency, assumptions: tuple[Assumption, ...]) -> Guarantee:
     """A claim as a guarantee; whether unit and adjacency are its own is for the mechanism to check."""
-    return Guarantee(
-        epsilon=claim.epsilon,
-        delta=claim.delta,
-        unit=unit,
-        adjacency=adjacency,
-        mechanism=claim.name,
-        parameters=dict(claim.parameters),
-        assumptions=assumptions,
-        gaussian_mu=gaussian_mu,
-    )
-
-
-def require_wanted(
-    noise: str, epsilon: float, delta: float, *, known: Sequence[str], with_delta: Container[str], pure: str
-) -> None:
-    """Raises `InputError` unless `noise` is known, epsilon positive and finite, and delta in [0, 1).
-
-    Kinds of noise `with_delta` need one above 0; `pure` says what to choose in place of them.
-    """
-    if noise not in known:
-        raise InputError(f"noise must be one of {', '.join(known)}, got {noise!r}{nearest_name(noise, known)}")
-    require_epsilon(epsilon)
-    require_delta(delta)
-    if delta == 0 and noise in with_delta:
-        raise InputError(f"delta must be above 0 for noise {noise}, got 0; choose {pure} for delta 0")
+    known = (claim.epsilon, claim.delta, unit, adjacency, claim.name, dict(claim.parameters))
+    return Guarantee(*known, assumptions, claim.gaussian_mu)

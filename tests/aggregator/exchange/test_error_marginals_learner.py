@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.protocols.error_marginals.exchange_settings import ExchangeSettings
-from aggregator.protocols.error_marginals.learner import ErrorMarginalsLearner
+from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
+from aggregator.learners.error_marginals.learner import ErrorMarginalsLearner
 from federation.contract.errors import InputError
 
 SMALL = {"hidden": (8,), "epochs": 150}

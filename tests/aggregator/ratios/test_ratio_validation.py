@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from aggregator.learners.class_ratios.validation import (
+from aggregator.learners.inputs.validation import (
     checked,
     checked_covariance,
     checked_means,

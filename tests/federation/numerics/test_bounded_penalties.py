@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.protocols.error_marginals.fits.bounded_fits import Entropy, Quadratic
+from aggregator.learners.error_marginals.fits.bounded_fits import Entropy, Quadratic
 
 PENALTIES = [Quadratic(0.5, high=1.0), Quadratic(1.0), Quadratic(-2.0, -3.0, 5.0), Entropy()]
 

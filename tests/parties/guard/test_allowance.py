@@ -7,7 +7,7 @@ import pytest
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import ReleaseId
-from federation.mechanisms.moments.calibration import calibrate as sum_noise
+from federation.mechanisms.moments.calibrated_moments import calibrate as sum_noise
 from parties.guard.allowance import Allowance
 
 A, B, C = (ReleaseId(name) for name in ("a", "b", "c"))

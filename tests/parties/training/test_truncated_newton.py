@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from federation.numerics.links import Logistic, Softmax
 from parties.training import truncated_newton
-from parties.training.links import Logistic, Softmax
 from parties.training.truncated_newton import minimise_many
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from federation.contract.errors import InputError
 from federation.mechanisms.bag_sums.accounting import delta
-from federation.mechanisms.bag_sums.calibration import smallest_tau
+from federation.mechanisms.bag_sums.calibrated_sums import smallest_tau
 from federation.mechanisms.bag_sums.design import BagDesign
 from scenarios.commands.privacy import privacy_app
 

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from federation.mechanisms.moments.calibration import calibrate
+from federation.mechanisms.moments.calibrated_moments import calibrate
 from scenarios.commands.privacy import privacy_app
 
 app = typer.Typer()

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from federation.mechanisms.counts.calibration import calibrate
+from federation.mechanisms.counts.calibrated_counts import calibrate
 from federation.mechanisms.counts.dirichlet import MAX_FLOOR
 from scenarios.commands import privacy
 from scenarios.commands.privacy import privacy_app

@@ -14,7 +14,7 @@ from support.worlds import run
 
 from aggregator.contract.protocol import Trust
 from aggregator.protocols.class_ratio.class_ratio import ClassRatio
-from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
+from aggregator.releases.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError

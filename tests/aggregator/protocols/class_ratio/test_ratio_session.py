@@ -13,7 +13,7 @@ from support.worlds import guarantees, plan_fixture, run, run_in_cohorts
 from aggregator.contract.registry import protocol
 from aggregator.node.inquiry import Inquiry
 from aggregator.node.variants import Variants
-from aggregator.protocols.class_ratio.released_ratios import ReleasedRatios
+from aggregator.releases.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World

@@ -17,7 +17,7 @@ from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.reference import Reference
 from federation.features.feature_map import completed, fit
 from federation.grids.launch import open_grid
-from federation.mechanisms.moments.calibration import calibrate
+from federation.mechanisms.moments.calibrated_moments import calibrate
 
 HONEST = Reference("support.two_class_parties:Parties")
 VARIANTS = {

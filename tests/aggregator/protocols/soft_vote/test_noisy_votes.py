@@ -6,10 +6,10 @@ from scipy.stats import norm
 from support.voting import ensemble, instance, replaced
 
 from aggregator.ensembles.decoding import two_rows
-from aggregator.ensembles.ensemble import risk_minimiser
 from aggregator.protocols.soft_vote import noisy_votes
 from aggregator.protocols.soft_vote.noisy_votes import perturb_votes
 from federation.numerics.contrasts import contrasts
+from federation.numerics.erm import risk_minimiser
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)

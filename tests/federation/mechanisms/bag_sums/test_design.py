@@ -77,7 +77,7 @@ def test_how_often_a_bag_is_without_noise() -> None:
         ({"bags": -1, "noisy": 5}, "bags must be an integer of at least 1"),
         ({"bags": 2.0, "noisy": 5}, "bags must be an integer"),
         ({"bags": True, "noisy": 5}, "bags must be an integer"),
-        ({"noisy": 0}, "noisy must be an integer from 1 to all 100 records, got 0"),
+        ({"noisy": 0}, "noisy must be an integer from 1 to all 100, got 0"),
         ({"noisy": 101}, "noisy must be an integer from 1 to all 100"),
         ({"per_bag": 21}, "per_bag must be an integer from 1 to all 20"),
         ({"per_bag": 0}, "per_bag must be an integer"),

@@ -9,7 +9,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.calibration import calibrate
+from federation.mechanisms.counts.calibrated_counts import calibrate
 from federation.mechanisms.counts.distortion import distortion, sampled
 from federation.numerics.simplex import project
 

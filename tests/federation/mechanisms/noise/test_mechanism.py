@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 from federation.mechanisms.bag_sums.laplace import laplace_bag_sums
-from federation.mechanisms.counts import calibration as counts
-from federation.mechanisms.labels import calibration as labels
-from federation.mechanisms.noise.mechanism import Replacement, require_wanted
+from federation.mechanisms.counts import calibrated_counts as counts
+from federation.mechanisms.labels import calibrated_labels as labels
+from federation.mechanisms.noise.mechanism import Replacement
 
 OWN, FURTHER = Assumption("its own", Check.ENFORCED), Assumption("the caller's", Check.CHECKED)
 
@@ -56,26 +54,3 @@ def test_labels_are_protected_and_not_rows(mechanism, allowed):
         else:
             with pytest.raises(InputError, match=f"got replace of {unit}"):
                 mechanism.guarantee(unit)
-
-
-@pytest.mark.parametrize(
-    ("noise", "epsilon", "delta", "text"),
-    [
-        ("pur", 1.0, 0.1, "noise must be one of pure, normal, got 'pur'; did you mean 'pure'"),
-        ("pure", 0.0, 0.1, "epsilon must be a positive finite number, got 0"),
-        ("pure", math.inf, 0.1, "epsilon must be"),
-        ("pure", math.nan, 0.1, "epsilon must be"),
-        ("pure", 1.0, -0.1, r"delta must lie in \[0, 1\), got -0.1"),
-        ("pure", 1.0, 1.0, "delta must lie"),
-        ("pure", 1.0, math.nan, "delta must lie"),
-        ("normal", 1.0, 0.0, "delta must be above 0 for noise normal, got 0; choose pure for delta 0"),
-    ],
-)
-def test_what_cannot_be_calibrated_is_refused(noise, epsilon, delta, text):
-    with pytest.raises(InputError, match=text):
-        require_wanted(noise, epsilon, delta, known=("pure", "normal"), with_delta=("normal",), pure="pure")
-
-
-def test_pure_noise_may_be_given_a_delta():
-    for noise, delta in (("pure", 0.0), ("pure", 0.5), ("normal", 0.5)):
-        require_wanted(noise, 1.0, delta, known=("pure", "normal"), with_delta=("normal",), pure="pure")

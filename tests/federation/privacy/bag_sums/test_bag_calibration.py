@@ -1,4 +1,4 @@
-"""Calibration meets its target from the safe side, at the smallest noise, size and count that do."""
+"""Calibration meets its target from the safe side, at the smallest noise that does."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.mechanisms.bag_sums.accounting import delta
-from federation.mechanisms.bag_sums.calibration import (
-    fewest_noisy,
-    smallest_sigma,
-    smallest_sigma_composed,
-    smallest_size,
-    smallest_tau,
-)
-from federation.mechanisms.bag_sums.composition import composed_delta
+from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma, smallest_tau
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
 from federation.mechanisms.noise import gaussian
@@ -25,7 +18,8 @@ UNIT = (0.0, 1.0)
 
 @pytest.mark.parametrize(("share", "size"), [(0.05, 2128), (0.1, 1063), (0.2, 531), (0.3, 353), (1.0, 93)])
 def test_known_sizes_for_a_millionth(share: float, size: int) -> None:
-    assert smallest_size(1.0, 1e-6, bags=1000, share=share, sigma=1.0, label_range=UNIT) == size
+    enough, fewer = (BagDesign(1000 * k, 1000, k, noisy=round(share * 1000 * k)) for k in (size, size - 1))
+    assert delta(1.0, enough, sigma=1.0, label_range=UNIT) <= 1e-6 < delta(1.0, fewer, sigma=1.0, label_range=UNIT)
 
 
 @pytest.mark.parametrize(("epsilon", "tau"), [(0.5, 18.08), (1.0, 9.854), (2.0, 5.436), (4.0, 3.068)])
@@ -51,34 +45,12 @@ def test_stratified_signs_need_the_noise_of_a_gaussian_mechanism() -> None:
     assert smallest_sigma(1.0, 1e-6, design, label_range=UNIT) == pytest.approx(expected, rel=1e-8)
 
 
-def test_fewest_noisy_labels() -> None:
-    plain = fewest_noisy(1.0, 1e-5, BagDesign(25_600, 100, 256, noisy=1), sigma=1.0, label_range=UNIT)
-    assert delta(1.0, plain, sigma=1.0, label_range=UNIT) <= 1e-5
-    less = BagDesign(25_600, 100, 256, noisy=plain.noisy - 1)
-    assert delta(1.0, less, sigma=1.0, label_range=UNIT) > 1e-5
-    signs = BagDesign(25_600, 100, 256, per_bag=1, weights="signs")
-    assert fewest_noisy(1.0, 1.1e-8, signs, sigma=1.0, label_range=UNIT).per_bag == 26
-
-
-def test_noise_for_several_releases() -> None:
-    design = BagDesign(12_800, 100, 128, noisy=12_800)
-    sigma = smallest_sigma_composed(1.0, 1e-5, design, label_range=UNIT, releases=5)
-    assert composed_delta(1.0, design, sigma=sigma, label_range=UNIT, releases=5) <= 1e-5
-    assert composed_delta(1.0, design, sigma=sigma * 0.997, label_range=UNIT, releases=5) > 1e-5
-    once = smallest_sigma(1.0, 1e-5, design, label_range=UNIT)
-    assert smallest_sigma_composed(1.0, 1e-5, design, label_range=UNIT, releases=1) == once < sigma < 5**0.5 * once
-
-
 def test_targets_out_of_reach_are_refused() -> None:
     design = BagDesign(6400, 100, 64, noisy=640)
     with pytest.raises(InputError, match=r"out of reach of any noise: with probability 0\.00126"):
         smallest_sigma(1.0, 1e-3, design, label_range=UNIT)
-    with pytest.raises(InputError, match="out of reach of any noise over 3 releases"):
-        smallest_sigma_composed(1.0, 3e-3, design, label_range=UNIT, releases=3)
     with pytest.raises(InputError, match="would exceed the label range a billion times"):
         smallest_sigma(1.0, 1e-11, BagDesign(21, 7, 3, noisy=19), label_range=UNIT)
-    with pytest.raises(InputError, match="6400 noisy labels are not enough"):
-        fewest_noisy(1.0, 1e-12, design, sigma=1.0, label_range=UNIT)
 
 
 @pytest.mark.parametrize("target", [0.0, 1.0, -1e-6])
@@ -87,8 +59,3 @@ def test_impossible_targets_are_refused(target: float) -> None:
         smallest_tau(1.0, target, label_range=UNIT)
     with pytest.raises(InputError, match="delta must lie strictly between 0 and 1"):
         smallest_sigma(1.0, target, BagDesign(100, 5, 20, noisy=50), label_range=UNIT)
-
-
-def test_an_impossible_share_is_refused() -> None:
-    with pytest.raises(InputError, match=r"rho, the share of labels that get noise, must lie in \(0, 1\], got 0"):
-        smallest_size(1.0, 1e-6, bags=10, share=0.0, sigma=1.0, label_range=UNIT)

@@ -18,7 +18,7 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.accounting.composition import compose
 from federation.mechanisms.bag_sums import label_sums, laplace, noisy_labels, repaired
 from federation.mechanisms.bag_sums.accounting import delta
-from federation.mechanisms.bag_sums.calibration import smallest_sigma, smallest_tau
+from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma, smallest_tau
 from federation.mechanisms.bag_sums.composition import composed_delta
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi

@@ -153,9 +153,9 @@ def test_cells_that_are_no_counts_are_refused(cells: list) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"features": 0}, "features must be a whole number of at least 1, got 0"),
-        ({"queries": 2.0}, "queries must be a whole number"),
-        ({"queries": True}, "queries must be a whole number"),
+        ({"features": 0}, "features must be an integer of at least 1, got 0"),
+        ({"queries": 2.0}, "queries must be an integer"),
+        ({"queries": True}, "queries must be an integer"),
         ({"features": 2**20}, r"at most 2\^20 cells"),
         ({"epsilon": 0.0}, "epsilon must be a positive"),
         ({"epsilon": float("nan")}, "epsilon must be a positive"),
@@ -174,7 +174,7 @@ def test_unknown_noise_and_further_queries_are_refused() -> None:
     with pytest.raises(InputError, match="did you mean 'gaussian'"):
         noise_of("gausian")
     for queries in (0, 3, True, 1.0):
-        with pytest.raises(InputError, match="from 1 to the 2 agreed on"):
+        with pytest.raises(InputError, match="from 1 to the agreed 2"):
             noise_of("pure").of(queries)
 
 

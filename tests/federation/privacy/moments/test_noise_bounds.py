@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.moments.bounds import noise_quantile, regularisation
-from federation.mechanisms.moments.calibration import calibrate
+from federation.mechanisms.moments.calibrated_moments import calibrate
 
 
 def norms_of(noise, draws=20_000):

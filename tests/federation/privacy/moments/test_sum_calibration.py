@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments.calibration import calibrate
+from federation.mechanisms.moments.calibrated_moments import calibrate
 
 KINDS = ("laplace", "pure", "gaussian", "published_laplace")
 

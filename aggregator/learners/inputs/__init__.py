@@ -1,0 +1,1 @@
+"""What estimators check of their parameters, bags and rows."""

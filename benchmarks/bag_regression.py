@@ -24,7 +24,7 @@ from aggregator.learners.bag_regression.least_squares import BagLeastSquares, ex
 from aggregator.learners.bag_regression.network import BagNetwork
 from benchmarks.common import bar, fastest, print_tables
 from federation.contract.randomness import NoiseBits, generator
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.numerics.bag_weights import (
     disjoint_bags,
     gaussian_weights,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from federation.contract.randomness import NoiseBits, generator
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.mechanisms.counts.count_mechanism import CountMechanism
 from federation.mechanisms.counts.published_dirichlet import published_release
 from scenarios.data.catalogue import load

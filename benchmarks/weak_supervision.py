@@ -29,7 +29,7 @@ from aggregator.learners.mean_operators.noisy_label_classifier import NoisyLabel
 from aggregator.learners.mean_operators.proportion_classifier import ProportionClassifier
 from benchmarks.common import print_tables, standard_error
 from federation.contract.randomness import generator
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from scenarios.data.catalogue import load
 
 BAGS = 12

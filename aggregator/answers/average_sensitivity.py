@@ -7,8 +7,8 @@ diameter over M. Forms of the bound, each at most the one before:
 
 - `published`: gradients of the loss differ by at most 2 (binary) or 2 sqrt(2), over lam (Hamm et al. 2016, App. B).
 - `tight`: a gradient is at most 1/2 (binary) or sqrt(1-1/C) long at any minimiser, which is hence that over lam.
-- `diameter`: twice `federation.mechanisms.accounting.sensitivity.radius`. Attained, for more than two classes by turning every
-  row, x -> -x, and for two by turning every label.
+- `diameter`: twice `federation.mechanisms.accounting.sensitivity.radius`. Attained, for more than two classes by
+  turning every row, x -> -x, and for two by turning every label.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def perturb_output(
 ) -> Perturbable:
     """Noise on the minimiser, with the solver's public tolerance charged (2 g / lam).
 
-    `form` is one of `federation.mechanisms.accounting.sensitivity.FORMS`. For 3 classes or more, minimisers sum to zero over the
-    classes, so all forms but the published one release B'W, shape (C-1, d) flattened, B class contrasts: the
+    `form` is one of `federation.mechanisms.accounting.sensitivity.FORMS`. For 3 classes or more, minimisers sum to zero
+    over the classes, so all forms but the published one release B'W, shape (C-1, d) flattened, B class contrasts: the
     projection moves no two minimisers apart, removes what the solver left outside the subspace, and the released
     weights are B times the noisy coordinates. `protect` may add one auxiliary row to the unit (Sec. 4.5).
 

@@ -45,7 +45,7 @@ class ShareAnswers(VectorAnswers[StatisticQuestion]):
 
 
 def perturb_shares(answers: ShareAnswers, decoder: Decoder) -> Perturbable:
-    """Noise on the mean of the parties' shares: the statistic of `aggregator.protocols.soft_vote.statistic.perturb_statistic`.
+    """Noise on the mean of the parties' shares, which is the statistic of their votes.
 
     A share may be any vector of norm at most sqrt(1-1/C) reach, as the aggregator cannot see that it comes from votes:
     the sensitivity 2 sqrt(1-1/C) reach/M is that of well-formed votes for two classes and below sqrt(2) times it for

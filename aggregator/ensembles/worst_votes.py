@@ -23,9 +23,9 @@ _WORLD: Mapping[str, Any] = {
     "classifier": {"name": "logistic", "parameters": {"regularisation": 1e-4}},  # noise scales with what follows
 }
 _DESCRIBED = f"{PARTIES} parties and 2 classes, one party changes all it sends"
-_ONE_ROW = np.ones((1, 1))
-_NINE_ROWS = np.ones((9, 1))
-_TWO_ROWS = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)  # their span holds the constant; their reach is 1/sqrt(2)
+_ONE_ROW: np.ndarray = np.ones((1, 1))
+_NINE_ROWS: np.ndarray = np.ones((9, 1))
+_TWO_ROWS: np.ndarray = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)  # span the constant, reach 1/sqrt(2)
 _FARTHEST_SCORE = 1.2784645427610738  # 1 + W0(1/e), where z sigma(-z) is largest: see `radius`
 
 

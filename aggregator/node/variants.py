@@ -197,8 +197,8 @@ class Variants:
     """Begins all variants of a plan, whose first questions are then in the inquiry; nobody has been asked.
 
     A variant that cannot begin is raised, with its name, unless the plan is `sparing`. The others go on without those
-    that fail later (`aggregator.node.failed_variants.FailedVariants`). Outside a simulation all releases of the plan must
-    fit the budget together. Raises `FederationError`s.
+    that fail later (`aggregator.node.failed_variants.FailedVariants`). Outside a simulation all releases of the plan
+    must fit the budget together. Raises `FederationError`s.
     """
 
     def __init__(self, world: World, inquiry: Inquiry) -> None:

@@ -82,7 +82,7 @@ def _rebuild(cls: Any, prefix: str, settings: Mapping[str, Any], arrays: Mapping
     values: dict[str, Any] = {}
     for name, hint in _hints(cls).items():
         full = prefix + name
-        if hint is np.ndarray:
+        if np.ndarray in (hint, get_origin(hint)):
             values[name] = arrays[full]
         elif hint is FeatureMap:
             parts = {key[len(full) + 1 :]: arrays[key] for key in arrays if key.startswith(full + ".")}

@@ -31,8 +31,8 @@ class Bins:
         array([0, 1, 1])
     """
 
-    edges: np.ndarray  # plain hints, by which questions that hold bins are read
-    sizes: np.ndarray
+    edges: Floats
+    sizes: Integers
 
     def __post_init__(self) -> None:
         edges, sizes = self.edges, self.sizes

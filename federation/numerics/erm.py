@@ -2,7 +2,7 @@
 
 Output perturbation calibrates noise to the distance between *exact* minimisers. Strong convexity turns a
 gradient bound into a distance, |grad R(w)| <= g  =>  |w - w*| <= g / lam, so a solver that meets one public
-tolerance g on every data set costs 2 g / lam of sensitivity (`federation.mechanisms.accounting.sensitivity.solver_slack`).
+tolerance g on every data set costs 2 g / lam of sensitivity (`solver_slack` of the mechanisms' accounting).
 Nothing here returns weights that miss the tolerance.
 """
 

@@ -95,7 +95,7 @@ class BagQuestion(Question):
 
 @dataclass(frozen=True)
 class CountsNoise(Noise):
-    """Noise of label counts; `floor` and `pseudo_count` as in `federation.mechanisms.counts.calibrated_counts.calibrate`."""
+    """Noise of label counts, its parameters as those of `federation.mechanisms.counts.calibrated_counts.calibrate`."""
 
     kind: CountNoise | Literal["published_dirichlet", "off"]
     floor: int | None = None

@@ -172,7 +172,7 @@ def lba(
     import numpy as np
 
     from federation.contract.randomness import NoiseBits
-    from federation.features import feature_map as features
+    from federation.features.fitting import fit
     from federation.mechanisms.bag_sums import repaired
     from federation.mechanisms.bag_sums.per_instance import per_instance_delta
     from federation.numerics.bag_weights import disjoint_bags
@@ -188,7 +188,7 @@ def lba(
     if unknown.size:
         column = table.columns[unknown[0]]
         raise InputError(f"{file}: column '{column}' has missing values; fill them or remove the rows")
-    rows = features.fit(["constant"], rows, table.text).transform(rows)
+    rows = fit(["constant"], rows, table.text).transform(rows)
     bags = disjoint_bags(n, m or max(1, n // k), k, NoiseBits(seed, "bags to look at"))
     share = bags.size / n
     found = per_instance_delta(epsilon, rows, table.labels, bags[:seen], label_range=bounds, inclusion=share).to_dict()

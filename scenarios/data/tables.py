@@ -52,9 +52,9 @@ class Table:
     """n labelled rows of d raw columns.
 
     `blocks` stand side by side: 2-D arrays of n rows in their storage type, or coded texts, together d columns. Those
-    numbered in `text` hold codes of texts (`federation.features.feature_map.text_code`). `labels` (n,) are positions in `classes`;
-    without classes they are real numbers, float64, from the public `label_range` [lo, hi] (None: nobody has declared
-    it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's own
+    numbered in `text` hold codes of texts (`federation.features.feature_map.text_code`). `labels` (n,) are positions in
+    `classes`; without classes they are real numbers, float64, from the public `label_range` [lo, hi] (None: nobody has
+    declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's own
     (training rows, test rows). `public` are the rows that the data set itself declares public, none of them a test
     row, and `shifted` says that these have other features than the rest: they are no random sample of the same rows.
     Raises `InputError` when these do not belong together, and for real labels that are not finite.

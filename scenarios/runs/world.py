@@ -31,7 +31,8 @@ from scenarios.scores.scoring import Scoring
 from scenarios.scores.tasks import REGRESSION, scoring
 from scenarios.settings.classifier import leading
 from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, task
-from scenarios.settings.schema import Data, Scenario
+from scenarios.settings.schema import Scenario
+from scenarios.settings.sections import Data
 from scenarios.settings.sweep import Variant, cell_id, expand, variants, world_key
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.simulation import Split, SplitSpec, split

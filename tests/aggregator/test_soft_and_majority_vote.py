@@ -6,7 +6,7 @@ from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.votes import Training
 
 

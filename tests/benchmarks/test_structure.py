@@ -28,7 +28,7 @@ def here() -> Path:
 '''
 PROJECT = """
 [project.entry-points."federation.protocols"]
-soft_vote = "aggregator.protocols.soft_vote.soft_vote:SoftVote"
+soft_vote = "aggregator.soft_vote:SoftVote"
 """
 FILES = {
     "pyproject.toml": PROJECT,
@@ -37,9 +37,9 @@ FILES = {
     "federation/numerics/__init__.py": "",
     "federation/numerics/sums.py": "from federation.errors import WORST\n",
     "aggregator/__init__.py": "",
-    "aggregator/protocols/soft_vote/soft_vote.py": "from federation.numerics import sums\n\n\nclass SoftVote:\n    total = sums\n",
+    "aggregator/soft_vote.py": "from federation.numerics import sums\n\n\nclass SoftVote:\n    total = sums\n",
     "scenarios/__init__.py": "",
-    "scenarios/cli.py": 'def main(protocol="soft_vote"):\n    import aggregator.protocols.soft_vote.soft_vote\n',
+    "scenarios/cli.py": 'def main(protocol="soft_vote"):\n    import aggregator.soft_vote\n',
     "scenarios/hints.py": "no_soft_vote = getattr(0, 'real', None), getattr(0, no_name)\n",
 }
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 
 ROWS = np.random.default_rng(0).normal(size=(5000, 6)) * np.arange(1, 7)
 

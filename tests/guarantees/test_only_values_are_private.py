@@ -14,7 +14,7 @@ from aggregator.world.public_rows import PublicRows
 from federation.contract.guarantee import Adjacency
 from federation.contract.randomness import NoiseBits
 from federation.contract.submission import Submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.mechanisms.noise.additive import calibrate
 from federation.questions.votes import Training
 

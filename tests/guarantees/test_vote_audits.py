@@ -15,7 +15,7 @@ from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from federation.contract.randomness import NoiseBits
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.audit.estimate import audit
 from federation.mechanisms.noise.additive import calibrate

@@ -7,7 +7,7 @@ from support.synthetic import Parties, draw
 from federation.contract.errors import InputError
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
 from parties.answers import individual, votes
 from parties.holdings.cohort import Cohort, Holdings

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from federation.contract.question import ReleaseId
-from federation.features.feature_map import completed, fit
+from federation.features.feature_map import completed
+from federation.features.fitting import fit
 from federation.numerics.binning import Bins
 from federation.questions.hypotheses import Hypothesis
 from federation.questions.marginals import MarginalsNoise, MarginalsQuestion

@@ -8,7 +8,7 @@ from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.tally import VoteTally
 from aggregator.world.public_rows import PublicRows
 from federation.contract.submission import Submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.votes import Training, VotesQuestion
 
 STAGES = ("unit_norm",)

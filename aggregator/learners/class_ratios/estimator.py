@@ -27,7 +27,7 @@ class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         """Learn from M bags, each an array (n_i, d) of finite rows, and their label proportions (M, C), which sum to 1.
 
         `noise` (M, C, C) is the covariance of the proportions' known noise; with it they may leave the simplex.
-        Raises `InputError`, as `aggregator.learners.inputs.validation.checked` says, and for parameters that cannot be used.
+        Raises `InputError` for parameters that cannot be used, and as `aggregator.learners.inputs.validation.checked`.
         """
         checked_bags, shares, covariance = checked(bags, proportions, noise)
         self._check_parameters()

@@ -1,7 +1,7 @@
 """How far noise in the mean operator moves weights and risks (Patrini et al. 2015, Theorems 6 and 10, repaired).
 
-`federation.mechanisms.moments.bounds.noise_quantile` bounds the norm of a release's noise on the sum of y x; on the mean
-it is that over the number of rows.
+`federation.mechanisms.moments.bounds.noise_quantile` bounds the norm of a release's noise on the sum of y x; on the
+mean it is that over the number of rows.
 """
 
 from __future__ import annotations

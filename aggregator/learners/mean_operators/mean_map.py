@@ -35,10 +35,9 @@ class BagMeans:
     def of(cls, bags: Sequence[np.ndarray], proportions: np.ndarray) -> BagMeans:
         """From bags (n_i, d) and their label proportions (M, 2), that of y = 1 second.
 
-        Raises `InputError` for bags or proportions that cannot be used: as `aggregator.learners.inputs.validation.checked`, for
-        other than two classes, and where proportions are so nearly equal that the condition number of the equations
-        for the two class means, bags weighted by their sizes, is above 1,000: those for classes of equal sizes where
-        proportions deviate by less than 0.0005.
+        Raises `InputError` for bags or proportions that cannot be used (as `checked`), for other than two classes, and
+        where proportions are so nearly equal that the condition number of the equations for the two class means, bags
+        weighted by their sizes, is above 1,000: for classes of equal sizes where they deviate by less than 0.0005.
         """
         arrays, proportions, _ = checked(bags, proportions)
         if proportions.shape[1] != 2:

@@ -29,6 +29,7 @@ class ClassRatio(RatioOptions, Protocol):
 
     The default was the most accurate on census, particle and digit data, at any noise that left something to learn.
     `estimator: whitened` with `submit: embedding` is less accurate and needs of a bag a few hundred numbers, no row.
+    Options: `aggregator.protocols.class_ratio.ratio_options.RatioOptions`.
     """
 
     task: ClassVar[str] = "class_ratio"

@@ -14,6 +14,7 @@ from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.protocols.class_ratio.conditioning import conditioning
 from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from federation.features.feature_map import FeatureMap
+from federation.numerics.arrays import Floats
 
 KERNEL_ESTIMATORS = ("whitened", "class_means", "mmd")  # of which the kernel can be chosen
 CORRECTED_ESTIMATORS = ("whitened", "class_means", "energy")  # for the known noise of proportions
@@ -34,10 +35,10 @@ class Labelled:
     is the variance per coordinate of a bag's sum of rows.
     """
 
-    sizes: np.ndarray
-    counts: np.ndarray
-    count_noise: np.ndarray | None
-    features: list[np.ndarray] | np.ndarray
+    sizes: Floats
+    counts: Floats
+    count_noise: Floats | None
+    features: list[Floats] | Floats
     sum_variance: float
 
     @property
@@ -45,11 +46,11 @@ class Labelled:
         """How many noisy versions there are."""
         return len(self.counts)
 
-    def proportions(self, draw: int) -> np.ndarray:
+    def proportions(self, draw: int) -> Floats:
         """Label proportions (M, C), unbiased, so that noisy ones may leave the simplex."""
-        return self.counts[draw] / self.sizes[:, None]
+        return np.asarray(self.counts[draw] / self.sizes[:, None])
 
-    def noise(self) -> np.ndarray | None:
+    def noise(self) -> Floats | None:
         """Covariance (M, C, C) of the proportions, None without noise."""
         if self.count_noise is None:
             return None
@@ -82,7 +83,7 @@ class Fitting:
             with warnings.catch_warnings():  # what an estimator warns of stands in the protocol's options
                 warnings.simplefilter("ignore", UserWarning)
                 return estimator.fit(features, proportions, noise)
-        return estimator.fit_means(
+        found: RatioEstimator = estimator.fit_means(
             features[draw if len(features) > 1 else 0],
             labelled.sizes,
             proportions,
@@ -91,6 +92,7 @@ class Fitting:
             mean_noise=labelled.sum_variance / labelled.sizes**2,
             covariance_rows=len(self._public),
         )
+        return found
 
     def _parameters(self) -> dict[str, Any]:
         """The estimator's own parameters among the options."""

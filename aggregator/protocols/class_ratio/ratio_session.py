@@ -19,6 +19,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF, Noise, Question, ReleaseId
 from federation.features.feature_map import FeatureMap, with_fourier
+from federation.numerics.arrays import Floats
 from federation.numerics.distances import median_squared_distance
 from federation.questions.bags import (
     PUBLISHED,
@@ -150,15 +151,17 @@ class RatioSession(OneRound):
             sum_variance=variance,
         )
 
-    def _looks(self, party: np.ndarray, number: np.ndarray) -> list[np.ndarray] | np.ndarray:
+    def _looks(self, party: np.ndarray, number: np.ndarray) -> list[Floats] | Floats:
         """Rows of each bag, or the means (draws or 1, M, D) of all."""
         if self._options.submit == "rows":
             rows, sizes = self._shapes.array("rows"), self._shapes.sizes
             return [rows[k, b, : int(sizes[k, b])] for k, b in zip(party, number, strict=True)]
-        means = self._shapes.array("means")
+        means: Floats = self._shapes.array("means")
         if self._options.protect == "row":
-            return means.swapaxes(1, 2)[party, number].swapaxes(0, 1)
-        return means[party, number][None]
+            means = means.swapaxes(1, 2)[party, number].swapaxes(0, 1)
+        else:
+            means = means[party, number][None]
+        return means
 
     def _noise_of(self, sizes: np.ndarray) -> tuple[np.ndarray | None, float]:
         """Covariances (M, C, C) of the bags' counts, None when not known; variance of a bag's sum of rows."""

@@ -26,6 +26,8 @@ class ErrorMarginals(ExchangeOptions, Protocol):
 
     The aggregator's public auxiliary rows are the source that it labels and trains on; no row and no label leaves a
     party. The number of queries is agreed on beforehand, and noise is for all of them.
+
+    Options: `aggregator.protocols.error_marginals.exchange_options.ExchangeOptions`.
     """
 
     task: ClassVar[str] = "classification"

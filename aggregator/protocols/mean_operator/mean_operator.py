@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeanOperator(MomentOptions, Protocol):
-    """Parties send the sum of y x over their rows, with noise; that and unlabelled rows are all a linear model needs."""
+    """Parties send the sum of y x over their rows, with noise; that and unlabelled rows are all a linear model needs.
+
+    Options: `aggregator.protocols.mean_operator.moment_options.MomentOptions`.
+    """
 
     task: ClassVar[str] = "classification"
     model: ClassVar[str] = "linear"

@@ -73,8 +73,8 @@ class WorstSums(PrivateWorstCase):
 
     def _centre(self, there: bool, question: MomentQuestion) -> np.ndarray:
         if self.answered is not None:
-            return self.answered(there)["sums"][0]
-        return np.sum([_exact(question, one) for one in self.side(there, question, 1)], axis=0)
+            return np.asarray(self.answered(there)["sums"][0])
+        return np.asarray(np.sum([_exact(question, one) for one in self.side(there, question, 1)], axis=0))
 
     def _summed(self, question: MomentQuestion) -> int:
         whole = question.contributors or 1

@@ -1,7 +1,7 @@
 """From noisy vote statistics to models: post-processing, which sees public rows and noise laws only.
 
-A decoder takes draws of the statistic B' A' Y / N of `aggregator.protocols.soft_vote.statistic`, (draws, (C-1) r), and gives
-weights (draws, C, d). Coordinates are Y = X U / t; v are the variances of the rows along U.
+A decoder takes draws of the statistic B' A' Y / N (`aggregator.protocols.soft_vote.statistic`), (draws, (C-1) r), and
+gives weights (draws, C, d). Coordinates are Y = X U / t; v are the variances of the rows along U.
 """
 
 from __future__ import annotations

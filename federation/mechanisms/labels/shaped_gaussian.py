@@ -171,7 +171,8 @@ def calibrate(
 
     `noise`: "gaussian", or "pure" at delta 0. Charged beyond the range's width: rows that rounding makes longer than 1,
     and summation in double precision, whose error for each neighbour is below (n + 2) 2^-53 sum_i |u_i| Delta/2 <=
-    (n + 2) n 2^-54 Delta (Higham 2002, Section 3.1). Raises `InputError` as `federation.mechanisms.noise.additive.calibrate`.
+    (n + 2) n 2^-54 Delta (Higham 2002, Section 3.1). Raises `InputError` as
+    `federation.mechanisms.noise.additive.calibrate`.
 
     Examples:
         >>> rows = np.random.default_rng(1).normal(size=(200, 4))

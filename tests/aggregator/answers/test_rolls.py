@@ -19,7 +19,7 @@ from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswer
 from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from federation.contract.question import ReleaseId
 from federation.contract.reference import Reference
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 from federation.questions.votes import (
@@ -41,13 +41,13 @@ TRAINING = Training(
 )
 
 QUESTIONS = {
-    "votes": ("synthetic", VotesQuestion(TRAINING, PUBLIC)),
-    "probabilities": ("synthetic", ProbabilitiesQuestion(TRAINING, PUBLIC)),
-    "vectors": ("synthetic", ParametersQuestion(TRAINING, 1e-6, 100.0)),
-    "scores": ("synthetic", IndividualQuestion(TRAINING, 9)),
-    "bags": ("bagged", CountsQuestion(CountsNoise("pure", 1.0), Bags(2, 3), release=RELEASE, seeded=True)),
+    "votes": ("support.synthetic", VotesQuestion(TRAINING, PUBLIC)),
+    "probabilities": ("support.synthetic", ProbabilitiesQuestion(TRAINING, PUBLIC)),
+    "vectors": ("support.synthetic", ParametersQuestion(TRAINING, 1e-6, 100.0)),
+    "scores": ("support.synthetic", IndividualQuestion(TRAINING, 9)),
+    "bags": ("support.bagged", CountsQuestion(CountsNoise("pure", 1.0), Bags(2, 3), release=RELEASE, seeded=True)),
     "labels": (
-        "linear_labels",
+        "support.linear_labels",
         PrivateLabelsQuestion(
             LabelsNoise("laplace", 1.0),
             LabelledRows(fit(["constant"], linear_labels.public_table().rows), *linear_labels.RANGE, most=90),
@@ -55,8 +55,8 @@ QUESTIONS = {
             seeded=True,
         ),
     ),
-    "moments": ("two_class_parties", replace(moment(), most=two_class_parties.ROWS + 7)),
-    "marginals": ("two_class_parties", marginals()),
+    "moments": ("support.two_class_parties", replace(moment(), most=two_class_parties.ROWS + 7)),
+    "marginals": ("support.two_class_parties", marginals()),
 }
 COLLECTORS = {
     "votes": lambda question: VoteTally(question, DECLARED),

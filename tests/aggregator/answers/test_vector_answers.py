@@ -6,7 +6,7 @@ import pytest
 from aggregator.answers.vector_answers import VectorAnswers
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.votes import ParametersQuestion, Training
 
 

@@ -8,7 +8,7 @@ from aggregator.ensembles.output import perturb_output
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.mechanisms.accounting import sensitivity
 from federation.numerics.contrasts import contrast_rounding, contrasts
 

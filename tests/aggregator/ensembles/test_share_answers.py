@@ -6,7 +6,7 @@ from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.numerics.contrasts import contrasts
 from federation.questions.votes import BALLOT_PARTS, Training
 

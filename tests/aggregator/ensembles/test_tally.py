@@ -9,7 +9,7 @@ from aggregator.ensembles import tally as tally_module
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
 
 ROWS = np.ones((50, 2))

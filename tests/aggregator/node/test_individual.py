@@ -4,7 +4,7 @@ import pytest
 from aggregator.node.individual import IndividualScores, best_means
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.votes import IndividualQuestion, Training
 
 

@@ -10,7 +10,7 @@ from aggregator.node.inquiry import Inquiry
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.question import ReleaseId
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.votes import Training, VotesQuestion
 

@@ -8,7 +8,7 @@ from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Check
 from federation.contract.submission import Submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.mechanisms.accounting.sensitivity import radius
 from federation.numerics.contrasts import contrasts
 from federation.questions.votes import Training

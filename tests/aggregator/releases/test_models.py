@@ -7,7 +7,7 @@ import pytest
 from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import InputError
 from federation.contract.reference import Reference
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement
 

@@ -13,7 +13,7 @@ from aggregator.learners.mean_operators.mean_map import laplacian_mean_map, mean
 from aggregator.learners.mean_operators.noisy_label_classifier import NoisyLabelClassifier
 from aggregator.learners.mean_operators.proportion_classifier import ProportionClassifier
 from federation.contract.errors import InputError
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 
 LOSSES = ("logistic", "square", "matsushita", "double_hinge", "unhinged")
 

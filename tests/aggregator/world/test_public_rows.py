@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.numerics.contrasts import contrasts
 
 

@@ -4,7 +4,7 @@ import pytest
 from federation.contract.errors import InputError
 from federation.contract.question import Field
 from federation.contract.submission import Submission, check_submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.votes import Training, VotesQuestion
 
 

@@ -17,7 +17,8 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from federation.contract.errors import InputError
-from federation.features.feature_map import FeatureMap, fit, mixed_units, text_code, with_fourier
+from federation.features.feature_map import FeatureMap, text_code, with_fourier
+from federation.features.fitting import fit, mixed_units
 from federation.features.steps import Fourier, waves
 
 _RNG = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from aggregator.ensembles.tally import VoteTally
 from federation.contract.errors import QuorumError
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.codec import encode_submission
 from federation.grids.failures import Failures

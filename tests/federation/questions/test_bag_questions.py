@@ -14,7 +14,8 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import ReleaseId
 from federation.contract.submission import Submission, check_submission
-from federation.features.feature_map import fit, with_fourier
+from federation.features.feature_map import with_fourier
+from federation.features.fitting import fit
 from federation.grids.codec import (
     bytes_per_party,
     decode_question,

@@ -9,7 +9,7 @@ from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, NoGuarantee, Unit
 from federation.contract.question import ReleaseId
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.grids.codec import decode_question, encode_question, question_digest
 from federation.questions.labels import (
     BagSums,

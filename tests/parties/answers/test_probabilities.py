@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
 from parties.answers import probabilities as ballots
 from parties.answers import votes

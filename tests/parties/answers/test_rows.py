@@ -34,7 +34,7 @@ def test_one_row_more_moves_no_other_rows_features(steps, order):
 
 def test_a_wide_map_gets_few_rows_at_a_time(monkeypatch):
     """Else memory, which may run out, would tell how many rows there are."""
-    monkeypatch.setattr("parties.rows._LARGEST", 300)
+    monkeypatch.setattr("parties.answers.rows._LARGEST", 300)
     feature_map = FeatureMap(20, (Affine(np.zeros(20), np.ones((20, 100))), Affine(np.zeros(100), np.ones((100, 2)))))
     tiles = list(private_features(feature_map, ROWS))
     assert {len(tile) for tile in tiles} == {1, 3}

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from federation.contract.reference import Reference
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.votes import Training
 from parties.holdings.cohort import Cohort
 from parties.training.estimators import EstimatorGroup

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.features.feature_map import fit
+from federation.features.fitting import fit
 from federation.questions.bags import Bags
 from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
 from parties.answers import individual, votes

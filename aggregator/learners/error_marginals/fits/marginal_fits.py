@@ -33,9 +33,8 @@ def importance_weights(indicators: Any, marginals: Floats, strength: float) -> F
         marginals: p (K,), shares of rows.
         strength: alpha > 0.
 
-    Exact to rounding: certified by the residual of `aggregator.learners.error_marginals.fits.bounded_fits`. Raises `InputError` for other
-    shapes, numbers that are not finite and a strength of 0 or less; `FederationError` for a problem that rounding keeps
-    from its certificate.
+    Exact to rounding, as the residual certifies. Raises `InputError` for other shapes, numbers that are
+    not finite and a strength of 0 or less; `FederationError` for a problem that rounding keeps from its certificate.
 
     Examples:
         >>> in_bin = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])  # two bins of one feature, four rows
@@ -63,9 +62,9 @@ def box_labels(system: Any, target: Floats, strength: float, weights: Floats) ->
         strength: rho > 0.
         weights: w (n,) >= 0, not all 0.
 
-    Exact to rounding: certified by the residual of `aggregator.learners.error_marginals.fits.bounded_fits`. Raises `InputError` for other
-    shapes, numbers that are not finite, and a strength or weights outside these ranges; `FederationError` for a problem
-    that rounding keeps from its certificate.
+    Exact to rounding, as the residual certifies. Raises `InputError` for other shapes, numbers that are
+    not finite, and a strength or weights outside these ranges; `FederationError` for a problem that rounding keeps from
+    its certificate.
 
     Examples:
         >>> in_bin, weights = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]), np.full(4, 0.25)

@@ -15,7 +15,8 @@ from aggregator.releases.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.reference import Reference
-from federation.features.feature_map import completed, fit
+from federation.features.feature_map import completed
+from federation.features.fitting import fit
 from federation.grids.launch import open_grid
 from federation.mechanisms.moments.calibrated_moments import calibrate
 

@@ -1,0 +1,204 @@
+"""Feature maps fitted on public rows, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from federation.contract.errors import InputError, nearest_name
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import (
+    DEGREE,
+    DEGREES,
+    Affine,
+    Append,
+    ClipNorm,
+    Fourier,
+    OneHot,
+    Polynomial,
+    SignedLog,
+    Step,
+    UnitNorm,
+    finite_rows,
+)
+from federation.numerics.distances import median_squared_distance
+
+# Columns whose largest range is beyond this many lower-quartile ranges do not share a unit. Data sets in one
+# unit (pixels, HAR, iris) stay below 5, those in many (KDD-99, cardiotocography, wine) are above 75.
+MIXED_UNITS_RATIO = 30.0
+# Directions with less than this share of the largest variance hold rounding errors only.
+_NEGLIGIBLE_VARIANCE = 1e-10
+# A text column with more values is a key or free text, not a category.
+_LARGEST_VOCABULARY = 1000
+# Public, as everything in a map; any number does.
+_FOURIER_SEED = 0
+
+
+def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_columns: Sequence[int] = ()) -> FeatureMap:
+    """The map that `stages` describe, fitted on public rows (N, d), which must be no party's private rows.
+
+    Text columns (cells coded by `text_code`) first become indicators of the texts seen in `rows`. Then:
+
+    - "scale": "standardise", but only when the columns do not share units: when the largest range of a column
+      is more than 30 times the lower quartile of the ranges of the non-constant columns.
+    - "standardise": each column minus its mean, over its standard deviation; constant ones are only centred.
+    - {"pca": k}: centred, projected to the k directions of largest variance.
+    - {"whiten": k}: the same, each component over its standard deviation: covariance Z'Z/N = I on `rows`.
+      Both keep fewer when the rank is smaller, and turn each direction so that its largest entry is positive.
+    - "signed_log": sign(x) ln(1 + |x|).
+    - "constant": a column of ones. "unit_norm": rows of norm 1 (zero rows stay zero).
+    - "max_norm": divided by the largest norm among `rows`, then clipped to norm 1.
+    - {"fourier": D}: D random features (an even number) of the kernel exp(-gamma |x - y|^2) with gamma = 1 / median
+      |x - y|^2 over public rows, drawn with a public seed; rows of norm 1.
+    - {"polynomial": p}: all monomials of degree p, 2 or 3, weighted such that phi(x)'phi(z) = (x'z)^p; nothing is
+      fitted, at most 20,000 features.
+
+    Raises `InputError` for unknown stages, no rows, rows that are not finite, numbers whose squares overflow,
+    and rows that cannot be fitted.
+
+    Examples:
+        >>> rows = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
+        >>> fit([{"whiten": 1}], rows).transform(rows).round(4).ravel()
+        array([-0.5537, -0.8501,  1.4038])
+        >>> colours = np.array([[text_code(name)] for name in ("red", "blue", "red")])
+        >>> fit([], colours, text_columns=[0]).transform(colours)
+        array([[0., 1.],
+               [1., 0.],
+               [0., 1.]])
+    """
+    rows = finite_rows(rows, "public rows")
+    if rows.size == 0:
+        raise InputError(f"public rows must not be empty, got shape {rows.shape}; raise data.auxiliary")
+    _require_finite_squares(rows)
+    columns, steps = rows.shape[1], []
+    fitters = [_stage(stage) for stage in stages]
+    if len(text_columns):
+        fitters.insert(0, partial(_one_hot, text_columns=text_columns))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for fitter in fitters:
+            step = fitter(rows)
+            if step is not None:
+                steps.append(step)
+                rows = finite_rows(step.apply(rows), "features of the public rows")
+    return FeatureMap(columns, tuple(steps))
+
+
+def _require_finite_squares(rows: np.ndarray) -> None:
+    """Refuse numbers so large that a deviation, a covariance or a norm would be infinite, and its column lost."""
+    if not np.isfinite(np.einsum("nd,nd->", rows, rows)):
+        largest = np.abs(rows).max(axis=0)
+        column = int(np.argmax(largest))
+        raise InputError(
+            f"column {column} (counted from 0) of the public rows holds numbers up to {largest[column]:.3g}, too large "
+            "to compute with; rescale or remove it"
+        )
+
+
+def mixed_units(rows: np.ndarray) -> bool:
+    """Whether the columns of public rows (N, d) differ so much in range that they cannot share a unit.
+
+    Examples:
+        >>> mixed_units(np.array([[0.0, 0.0], [1.0, 2.0]])), mixed_units(np.array([[0.0, 0.0], [1.0, 1000.0]]))
+        (False, True)
+    """
+    ranges = np.ptp(rows, axis=0)
+    ranges = ranges[ranges > 0]
+    return len(ranges) > 0 and bool(ranges.max() > MIXED_UNITS_RATIO * np.quantile(ranges, 0.25, method="lower"))
+
+
+def _one_hot(rows: np.ndarray, text_columns: Sequence[int]) -> OneHot:
+    columns = np.asarray(text_columns, dtype=np.int64)
+    if columns.min() < 0 or columns.max() >= rows.shape[1]:
+        raise InputError(f"text columns must lie in 0..{rows.shape[1] - 1}, got {list(text_columns)}")
+    vocabularies = [np.unique(rows[:, column]) for column in columns]
+    for column, vocabulary in zip(columns, vocabularies, strict=True):
+        if len(vocabulary) > _LARGEST_VOCABULARY:
+            raise InputError(
+                f"text column {column} (counted from 0) has {len(vocabulary)} different texts in the public "
+                f"rows, at most {_LARGEST_VOCABULARY} are allowed; remove the column or make it a number"
+            )
+    starts = np.cumsum([0, *(len(v) for v in vocabularies)]).astype(np.int64)
+    return OneHot(columns, np.concatenate(vocabularies), starts)
+
+
+def _standardise(rows: np.ndarray) -> Affine:
+    deviation = np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
+    # Below the smallest normal number a deviation is as good as constant, and its inverse overflows.
+    return Affine(rows.mean(axis=0), 1.0 / np.where(deviation > np.finfo(float).tiny, deviation, 1.0))
+
+
+def _max_norm(rows: np.ndarray) -> ClipNorm:
+    largest = float(np.linalg.norm(rows, axis=1).max())
+    if largest == 0:
+        raise InputError("features: max_norm needs a public row that is not zero; leave the stage out")
+    return ClipNorm(largest)
+
+
+def _multiple(unit: int, value: Any) -> bool:
+    return isinstance(value, int) and value >= unit and value % unit == 0
+
+
+def _fourier(rows: np.ndarray, features: int) -> Fourier:
+    return Fourier.draw(rows.shape[1], 1.0 / median_squared_distance(rows), features, _FOURIER_SEED)
+
+
+def _project(rows: np.ndarray, dimensions: int, whiten: bool) -> Affine:
+    """Principal directions from the covariance X'X/N, or from the Gram matrix XX'/N when that is smaller."""
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    count, columns = rows.shape
+    if columns <= count:
+        variances, directions = np.linalg.eigh(centred.T @ centred / count)
+    else:
+        variances, left = np.linalg.eigh(centred @ centred.T / count)
+        directions = centred.T @ left
+    rank = int(np.sum(variances > _NEGLIGIBLE_VARIANCE * variances[-1])) if variances[-1] > 0 else 0
+    if rank == 0:
+        raise InputError(
+            f"features: the {count} public rows are all equal, so they have no principal direction; "
+            "raise data.auxiliary"
+        )
+    kept = slice(-1, -1 - min(dimensions, rank), -1)
+    variances, directions = variances[kept], directions[:, kept]
+    directions = directions / np.linalg.norm(directions, axis=0)
+    leading = np.argmax(np.abs(directions), axis=0)
+    directions = directions * np.sign(directions[leading, np.arange(len(leading))])
+    return Affine(mean, directions / np.sqrt(variances) if whiten else directions)
+
+
+_Fitter = Callable[[np.ndarray], Step | None]
+_SIMPLE: dict[str, _Fitter] = {
+    "scale": lambda rows: _standardise(rows) if mixed_units(rows) else None,
+    "standardise": _standardise,
+    "constant": lambda rows: Append(1.0),
+    "signed_log": lambda rows: SignedLog(),
+    "unit_norm": lambda rows: UnitNorm(),
+    "max_norm": _max_norm,
+}
+# By name: how to write it, the value that it needs and whether one is of that kind, and how to fit it.
+_SIZED: dict[str, tuple[str, str, Callable[[Any], bool], Callable[[np.ndarray, Any], Step]]] = {
+    "pca": ("k", "a whole number of dimensions from 1", partial(_multiple, 1), partial(_project, whiten=False)),
+    "whiten": ("k", "a whole number of dimensions from 1", partial(_multiple, 1), partial(_project, whiten=True)),
+    "fourier": ("D", "an even number of features from 2", partial(_multiple, 2), _fourier),
+    "polynomial": ("p", DEGREE, DEGREES.__contains__, lambda rows, degree: Polynomial(degree)),
+}
+
+
+def _stage(stage: str | Mapping[str, int]) -> _Fitter:
+    """The fitting function of one stage. Raises `InputError` naming the allowed stages."""
+    name, value = next(iter(stage.items())) if isinstance(stage, Mapping) and len(stage) == 1 else (stage, None)
+    if isinstance(name, str) and name in _SIMPLE and value is None:
+        return _SIMPLE[name]
+    if not isinstance(name, str) or name not in _SIZED:
+        sized = [f"{{{name}: {letter}}}" for name, (letter, *_) in _SIZED.items()]
+        raise InputError(
+            f"features: {stage!r} is not a stage; allowed: {', '.join([*_SIMPLE, *sized])}"
+            + nearest_name(str(name), [*_SIMPLE, *_SIZED])
+        )
+    _, needed, allowed, fitter = _SIZED[name]
+    if isinstance(value, bool) or not allowed(value):
+        raise InputError(f"features: {name} needs {needed}, got {value!r}")
+    return lambda rows: fitter(rows, value)

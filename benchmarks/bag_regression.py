@@ -22,9 +22,9 @@ import numpy as np
 
 from aggregator.learners.bag_regression.least_squares import BagLeastSquares, expected_error
 from aggregator.learners.bag_regression.network import BagNetwork
+from aggregator.world.fitting import fit
 from benchmarks.common import bar, fastest, print_tables
 from federation.contract.randomness import NoiseBits, generator
-from federation.features.fitting import fit
 from federation.numerics.bag_weights import (
     disjoint_bags,
     gaussian_weights,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from aggregator.world.fitting import fit
 from federation.contract.randomness import NoiseBits, generator
-from federation.features.fitting import fit
 from federation.mechanisms.counts.count_mechanism import CountMechanism
 from federation.mechanisms.counts.published_dirichlet import published_release
 from scenarios.data.catalogue import load

@@ -21,10 +21,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from aggregator.learners.kernels.catalogue import kernel
+from aggregator.learners.kernels.distances import median_squared_distance
 from aggregator.learners.kernels.features import FeatureKernel, FeatureSupport
 from aggregator.learners.kernels.interface import Support
 from benchmarks.common import fastest
-from federation.numerics.distances import median_squared_distance
 from federation.numerics.simplex import least_squares
 
 COLUMNS = 28

@@ -23,9 +23,9 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from aggregator.ensembles.tally import VoteTally
+from aggregator.world.fitting import fit
 from benchmarks.common import command_line
 from federation.contract.reference import Reference
-from federation.features.fitting import fit
 from federation.grids.codec import decode_submission, encode_submission
 from federation.grids.nodes import cohort_size, most_per_node
 from federation.questions.votes import Training, VotesQuestion

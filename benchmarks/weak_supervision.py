@@ -27,9 +27,9 @@ from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
 from aggregator.learners.mean_operators.moments import semi_supervised
 from aggregator.learners.mean_operators.noisy_label_classifier import NoisyLabelClassifier
 from aggregator.learners.mean_operators.proportion_classifier import ProportionClassifier
+from aggregator.world.fitting import fit
 from benchmarks.common import print_tables, standard_error
 from federation.contract.randomness import generator
-from federation.features.fitting import fit
 from scenarios.data.catalogue import load
 
 BAGS = 12

@@ -51,7 +51,7 @@ class Coordinates:
 class PublicRows:
     """Auxiliary rows (N, d) behind the public feature map, and the stages that the map was fitted from.
 
-    `stages` are those of `federation.features.fitting.fit`; None when nobody said, which is as good as fitted.
+    `stages` are those of `aggregator.world.fitting.fit`; None when nobody said, which is as good as fitted.
     """
 
     feature_map: FeatureMap

@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import Any
 
 from aggregator.world.dimensions import Spectrum, affordable
+from aggregator.world.fitting import fit
 from aggregator.world.plan import PublicTable, WorldPlan
 from aggregator.world.public_rows import PublicRows
 from federation.contract.digest import digest
 from federation.features.feature_map import FeatureMap
-from federation.features.fitting import fit
 from federation.questions.votes import Training
 
 AUTO = {"whiten": "auto"}
@@ -40,7 +40,7 @@ def fitted(
 
     `noise` is "pure", "gaussian" or "off"; without noise (and for baselines) it has as many dimensions as are ever
     chosen; `minimiser` says that it is a minimiser that gets the noise. `spectrum` is what `spectrum_to_whiten` finds,
-    for callers that have it. Raises `InputError` as `federation.features.fitting.fit`.
+    for callers that have it. Raises `InputError` as `aggregator.world.fitting.fit`.
     """
     if AUTO in features:
         found = spectrum or spectrum_to_whiten(features, table)

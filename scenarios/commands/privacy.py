@@ -171,8 +171,8 @@ def lba(
     """Per-instance delta of wtd-LBA on a file (DATA DEPENDENT, no guarantee), and the noise that would give one."""
     import numpy as np
 
+    from aggregator.world.fitting import fit
     from federation.contract.randomness import NoiseBits
-    from federation.features.fitting import fit
     from federation.mechanisms.bag_sums import repaired
     from federation.mechanisms.bag_sums.per_instance import per_instance_delta
     from federation.numerics.bag_weights import disjoint_bags

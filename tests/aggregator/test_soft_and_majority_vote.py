@@ -4,9 +4,9 @@ import pytest
 from aggregator.contract.registry import protocol, protocol_names
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.features.fitting import fit
 from federation.questions.votes import Training
 
 

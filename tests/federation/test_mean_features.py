@@ -7,8 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.features.fitting import fit
 
 ROWS = np.random.default_rng(0).normal(size=(5000, 6)) * np.arange(1, 7)
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics.pairwise import polynomial_kernel
 
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap, completed, with_polynomial
-from federation.features.fitting import fit
 from federation.features.steps import MOST_MONOMIALS, Append, Polynomial, UnitNorm
 
 _ROWS = np.random.default_rng(0).normal(size=(30, 5)) + 1.0

@@ -10,11 +10,11 @@ from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote import soft_vote
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.guarantee import Adjacency
 from federation.contract.randomness import NoiseBits
 from federation.contract.submission import Submission
-from federation.features.fitting import fit
 from federation.mechanisms.noise.additive import calibrate
 from federation.questions.votes import Training
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from support.synthetic import Parties, draw
 
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
-from federation.features.fitting import fit
 from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
 from parties.answers import individual, votes
 from parties.holdings.cohort import Cohort, Holdings

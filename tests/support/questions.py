@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from aggregator.world.fitting import fit
 from federation.contract.question import PrivateQuestion, PublicQuestion, Question, ReleaseId, TrustedQuestion
 from federation.features.feature_map import completed, with_fourier
-from federation.features.fitting import fit
 from federation.numerics.binning import Bins
 from federation.questions.bags import (
     Bags,

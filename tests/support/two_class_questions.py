@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from aggregator.world.fitting import fit
 from federation.contract.question import ReleaseId
 from federation.features.feature_map import completed
-from federation.features.fitting import fit
 from federation.numerics.binning import Bins
 from federation.questions.hypotheses import Hypothesis
 from federation.questions.marginals import MarginalsNoise, MarginalsQuestion

@@ -6,9 +6,9 @@ import numpy as np
 
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.tally import VoteTally
+from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.submission import Submission
-from federation.features.fitting import fit
 from federation.questions.votes import Training, VotesQuestion
 
 STAGES = ("unit_norm",)

@@ -13,11 +13,11 @@ from aggregator.learners.class_ratios.bandwidth_selection import selected_bandwi
 from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.learners.inputs.validation import checked_set, require_integer, require_number
 from aggregator.learners.kernels.catalogue import WITH_BANDWIDTH, from_arrays, kernel
+from aggregator.learners.kernels.distances import median_squared_distance
 from aggregator.learners.kernels.exact import ExactSupport
 from aggregator.learners.kernels.features import FeatureKernel
 from aggregator.learners.kernels.interface import Kernel
 from federation.contract.errors import InputError
-from federation.numerics.distances import median_squared_distance
 
 _ROWS = 20_000
 _BAGS = 1_000

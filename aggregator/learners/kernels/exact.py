@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from aggregator.learners.kernels.distances import ROWS, NegativeSquares, tiles
 from aggregator.learners.kernels.interface import Kernel, Support
 from federation.contract.errors import InputError
 from federation.numerics.arrays import Floats, Integers
-from federation.numerics.distances import ROWS, NegativeSquares, tiles
 
 
 class ExactKernel(Kernel):

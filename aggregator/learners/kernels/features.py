@@ -10,11 +10,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from aggregator.learners.kernels.distances import NegativeSquares, some_rows, tiles
 from aggregator.learners.kernels.interface import Kernel, Support
 from federation.contract.errors import InputError
 from federation.features.steps import Fourier, waves
 from federation.numerics.arrays import Floats, Integers
-from federation.numerics.distances import NegativeSquares, some_rows, tiles
 
 _NEGLIGIBLE = 1e-10  # share of the largest eigenvalue below which a direction holds rounding errors only
 

@@ -11,6 +11,7 @@ import numpy as np
 from aggregator.answers.bag_answers import BagAnswers, shared_bags
 from aggregator.contract.premises import local_guarantee
 from aggregator.contract.session import Asked, OneRound
+from aggregator.learners.kernels.distances import median_squared_distance
 from aggregator.protocols.class_ratio.ratio_fitting import Fitting, Labelled, least_rows
 from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from aggregator.releases.released_estimators import Described
@@ -20,7 +21,6 @@ from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF, Noise, Question, ReleaseId
 from federation.features.feature_map import FeatureMap, with_fourier
 from federation.numerics.arrays import Floats
-from federation.numerics.distances import median_squared_distance
 from federation.questions.bags import (
     PUBLISHED,
     Bags,

@@ -13,6 +13,7 @@ from aggregator.answers.label_answers import LabelAnswers
 from aggregator.answers.local_answers import CHECKED
 from aggregator.contract.premises import LOCAL, SUMMED, local_guarantee
 from aggregator.contract.session import Asked, OneRound
+from aggregator.learners.kernels.distances import median_squared_distance
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
 from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from aggregator.protocols.mean_operator.moment_estimates import Moments, of_private_labels, of_sums
@@ -22,7 +23,6 @@ from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF
 from federation.features.feature_map import FeatureMap, completed, with_fourier, with_polynomial
 from federation.mechanisms.moments.bounds import regularisation
-from federation.numerics.distances import median_squared_distance
 from federation.numerics.norms import within_norm
 from federation.questions.bags import Bags, RowsQuestion
 from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion

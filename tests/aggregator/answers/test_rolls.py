@@ -17,9 +17,9 @@ from aggregator.ensembles.tally import ProbabilityTally, VoteTally
 from aggregator.node.individual import IndividualScores
 from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
 from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
+from aggregator.world.fitting import fit
 from federation.contract.question import ReleaseId
 from federation.contract.reference import Reference
-from federation.features.fitting import fit
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
 from federation.questions.votes import (

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from aggregator.answers.vector_answers import VectorAnswers
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
-from federation.features.fitting import fit
 from federation.questions.votes import ParametersQuestion, Training
 
 

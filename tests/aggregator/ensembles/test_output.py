@@ -5,10 +5,10 @@ from support.voting import ensemble, instance, replaced
 
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import perturb_output
+from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
-from federation.features.fitting import fit
 from federation.mechanisms.accounting import sensitivity
 from federation.numerics.contrasts import contrast_rounding, contrasts
 

@@ -3,10 +3,10 @@ import pytest
 
 from aggregator.ensembles.share_answers import share_norm
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
+from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
-from federation.features.fitting import fit
 from federation.numerics.contrasts import contrasts
 from federation.questions.votes import BALLOT_PARTS, Training
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from aggregator.ensembles import tally as tally_module
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
-from federation.features.fitting import fit
 from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
 
 ROWS = np.ones((50, 2))

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from aggregator.node.individual import IndividualScores, best_means
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
-from federation.features.fitting import fit
 from federation.questions.votes import IndividualQuestion, Training
 
 

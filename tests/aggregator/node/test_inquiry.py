@@ -7,10 +7,10 @@ from support.two_class_questions import marginals
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.tally import VoteTally
 from aggregator.node.inquiry import Inquiry
+from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.question import ReleaseId
-from federation.features.fitting import fit
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from federation.questions.votes import Training, VotesQuestion
 

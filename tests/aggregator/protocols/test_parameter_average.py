@@ -4,11 +4,11 @@ import pytest
 from aggregator.answers.average_sensitivity import parameter_average, radius_of_any_rows
 from aggregator.contract.registry import protocol
 from aggregator.protocols.parameter_average import ParameterAverage
+from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Check
 from federation.contract.submission import Submission
-from federation.features.fitting import fit
 from federation.mechanisms.accounting.sensitivity import radius
 from federation.numerics.contrasts import contrasts
 from federation.questions.votes import Training

@@ -12,8 +12,8 @@ from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
 from aggregator.learners.mean_operators.mean_map import laplacian_mean_map, mean_map
 from aggregator.learners.mean_operators.noisy_label_classifier import NoisyLabelClassifier
 from aggregator.learners.mean_operators.proportion_classifier import ProportionClassifier
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.features.fitting import fit
 
 LOSSES = ("logistic", "square", "matsushita", "double_hinge", "unhinged")
 

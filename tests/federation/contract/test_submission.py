@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.question import Field
 from federation.contract.submission import Submission, check_submission
-from federation.features.fitting import fit
 from federation.questions.votes import Training, VotesQuestion
 
 

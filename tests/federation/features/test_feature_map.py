@@ -16,9 +16,9 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
+from aggregator.world.fitting import fit, mixed_units
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap, text_code, with_fourier
-from federation.features.fitting import fit, mixed_units
 from federation.features.steps import Fourier, waves
 
 _RNG = np.random.default_rng(0)

@@ -5,10 +5,10 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, RecordDict
 
 from aggregator.ensembles.tally import VoteTally
+from aggregator.world.fitting import fit
 from federation.contract.errors import QuorumError
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
-from federation.features.fitting import fit
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.codec import encode_submission
 from federation.grids.failures import Failures

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.question import Question, ReleaseId
 from federation.contract.submission import Submission
-from federation.features.fitting import fit
 from federation.grids.codec import (
     bytes_per_party,
     decode_question,

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.world.fitting import fit
 from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import ReleaseId
 from federation.contract.submission import Submission, check_submission
 from federation.features.feature_map import with_fourier
-from federation.features.fitting import fit
 from federation.grids.codec import (
     bytes_per_party,
     decode_question,

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from aggregator.world.fitting import fit
 from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, NoGuarantee, Unit
 from federation.contract.question import ReleaseId
-from federation.features.fitting import fit
 from federation.grids.codec import decode_question, encode_question, question_digest
 from federation.questions.labels import (
     BagSums,

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.question import TrustedQuestion
 from federation.contract.submission import Submission, check_submission
-from federation.features.fitting import fit
 from federation.grids.codec import bytes_per_party, decode_question, encode_question, question_digest
 from federation.questions.votes import (
     BALLOT_PARTS,

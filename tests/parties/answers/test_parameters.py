@@ -4,10 +4,10 @@ from scipy.optimize import minimize
 from support.synthetic import Parties
 
 from aggregator.protocols.parameter_average import ParameterAverage
+from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
-from federation.features.fitting import fit
 from federation.numerics.contrasts import contrasts
 from federation.questions.votes import Training
 from parties.answers import parameters

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregator.world.fitting import fit
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
-from federation.features.fitting import fit
 from federation.questions.votes import BALLOT_PARTS, ProbabilitiesQuestion, Training, VotesQuestion
 from parties.answers import probabilities as ballots
 from parties.answers import votes

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from aggregator.ensembles.share_answers import share_norm, share_question
+from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
-from federation.features.fitting import fit
 from federation.numerics.contrasts import contrasts
 from federation.questions.votes import Training
 from parties.answers import statistic as shares

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from support.synthetic import Parties, draw
 
-from federation.features.fitting import fit
+from aggregator.world.fitting import fit
 from federation.questions.votes import Training
 from parties.holdings import cohort as holdings_module
 from parties.holdings.cohort import Cohort, Holdings

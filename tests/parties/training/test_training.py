@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from aggregator.world.fitting import fit
 from federation.contract.reference import Reference
-from federation.features.fitting import fit
 from federation.questions.votes import Training
 from parties.holdings.cohort import Cohort
 from parties.training.estimators import EstimatorGroup

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
-from federation.features.fitting import fit
 from scenarios.data.catalogue import load
 from scenarios.data.large_sets import CRITEO_COLUMNS
 

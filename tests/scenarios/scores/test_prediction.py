@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.releases.models import ReleasedModels
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.features.feature_map import text_code
-from federation.features.fitting import fit
 from scenarios.commands.predict import predict_command
 from scenarios.scores.prediction import Prediction, Used, find_model, predict
 

@@ -3,8 +3,8 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.features.fitting import fit
 from federation.questions.bags import Bags
 from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
 from parties.answers import individual, votes

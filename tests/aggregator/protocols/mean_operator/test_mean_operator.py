@@ -12,11 +12,11 @@ from support.worlds import guarantees, run, run_in_cohorts
 from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
 from aggregator.releases.models import ReleasedModels
+from aggregator.world.fitting import fit
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.reference import Reference
 from federation.features.feature_map import completed
-from federation.features.fitting import fit
 from federation.grids.launch import open_grid
 from federation.mechanisms.moments.calibrated_moments import calibrate
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.kernel_approximation import Nystroem
 
+from aggregator.learners.kernels import distances
 from aggregator.learners.kernels.catalogue import kernel
 from aggregator.learners.kernels.exact import GaussianKernel
 from aggregator.learners.kernels.features import FourierKernel, LinearKernel, NystromKernel
 from federation.contract.errors import InputError
-from federation.numerics import distances
 
 GAMMA = 0.08
 PUBLIC = np.random.default_rng(0).normal(size=(500, 5))

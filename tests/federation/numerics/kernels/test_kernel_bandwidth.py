@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
+from aggregator.learners.kernels.distances import median_squared_distance
 from federation.contract.errors import InputError
-from federation.numerics.distances import median_squared_distance
 
 ROWS = np.random.default_rng(0).normal(size=(5000, 6))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from aggregator.learners.kernels.distances import median_squared_distance
 from federation.contract.errors import InputError, nearest_name
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import (
@@ -24,7 +25,6 @@ from federation.features.steps import (
     UnitNorm,
     finite_rows,
 )
-from federation.numerics.distances import median_squared_distance
 
 # Columns whose largest range is beyond this many lower-quartile ranges do not share a unit. Data sets in one
 # unit (pixels, HAR, iris) stay below 5, those in many (KDD-99, cardiotocography, wine) are above 75.

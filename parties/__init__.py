@@ -1,1 +1,19 @@
 """The private side: the only place that sees labelled private rows."""
+
+from typing import Any
+
+from federation.contract.public import PublicNames
+
+_PUBLIC = PublicNames(
+    __name__,
+    {
+        "guard.allowance": "Allowance",
+        "guard.answering": "Arrays NoisyAct PlainAct",
+        "holdings.cohort": "Cohort Holdings Provider",
+    },
+)
+__all__ = _PUBLIC.all
+
+
+def __getattr__(name: str) -> Any:
+    return _PUBLIC.load(name)

@@ -4,17 +4,13 @@
 as `run`, where some variants failed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-__all__ = ["IncompleteRunError", "run"]
+from federation.contract.public import PublicNames
+
+_PUBLIC = PublicNames(__name__, {"runs.runner": "IncompleteRunError Run run", "settings.schema": "Scenario resolve"})
+__all__ = _PUBLIC.all
 
 
 def __getattr__(name: str) -> Any:
-    # Resolved on first use, so that `federation --help` starts without numpy.
-    if name in __all__:
-        from scenarios.runs import runner
-
-        return getattr(runner, name)
-    raise AttributeError(f"module 'scenarios' has no attribute '{name}'")
+    return _PUBLIC.load(name)  # on first use, so that `federation --help` starts without numpy

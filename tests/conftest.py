@@ -11,6 +11,8 @@ from support.synthetic import Parties, public_table
 from aggregator.world.plan import VariantPlan, WorldPlan
 from federation.contract.reference import Reference
 
+collect_ignore = ["plugins/complete", "plugins/incomplete"]  # packages of others, which their tests install
+
 # How long an example takes depends on what else the machine does, and speed is for benchmarks.
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")

@@ -10,7 +10,13 @@ from federation.contract.errors import InputError
 
 
 def require_positive(name: str, value: float) -> None:
-    """Raises `InputError` unless `value` is positive and finite."""
+    """Raises `InputError` unless `value` is positive and finite.
+
+    Examples:
+        >>> require_positive("ridge", -1.0)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: ridge must be a positive number, got -1.0
+    """
     if not 0 < value < math.inf:
         raise InputError(f"{name} must be a positive number, got {value}")
 
@@ -20,6 +26,12 @@ def refuse_misplaced(options: Any, names: tuple[str, ...], home: str, at_home: b
 
     `options` is a dataclass of options, `names` some of its fields, `home` the option under which they count, in
     words, and `at_home` whether that is chosen. Raises `InputError`.
+
+    Examples:
+        >>> from aggregator.protocols.soft_vote.soft_vote import SoftVote
+        >>> SoftVote(perturb="output", shrinkage=0.5)
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: shrinkage belongs to decoder: least_squares; remove it or choose that
     """
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
     strays = [name for name in names if _plain(getattr(options, name)) != _plain(defaults[name])]

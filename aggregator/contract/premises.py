@@ -36,7 +36,15 @@ def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:
 def local_guarantee(
     plan: WorldPlan, guarantee: Guarantee | NoGuarantee, whose_noise: Assumption = LOCAL
 ) -> Guarantee | NoGuarantee:
-    """What parties promise of their answers with the premises of a world in which they make the noise themselves."""
+    """What parties promise of their answers with the premises of a world in which they make the noise themselves.
+
+    `whose_noise` says who makes it. What promises nothing stays as it is.
+
+    Examples:
+        >>> from federation.contract.guarantee import NoGuarantee
+        >>> local_guarantee(plan=None, guarantee=NoGuarantee("noise is off")).reason
+        'noise is off'
+    """
     if isinstance(guarantee, NoGuarantee):
         return guarantee
     premises = (whose_noise, COUNTED_ONCE, ATTENDANCE, PUBLIC_CHOICES, *plan_premises(plan))

@@ -17,7 +17,12 @@ _DECLARED = ("requires", "task", "model")
 
 
 def protocol_names() -> list[str]:
-    """Names of the installed protocols, sorted; loads none of them."""
+    """Names of the installed protocols, sorted; loads none of them.
+
+    Examples:
+        >>> "soft_vote" in protocol_names()
+        True
+    """
     return list(installed(PROTOCOLS))
 
 
@@ -25,6 +30,10 @@ def protocol(name: str) -> type[Protocol]:
     """The protocol's options class, which holds to the contract.
 
     Raises `InputError` if it is unknown, cannot be imported, or lacks something, with what it lacks.
+
+    Examples:
+        >>> protocol("label_sums")(noise="gaussian")
+        NoisyLabelSums(shape='optimal', noise='gaussian')
     """
     return _checked(find(PROTOCOLS, "protocol", name))
 

@@ -22,7 +22,7 @@ class VoteTally(Answers):
         counts: (N, C), how many parties have voted for each class on each row.
 
     Examples:
-        >>> from federation.features.feature_map import fit
+        >>> from aggregator.world.fitting import fit
         >>> from federation.questions.votes import Training
         >>> rows = np.eye(2)
         >>> asked = VotesQuestion(Training(fit([], rows), 3, {"name": "logistic"}, trial=0), rows)

@@ -1,1 +1,21 @@
 """What is public in one world, that is one split of the data: its plan, its numbers, its rows behind feature maps."""
+
+from typing import Any
+
+from federation.contract.public import PublicNames
+
+_PUBLIC = PublicNames(
+    __name__,
+    {
+        "fitting": "fit",
+        "plan": "PublicTable VariantPlan WorldPlan",
+        "public_numbers": "PublicNumbers product",
+        "public_rows": "PublicRows",
+        "world": "World",
+    },
+)
+__all__ = _PUBLIC.all
+
+
+def __getattr__(name: str) -> Any:
+    return _PUBLIC.load(name)

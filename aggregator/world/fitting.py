@@ -63,6 +63,7 @@ def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_column
         >>> rows = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
         >>> fit([{"whiten": 1}], rows).transform(rows).round(4).ravel()
         array([-0.5537, -0.8501,  1.4038])
+        >>> from federation.features.feature_map import text_code
         >>> colours = np.array([[text_code(name)] for name in ("red", "blue", "red")])
         >>> fit([], colours, text_columns=[0]).transform(colours)
         array([[0., 1.],

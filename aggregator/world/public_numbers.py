@@ -28,7 +28,12 @@ class PublicNumbers:
 
 
 def product(*sizes: int | None) -> int | None:
-    """The product of sizes, None where one is not known."""
+    """The product of sizes, None where one is not known.
+
+    Examples:
+        >>> product(3, 512), product(3, None)
+        (1536, None)
+    """
     whole = 1
     for size in sizes:
         if size is None:

@@ -50,18 +50,16 @@ def text_code(text: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Raw rows (n, columns) to features (n, dimension); built by `fit` or `from_arrays`.
+    """Raw rows (n, columns) to features (n, dimension); built by `aggregator.world.fitting.fit` or `from_arrays`.
 
     Raises `InputError` when the steps do not fit each other.
 
     Examples:
         >>> rows = np.array([[1.0, 10.0], [3.0, 30.0]])
-        >>> features = fit(["standardise", "constant", "unit_norm"], rows)
+        >>> features = FeatureMap(2, (Append(10.0), UnitNorm()))
         >>> features
-        FeatureMap(2 -> 3: affine, append, unit_norm)
+        FeatureMap(2 -> 3: append, unit_norm)
         >>> features.transform(rows).round(4)
-        array([[-0.5774, -0.5774,  0.5774],
-               [ 0.5774,  0.5774,  0.5774]])
     """
 
     columns: int
@@ -188,7 +186,7 @@ def with_fourier(feature_map: FeatureMap, gamma: float, features: int, seed: int
     Raises `InputError` as `federation.features.steps.Fourier.draw`.
 
     Examples:
-        >>> with_fourier(fit([], np.eye(3)), gamma=0.5, features=8, seed=0)
+        >>> with_fourier(FeatureMap(3, ()), gamma=0.5, features=8, seed=0)
         FeatureMap(3 -> 8: fourier)
     """
     step = Fourier.draw(feature_map.dimension, gamma, features, seed)
@@ -201,7 +199,7 @@ def with_polynomial(feature_map: FeatureMap, degree: int) -> FeatureMap:
     Raises `InputError` for another degree and for more than 20,000 features.
 
     Examples:
-        >>> with_polynomial(fit([], np.eye(2)), 2).transform(np.array([[2.0, 3.0]]))  # x^2, sqrt(2) x z, z^2
+        >>> with_polynomial(FeatureMap(2, ()), 2).transform(np.array([[2.0, 3.0]]))  # x^2, sqrt(2) x z, z^2
         array([[4.        , 8.48528137, 9.        ]])
     """
     return FeatureMap(feature_map.columns, (*feature_map.steps, Polynomial(degree)))
@@ -214,8 +212,8 @@ def completed(feature_map: FeatureMap) -> FeatureMap:
     that appends a constant gets no second one.
 
     Examples:
-        >>> completed(fit(["standardise"], np.eye(2))), completed(fit(["max_norm"], np.eye(2)))
-        (FeatureMap(2 -> 3: affine, append, unit_norm), FeatureMap(2 -> 2: clip_norm))
+        >>> completed(FeatureMap(2, ())), completed(FeatureMap(2, (UnitNorm(),)))
+        (FeatureMap(2 -> 3: append, unit_norm), FeatureMap(2 -> 2: unit_norm))
     """
     steps = list(feature_map.steps)
     while steps and isinstance(steps[-1], Polynomial):

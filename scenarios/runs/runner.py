@@ -102,6 +102,14 @@ def run(
     one that is open already and stays so; None opens the one of `engine.kind`. Raises `FederationError`s: `InputError`
     for a scenario or data that cannot be used, `BudgetExceededError`, `QuorumError`, and at the end
     `IncompleteRunError`, which holds the run, where variants failed.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> few = ["parties.count=50", "privacy.epsilon=30", "trials.splits=1", "trials.noise=1"]
+        >>> with TemporaryDirectory() as folder:
+        ...     done = run("quickstart", out=folder, overrides=few)
+        ...     print((done.directory / "report.html").exists(), {row["variant"] for row in done.rows} >= {"soft_vote"})
+        True True
     """
     resolved = scenario if isinstance(scenario, Scenario) else resolve(scenario, overrides)
     check_budget(resolved)

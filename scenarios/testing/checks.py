@@ -108,7 +108,14 @@ def check_protocol(found: type[Protocol], options: Sequence[Mapping[str, Any]] =
 def checks(
     found: type[Protocol], options: Sequence[Mapping[str, Any]] = ({},)
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Each check by name, to be called; for tests that report them one by one."""
+    """Each check by name, to be called; for tests that report them one by one.
+
+    Examples:
+        >>> from aggregator.protocols.label_sums import NoisyLabelSums
+        >>> found = dict(checks(NoisyLabelSums))
+        >>> len(found), next(iter(found))
+        (12, 'its members are declared')
+    """
     missing = lacks(found)
     kind = next(
         (name for name, one in installed(PROTOCOLS).items() if one.entry.value.endswith(f":{found.__name__}")), ""

@@ -188,3 +188,9 @@ def test_by_itself_a_question_takes_nothing_for_granted():
     plain = Plain(SHIFTED.noise, release=SHIFTED.release)
     assert plain.assumes() == Declared()
     assert (plain.shared, plain.simulated_only(), plain.work()) == (False, None, 0)
+
+
+@pytest.mark.parametrize(("queries", "query"), [(2, 2), (2, -1), (0, 0), (2, 1.0), (True, 0)])
+def test_a_query_beyond_those_agreed_on_is_refused(queries, query):
+    with pytest.raises(InputError, match=r"refused|whole number"):
+        ReleaseId("an exchange", queries, query)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.decomposition import PCA
@@ -18,12 +18,14 @@ from sklearn.preprocessing import StandardScaler
 
 from aggregator.world.fitting import fit, mixed_units
 from federation.contract.errors import InputError
-from federation.features.feature_map import FeatureMap, text_code, with_fourier
-from federation.features.steps import Fourier, waves
+from federation.features.feature_map import FeatureMap, completed, text_code, with_fourier
+from federation.features.steps import Append, Fourier, UnitNorm
 
 _RNG = np.random.default_rng(0)
 TALL = _RNG.normal(size=(80, 6)) @ _RNG.normal(size=(6, 6)) + 3.0
 WIDE = _RNG.normal(size=(12, 40)) * np.linspace(1, 3, 40) - 1.0
+NEAR_ONE = np.random.default_rng(0).normal(size=(30, 5)) + 1.0
+STREAMED = np.random.default_rng(0).normal(size=(5000, 6)) * np.arange(1, 7)
 STAGES = [
     "scale",
     "standardise",
@@ -162,36 +164,6 @@ def test_waves_can_follow_a_fitted_map():
         with_fourier(before, 0.0, 64, 3)
     with pytest.raises(InputError, match="features must be an even number"):
         with_fourier(before, 1.0, 65, 3)
-
-
-@settings(derandomize=True, deadline=None)
-@given(arrays(np.float64, (3, 2), elements=st.floats(-1e12, 1e12)))
-def test_waves_are_cosines_and_sines_of_norm_one(phases):
-    out = np.hstack(waves(phases.copy()))
-    direct = np.hstack([np.cos(phases), np.sin(phases)]) / np.sqrt(2)
-    np.testing.assert_allclose(out, direct, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(np.einsum("nd,nd->n", out, out), 1, rtol=0, atol=1e-15)
-
-
-def test_waves_of_a_row_do_not_depend_on_its_company():
-    rng = np.random.default_rng(5)
-    rows = rng.normal(size=(150, 37))
-    rows[::7] *= 1e9  # phases that are reduced in another way
-    for features in (2, 30, 512):
-        step = Fourier.draw(37, 0.1, features, 0)
-        out = step.apply(rows)
-        for size in (1, 2, 7, 33):
-            chosen = rng.choice(len(rows), size, replace=False)
-            np.testing.assert_array_equal(step.apply(np.ascontiguousarray(rows[chosen])), out[chosen])
-
-
-@pytest.mark.parametrize(
-    "frequencies", [np.ones(3), np.empty((2, 0)), np.empty((0, 2)), np.full((2, 2), np.nan), np.ones((3, 2))]
-)
-def test_damaged_frequencies_are_refused(frequencies):
-    record = {"columns": 2, "steps": [{"kind": "fourier", "frequencies": "f"}]}
-    with pytest.raises(InputError, match="fourier step"):
-        FeatureMap.from_arrays(json.dumps(record), {"f": frequencies})
 
 
 @pytest.mark.parametrize("size", [5e-324, 1e-300, 1.0, 1e300])
@@ -437,3 +409,59 @@ def test_numbers_whose_squares_overflow_are_refused(stage):
     with pytest.raises(InputError, match=r"column 0 .* up to 1e\+308"):
         fit([stage], np.array([[1e308, 0.0], [-1e308, 1.0]]))
     fit([stage], rows / 1e50)
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [["unit_norm"], ["max_norm"], [{"fourier": 8}], ["unit_norm", {"polynomial": 2}], ["max_norm", {"polynomial": 3}]],
+)
+def test_maps_to_rows_of_norm_1_are_complete(stages):
+    features = fit(stages, NEAR_ONE)
+    assert completed(features) is features
+    assert np.linalg.norm(features.transform(100 * NEAR_ONE), axis=1).max() <= 1 + 1e-15
+
+
+@pytest.mark.parametrize(
+    "stages", [[], ["standardise"], ["unit_norm", "constant"], [{"polynomial": 2}], ["constant", {"polynomial": 2}]]
+)
+def test_other_maps_are_completed_by_a_constant_and_unit_norm(stages):
+    features = fit(stages, NEAR_ONE)
+    whole = completed(features)
+    assert whole.dimension == features.dimension + ("constant" not in stages)
+    assert sum(isinstance(step, Append) for step in whole.steps) == 1
+    assert isinstance(whole.steps[-1], UnitNorm)
+    np.testing.assert_allclose(np.linalg.norm(whole.transform(100 * NEAR_ONE), axis=1), 1, atol=1e-15)
+    assert completed(whole) is whole
+
+
+@pytest.mark.parametrize("stages", [["standardise", {"fourier": 32}], [{"whiten": 3}, "unit_norm"], []])
+def test_means_are_those_of_the_features(stages):
+    features = fit(stages, STREAMED[:300])
+    for count in (1, 1023, 1024, 5000):
+        direct = features.transform(STREAMED[:count]).mean(axis=0)
+        np.testing.assert_allclose(features.mean(STREAMED[:count]), direct, atol=1e-13)
+    np.testing.assert_array_equal(features.mean(STREAMED), features.mean(np.asfortranarray(STREAMED)))
+
+
+def test_replacing_a_row_moves_the_mean_by_at_most_two_over_n():
+    features = fit([{"fourier": 64}], STREAMED[:300])
+    for count in (1, 10, 2000):
+        moved = STREAMED[:count].copy()
+        moved[-1] += 50.0
+        step = np.linalg.norm(features.mean(moved) - features.mean(STREAMED[:count]))
+        assert 0.5 / count < step <= 2 / count + 1e-14
+
+
+def test_memory_does_not_grow_with_the_rows():
+    features = fit([{"fourier": 256}], STREAMED[:300])
+    tracemalloc.start()
+    features.mean(np.broadcast_to(STREAMED, (8, 5000, 6)).reshape(-1, 6)[:30_000])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30_000 * 256 * 8 / 4
+
+
+@pytest.mark.parametrize("rows", [np.empty((0, 6)), np.ones(6), np.full((2, 6), np.nan), np.ones((2, 5))])
+def test_refuses_what_has_no_mean(rows):
+    with pytest.raises(InputError):
+        fit([{"fourier": 8}], STREAMED[:50]).mean(rows)

@@ -1,4 +1,9 @@
-"""What a Ray grid shares, equal records once; and what it makes of errors that no handler catches."""
+"""The Ray grid: the bytes of inline, equal records shared once, contained failures, no process left behind."""
+
+import os
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -6,9 +11,28 @@ import ray
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from support.worlds import run
 
+from aggregator.world.plan import VariantPlan
+from federation.contract.errors import QuorumError
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
+from federation.grids.nodes import Placement
 from federation.grids.ray import _Shared
+
+VARIANTS = (
+    VariantPlan("soft_vote", "soft_vote", {}),
+    VariantPlan("soft_vote-gaussian", "soft_vote", {"noise": "gaussian"}),
+    VariantPlan("published", "soft_vote", {"perturb": "output", "sensitivity": "published"}),
+    VariantPlan("majority_vote", "majority_vote", {}),
+)
+
+
+@pytest.fixture(scope="module")
+def ray_grid():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ADDRESS", "127.0.0.1:1")  # another run's cluster must not be taken for ours
+        grid = open_grid("ray", workers=2)
+        yield grid
+        grid.close()
 
 
 @pytest.fixture
@@ -48,12 +72,73 @@ def test_what_the_last_world_did_not_ask_is_forgotten(put):
     assert len(put) == 3
 
 
-def test_what_no_handler_catches_costs_one_party_only(make_plan, monkeypatch):
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")  # another run's cluster must not be taken for ours
-    grid = open_grid("ray", workers=1)
-    try:
-        _, summary = run(grid, make_plan(parties=12), 4, Reference("support.sabotage:Unstoppable"))
-    finally:
-        grid.close()
+def test_what_no_handler_catches_costs_one_party_only(make_plan, ray_grid):
+    _, summary = run(ray_grid, make_plan(parties=12), 4, Reference("support.sabotage:Unstoppable"))
     assert summary["answered"] == 11
     assert sum(summary["failures"].values()) == 1
+
+
+@pytest.mark.parametrize("classifier", ["DecisionTreeClassifier", "GaussianNB"])
+def test_ray_and_inline_release_equal_bytes(make_plan, ray_grid, classifier):
+    plan = make_plan(variants=VARIANTS, individual=10, classifier={"name": classifier, "parameters": {}})
+    assert run(open_grid("inline"), plan, 40) == run(ray_grid, plan, 3)
+
+
+def test_ray_and_inline_agree_on_logistic_regression(make_plan, ray_grid):
+    plan = make_plan(variants=VARIANTS)
+    assert run(open_grid("inline"), plan, 5) == run(ray_grid, plan, 11)
+
+
+@pytest.mark.parametrize("per_node", [1, 4])
+def test_a_dying_worker_costs_its_parties_one_retry(make_plan, ray_grid, tmp_path, per_node):
+    plan = make_plan()
+    expected = run(open_grid("inline"), plan, 4)
+    dying = Reference("support.synthetic:Parties", {"deadly": [9], "flag": str(tmp_path / "died")})
+    assert run(ray_grid, plan, per_node, dying) == expected
+
+
+def test_a_worker_killed_at_work_costs_its_parties_one_retry(make_plan, ray_grid, tmp_path):
+    flag = tmp_path / "pid"
+
+    def kill():
+        while not flag.exists():
+            time.sleep(0.01)
+        os.kill(int(flag.read_text()), signal.SIGKILL)
+
+    plan = make_plan()
+    expected = run(open_grid("inline"), plan, 4)
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    assert run(ray_grid, plan, 4, Reference("support.sabotage:Killed", {"party": 9, "flag": str(flag)})) == expected
+    killer.join()
+    assert run(ray_grid, plan, 5) == expected  # later worlds are whole
+
+
+@pytest.mark.parametrize("per_node", [1, 10])
+def test_a_party_that_always_kills_its_worker_is_lost_alone(make_plan, ray_grid, per_node):
+    plan = make_plan()
+    _, summary = run(ray_grid, plan, per_node, Reference("support.synthetic:Parties", {"deadly": [9]}))
+    assert summary["failures"] == {"the worker process died while serving this party": 1}
+    assert summary["answered"] == 39
+    assert run(ray_grid, plan, 4) == run(open_grid("inline"), plan, 4)  # later worlds are whole
+
+
+def test_workers_load_their_rows_before_they_are_asked(ray_grid, tmp_path):
+    ray_grid.assign(Placement(40, 20, Reference("support.sabotage:Announced", {"flag": str(tmp_path / "loaded")}), 1))
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "loaded").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_workers_that_keep_dying_end_the_run(make_plan, ray_grid, monkeypatch):
+    monkeypatch.setattr("federation.grids.ray._MOST_DEATHS", 1)
+    with pytest.raises(QuorumError, match=r"Ray workers keep dying \(2 in this world\)"):
+        run(ray_grid, make_plan(), 20, Reference("support.synthetic:Parties", {"deadly": [9]}))
+
+
+def test_a_broken_party_costs_only_itself(make_plan, ray_grid):
+    broken = Reference("support.synthetic:Parties", {"broken": [3, 17]})
+    _, summary = run(ray_grid, make_plan(), 8, broken)
+    assert sum(summary["failures"].values()) == 2
+    assert all("NaN" in cause for cause in summary["failures"])

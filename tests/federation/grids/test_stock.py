@@ -10,10 +10,9 @@ from support.worlds import SYNTHETIC, run
 
 import federation.grids.stock as stock
 from federation.contract.errors import FederationError, InputError, QuorumError
-from federation.contract.reference import Reference
 from federation.grids.inline import InlineGrid
 from federation.grids.launch import open_grid, run_server_app
-from federation.grids.nodes import Placement, node_config
+from federation.grids.nodes import Placement
 from federation.grids.replies import PREPARE, handle
 from federation.grids.stock import StockGrid
 from parties.holdings import cohort as holdings
@@ -147,12 +146,3 @@ def test_what_fails_when_rows_are_loaded_stays_at_a_deployed_node(monkeypatch, s
     context = Context(RUN, 5, config, RecordDict(), {})
     message = InlineGrid("parties.node.app:app").create_message(RecordDict(), f"query.{PREPARE}", 5, "")
     assert re.search(told, handle(app, message, context).error.reason)
-
-
-def test_a_published_placement_reads_back():
-    placement = Placement(10, 4, Reference("support.synthetic:Parties", {"broken": [1]}), 3)
-    path = placement.publish(RUN)
-    assert path.parent.stat().st_mode & 0o77 == 0  # nobody else may write there
-    for partition in range(placement.nodes):
-        found = node_config(Context(RUN, 1, {"partition-id": partition}, RecordDict(), {}))
-        assert found == placement.config(partition)

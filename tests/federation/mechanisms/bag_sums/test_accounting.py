@@ -13,9 +13,8 @@ from scipy import stats
 from scipy.special import gammaln, ndtr
 
 from federation.contract.errors import InputError
-from federation.mechanisms.bag_sums.accounting import delta
+from federation.mechanisms.bag_sums.accounting import delta, width
 from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
 from federation.mechanisms.noise import gaussian
 
 UNIT = (0.0, 1.0)
@@ -157,14 +156,6 @@ def test_the_floor_is_what_no_noise_repairs() -> None:
     assert delta(30.0, design, sigma=1e4, label_range=UNIT) == pytest.approx(design.noise_free, rel=1e-3)
 
 
-def test_weighted_labels_under_noise_of_a_fixed_scale() -> None:
-    for ratio, releases in ((0.1, 1), (1.0, 1), (0.5, 7)):
-        law = stats.chi(releases)
-        x = np.linspace(1e-6, 20, 400_001)
-        expected = float(np.trapezoid(law.pdf(x) * gaussian.delta(1.0, ratio * x), x))
-        assert mean_delta_chi(1.0, ratio, releases) == pytest.approx(expected, rel=1e-7)
-
-
 def test_what_doubles_cannot_hold_counts_as_nothing() -> None:
     """Noise far beyond the range: bags of one or two other noisy labels, whose tails decide everything."""
     design = BagDesign(21, 7, 3, noisy=19)
@@ -189,3 +180,9 @@ def test_bad_numbers_are_refused(arguments: dict, message: str) -> None:
     given_ = {"epsilon": 1.0, "sigma": 1.0, "label_range": UNIT} | arguments
     with pytest.raises(InputError, match=message):
         delta(given_.pop("epsilon"), BagDesign(100, 5, 20, noisy=10), **given_)
+
+
+@pytest.mark.parametrize("label_range", [(0.0, 9e-101), (1.0, 1.0), (2.0, 1.0), (-1.1e100, 0.0), (1e300, 1.1e300)])
+def test_ranges_whose_squares_leave_the_doubles_are_refused(label_range):
+    with pytest.raises(InputError, match="label_range must be two numbers up to 1e\\+100"):
+        width(label_range)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_response import Script, evenly
+from support.scripted_words import Script, evenly
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency

@@ -10,25 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.scripted_words import Script, evenly
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels import response
-
-
-class Script:
-    """Words that were written down before, one array per call."""
-
-    def __init__(self, *calls: np.ndarray) -> None:
-        self._calls = list(calls)
-
-    def words(self, count: int) -> np.ndarray:
-        words = self._calls.pop(0)
-        return np.concatenate([words, np.zeros(max(0, count - len(words)), dtype=np.uint64)])[:count]
-
-
-def evenly(count: int) -> np.ndarray:
-    return (np.arange(count, dtype=np.uint64) * np.uint64(response.WORDS // count)).astype(np.uint64)
 
 
 @pytest.mark.parametrize("answers", [2, 4, 8])

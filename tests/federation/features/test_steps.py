@@ -1,4 +1,4 @@
-"""Explicit features of the homogeneous polynomial kernel, and maps completed to rows of norm at most 1."""
+"""Steps of feature maps: monomials are those of the polynomial kernel, waves have norm 1; damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sklearn.metrics.pairwise import polynomial_kernel
 
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.features.feature_map import FeatureMap, completed, with_polynomial
-from federation.features.steps import MOST_MONOMIALS, Append, Polynomial, UnitNorm
+from federation.features.feature_map import FeatureMap, with_polynomial
+from federation.features.steps import MOST_MONOMIALS, Fourier, Polynomial, waves
 
 _ROWS = np.random.default_rng(0).normal(size=(30, 5)) + 1.0
 
@@ -85,24 +85,31 @@ def test_damaged_degrees_are_refused(degree):
         FeatureMap.from_arrays(json.dumps({"columns": 2, "steps": [{"kind": "polynomial", "degree": degree}]}), {})
 
 
-@pytest.mark.parametrize(
-    "stages",
-    [["unit_norm"], ["max_norm"], [{"fourier": 8}], ["unit_norm", {"polynomial": 2}], ["max_norm", {"polynomial": 3}]],
-)
-def test_maps_to_rows_of_norm_1_are_complete(stages):
-    features = fit(stages, _ROWS)
-    assert completed(features) is features
-    assert np.linalg.norm(features.transform(100 * _ROWS), axis=1).max() <= 1 + 1e-15
+@settings(derandomize=True, deadline=None)
+@given(arrays(np.float64, (3, 2), elements=st.floats(-1e12, 1e12)))
+def test_waves_are_cosines_and_sines_of_norm_one(phases):
+    out = np.hstack(waves(phases.copy()))
+    direct = np.hstack([np.cos(phases), np.sin(phases)]) / np.sqrt(2)
+    np.testing.assert_allclose(out, direct, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(np.einsum("nd,nd->n", out, out), 1, rtol=0, atol=1e-15)
+
+
+def test_waves_of_a_row_do_not_depend_on_its_company():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(150, 37))
+    rows[::7] *= 1e9  # phases that are reduced in another way
+    for features in (2, 30, 512):
+        step = Fourier.draw(37, 0.1, features, 0)
+        out = step.apply(rows)
+        for size in (1, 2, 7, 33):
+            chosen = rng.choice(len(rows), size, replace=False)
+            np.testing.assert_array_equal(step.apply(np.ascontiguousarray(rows[chosen])), out[chosen])
 
 
 @pytest.mark.parametrize(
-    "stages", [[], ["standardise"], ["unit_norm", "constant"], [{"polynomial": 2}], ["constant", {"polynomial": 2}]]
+    "frequencies", [np.ones(3), np.empty((2, 0)), np.empty((0, 2)), np.full((2, 2), np.nan), np.ones((3, 2))]
 )
-def test_other_maps_are_completed_by_a_constant_and_unit_norm(stages):
-    features = fit(stages, _ROWS)
-    whole = completed(features)
-    assert whole.dimension == features.dimension + ("constant" not in stages)
-    assert sum(isinstance(step, Append) for step in whole.steps) == 1
-    assert isinstance(whole.steps[-1], UnitNorm)
-    np.testing.assert_allclose(np.linalg.norm(whole.transform(100 * _ROWS), axis=1), 1, atol=1e-15)
-    assert completed(whole) is whole
+def test_damaged_frequencies_are_refused(frequencies):
+    record = {"columns": 2, "steps": [{"kind": "fourier", "frequencies": "f"}]}
+    with pytest.raises(InputError, match="fourier step"):
+        FeatureMap.from_arrays(json.dumps(record), {"f": frequencies})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,8 @@ from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
 from federation.contract.errors import FederationError, InputError
 
 NAMES = ("logistic", "square", "matsushita", "rho", "linear", "unhinged", "perceptron", "double_hinge")
+KINKED = ("rho", "perceptron", "double_hinge")
+SMOOTH = ("logistic", "square", "matsushita")
 MIXED = Generator(
     "mixed",
     lambda x: (x**2 + np.hypot(1, x) + x) / 2,
@@ -174,3 +178,24 @@ def test_bad_arguments_are_refused(changes, message):
     arguments = {"loss": loss("logistic"), "rows": rows, "moment": mu, "regularisation": 0.1} | changes
     with pytest.raises(InputError, match=message):
         minimise_linear_odd(**arguments)
+
+
+@pytest.mark.parametrize("name", ["linear", "unhinged", *KINKED])
+def test_without_rows_that_count_certificates_cover_the_rounding_of_a_quotient(name):
+    for seed in range(20):
+        moment, lam = np.random.default_rng(seed).uniform(0.1, 1.0, 2)
+        found = minimise_linear_odd(loss(name), [[0.0]], [moment], lam)
+        exact = Fraction(loss(name).slope) / 2 * Fraction(moment) / (2 * Fraction(lam))
+        assert abs(exact - Fraction(found.weights[0])) <= Fraction(float(found.distance))
+
+
+@pytest.mark.parametrize("name", ["linear", *SMOOTH, *KINKED])
+def test_a_regularisation_that_rounding_loses_is_refused(name):
+    with np.errstate(all="ignore"), pytest.raises(FederationError, match="scale the rows"):
+        minimise_linear_odd(loss(name), np.full((3, 2), 1e9), [1.0, 1.0], 1e-9 if name != "linear" else 1e-310)
+
+
+def test_one_of_several_that_misses_the_tolerance_is_enough_to_refuse():
+    """The first is exact; rounding allows the second no more than 16 last places of its own size."""
+    with pytest.raises(FederationError, match="tolerance 1e-15"):
+        minimise_linear_odd(loss("linear"), [[1.0]], [[0.0], [1000.0]], 0.5, tolerance=1e-15)

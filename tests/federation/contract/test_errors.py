@@ -1,0 +1,48 @@
+"""Errors: each kind has its own exit code, and is told in one sentence; what nobody foresaw says how to see more."""
+
+from __future__ import annotations
+
+import pytest
+
+from federation.contract.errors import (
+    DEBUG,
+    BudgetExceededError,
+    FederationError,
+    InputError,
+    QuorumError,
+    nearest_name,
+    told,
+)
+
+
+def test_every_kind_of_failure_has_an_exit_code_of_its_own():
+    kinds = [FederationError, InputError, BudgetExceededError, QuorumError]
+    assert all(issubclass(kind, FederationError) for kind in kinds)
+    assert [kind.exit_code for kind in kinds] == [1, 2, 3, 4]  # scripts rely on these numbers
+
+
+@pytest.mark.parametrize("kind", [FederationError, InputError, BudgetExceededError, QuorumError])
+def test_what_was_foreseen_is_told_as_it_was_said(kind):
+    assert told(kind("rows must be finite; remove them")) == "rows must be finite; remove them"
+
+
+def test_what_nobody_foresaw_is_one_line_with_its_type_and_how_to_see_more():
+    text = told(ValueError("two\n  lines\tand tabs"))
+    assert text == f"unexpected ValueError: two lines and tabs; run with {DEBUG}=1 for the traceback"
+    assert told(KeyError()).startswith("unexpected KeyError:; run")
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed", "hint"),
+    [
+        ("vots", ["votes", "counts"], "; did you mean 'votes'?"),
+        ("counts", ["count", "counts"], "; did you mean 'counts'?"),
+        ("zebra", ["votes", "counts"], ""),
+        ("votes", [], ""),
+        ("", ["votes"], ""),
+        (10, [1, 100, 11], "; did you mean '100'?"),
+        (None, iter(["nine"]), ""),
+    ],
+)
+def test_the_nearest_name_is_offered_if_one_is_near(name, allowed, hint):
+    assert nearest_name(name, allowed) == hint

@@ -1,0 +1,77 @@
+"""The grid without processes: bytes that depend on seeds only, contained failures, and models on disk."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.worlds import SYNTHETIC, run
+
+from aggregator.world.plan import VariantPlan
+from federation.contract.errors import QuorumError
+from federation.contract.reference import Reference
+from federation.grids.launch import open_grid
+
+VARIANTS = (
+    VariantPlan("soft_vote", "soft_vote", {}),
+    VariantPlan("soft_vote-gaussian", "soft_vote", {"noise": "gaussian"}),
+    VariantPlan("published", "soft_vote", {"perturb": "output", "sensitivity": "published"}),
+    VariantPlan("majority_vote", "majority_vote", {}),
+)
+
+
+@pytest.mark.parametrize("per_node", [1, 7, 40])
+def test_results_do_not_depend_on_the_cohort_size(make_plan, per_node):
+    plan = make_plan(variants=VARIANTS, individual=10)
+    assert run(open_grid("inline"), plan, per_node) == run(open_grid("inline"), plan, 13)
+
+
+def test_another_seed_gives_other_bytes(make_plan):
+    first = run(open_grid("inline"), make_plan(), 40)[0]
+    second = run(open_grid("inline"), make_plan(noise_seed=2), 40)[0]
+    assert first != second
+
+
+def test_a_broken_party_costs_only_itself(make_plan):
+    broken = Reference("support.synthetic:Parties", {"broken": [3, 17]})
+    _, summary = run(open_grid("inline"), make_plan(), 8, broken)
+    assert sum(summary["failures"].values()) == 2
+    assert all("NaN" in cause for cause in summary["failures"])
+
+
+@pytest.mark.parametrize("per_node", [1, 10, 40])
+@pytest.mark.parametrize("damage", [{"small": [5]}, {"broken": [5]}])
+def test_a_failing_party_moves_the_statistic_by_no_more_than_its_sensitivity(make_plan, damage, per_node):
+    # With five neighbours a party of three rows trains and fails when it votes; nobody else's vote may be lost.
+    neighbours = {"name": "KNeighborsClassifier", "parameters": {"n_neighbors": 5}}
+    off = (VariantPlan("off", "soft_vote", {"noise": "off"}), VariantPlan("private", "soft_vote", {}))
+    plan = make_plan(classifier=neighbours, variants=off)
+    released = []
+    for holdings in (SYNTHETIC, Reference("support.synthetic:Parties", damage)):
+        summary = run(open_grid("inline"), plan, per_node, holdings)[1]
+        with np.load(Path(plan.directory) / "off.npz") as stored:
+            released.append(stored["weights_0"][0])
+        sensitivity = summary["ledger"]["releases"][1]["guarantee"]["parameters"]["sensitivity"]
+        assert summary["answered"] >= 39
+    # The closed-form decoder shrinks: it maps the whitened statistic by s / (s^2 + c) <= 1 / (2 sqrt(c)).
+    second = np.linalg.norm(released[0] - released[1])
+    assert 0 < second <= sensitivity / (2 * np.sqrt(0.1 / 3))
+
+
+def test_below_the_quorum_the_run_ends_with_the_causes(make_plan):
+    broken = Reference("support.synthetic:Parties", {"broken": list(range(30))})
+    with pytest.raises(QuorumError, match="10 of 40 parties answered"):
+        run(open_grid("inline"), make_plan(), 8, broken)
+
+
+def test_the_wrong_provider_is_one_clear_cause(make_plan):
+    with pytest.raises(QuorumError, match=r"cannot load 'support\.synthetic:Absent'"):
+        run(open_grid("inline"), make_plan(), 8, Reference("support.synthetic:Absent"))
+
+
+def test_models_on_disk_need_numpy_only(make_plan, public):
+    plan = make_plan()
+    run(open_grid("inline"), plan, 40)
+    with np.load(Path(plan.directory) / "soft_vote.npz", allow_pickle=False) as stored:
+        assert [stored[f"weights_{number}"].shape for number in (0, 1)] == [(3, 3, 3), (3, 3, 3)]
+        assert json.loads(str(stored["description"]))["classes"] == ["a", "b", "c"]

@@ -1,0 +1,63 @@
+"""Exact sums of rounded labels, their noise, and label ranges at which doubles end."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.bag_sums import label_sums
+from federation.mechanisms.bag_sums.accounting import width
+from federation.mechanisms.bag_sums.label_sums import laplace_sums
+from federation.mechanisms.labels.bins import optimal_bins
+
+LARGEST = (-1e100, 1e100)
+NARROWEST = (0.0, 1e-100)
+
+
+@pytest.mark.parametrize("label_range", [LARGEST, NARROWEST])
+def test_the_most_extreme_ranges_are_computed_with_like_any_other(label_range):
+    low, high = label_range
+    assert width(label_range) == high - low
+    labels, weights = np.array([[low, high, high]]), np.ones((1, 3))
+    noisy, plain = (
+        laplace_sums(given, weights, ends, 3, NoiseBits(1, "a test", 0))
+        for given, ends in ((labels, label_range), (np.array([[0.0, 1.0, 1.0]]), (0.0, 1.0)))
+    )
+    np.testing.assert_allclose((noisy - 3 * low) / (high - low), plain, rtol=1e-12)
+    shares, prior = np.linspace(0, 1, 9), np.full(9, 1 / 9)
+    for epsilon in (0.1, 1.0, 30.0):
+        found, known = (optimal_bins(points, prior, epsilon) for points in (low + (high - low) * shares, shares))
+        losses = [bins.loss / (high - low) ** 2 for bins in found]
+        np.testing.assert_allclose(losses, [bins.loss for bins in known], rtol=1e-9, atol=1e-15)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 40), st.floats(1e-3, 1e3))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_sums_are_the_exact_ones_rounded_once(seed: int, size: int, spread: float) -> None:
+    """A changed label moves the sum by the weight times the range; sums of doubles would add their own errors."""
+    rng = np.random.default_rng(seed)
+    places = rng.integers(0, label_sums.LABEL_STEPS + 1, (3, size)).astype(float)
+    weights = spread * rng.normal(size=(3, size)) * 10.0 ** rng.integers(-6, 3, (3, size))
+    for found, terms, w in zip(label_sums._exact_sums(places, weights), places, weights, strict=True):
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(terms.tolist(), w.tolist(), strict=True))
+        assert found == float(exact)
+
+
+def test_labels_are_rounded_alone_and_stay_in_the_range() -> None:
+    """Whatever the range, its ends are the first and the last place: no sensitivity is added."""
+    for low, high in ((0.1, 0.7), (-3.3, 1e9), (1e-9, 1.1e-9), (5.0, 57.0)):
+        labels = np.array([[low, high, np.nextafter(low, high), np.nextafter(high, low)]])
+        places, _ = label_sums._checked(labels, np.ones((1, 4)), (low, high))
+        np.testing.assert_array_equal(places, [[0, label_sums.LABEL_STEPS, 0, label_sums.LABEL_STEPS]])
+
+
+def test_noise_too_fine_for_doubles_becomes_wider() -> None:
+    labels, weights = np.full((1000, 2), 0.5), np.tile([1e-12, 1.0], (1000, 1))
+    scales = np.full(1000, 1e-12)
+    error = label_sums.gaussian_sums(labels, weights, (0.0, 1.0), scales, NoiseBits(1, "x")) - weights @ [0.5, 0.5]
+    assert 1e-9 < error.std() < 1e-6

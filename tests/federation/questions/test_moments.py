@@ -1,0 +1,85 @@
+"""The question about the mean operator: the wire, its guarantees, shares of its noise, and what is refused."""
+
+from dataclasses import replace
+
+import pytest
+from support.two_class_questions import moment
+
+from federation.contract.declared import Declared
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, NoGuarantee, Unit
+from federation.contract.question import ReleaseId
+from federation.grids.codec import decode_question, encode_question, question_digest
+
+QUESTIONS = [moment(), moment("gaussian", "row", 7)]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_survives_the_wire(question):
+    restored = decode_question(encode_question(question), type(question))
+    assert restored.fields() == question.fields()
+    assert question_digest(restored) == question_digest(question)
+
+
+@pytest.mark.parametrize("protect", ["label", "row"])
+def test_the_mean_operator_protects_what_is_asked_for(protect):
+    guarantee = moment("gaussian", protect).promise()
+    assert (guarantee.unit, guarantee.adjacency, guarantee.epsilon) == (Unit(protect), Adjacency.REPLACE, 1.0)
+    texts = " ".join(assumption.text for assumption in guarantee.assumptions)
+    assert ("features are public" in texts) == (protect == "label")
+    assert "cut to norm 1" in texts
+    assert guarantee.parameters["entropy"] == "seed"
+
+
+def test_published_noise_promises_what_it_keeps():
+    guarantee = moment("published_laplace").promise()
+    assert guarantee.epsilon == pytest.approx(2.0, rel=1e-6)  # the root of 4 features
+    assert guarantee.parameters["claimed_epsilon"] == 1.0
+
+
+def test_without_noise_there_is_no_guarantee():
+    assert isinstance(moment("off").promise(), NoGuarantee)
+
+
+def test_one_answer_pays_for_itself():
+    assert moment().payment() == moment().promise()
+
+
+def test_a_question_that_is_asked_once_is_no_query_of_many():
+    """Its noise is for one answer: paid for once, it would be asked for often."""
+    with pytest.raises(InputError, match="'mean_operator' is a release by itself, got one of 2 queries"):
+        replace(moment(), release=ReleaseId("a release", 2, 1))
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [(moment(protect="party"), "protect must be label or row"), (moment("strange"), "noise must be")],
+)
+def test_what_no_mechanism_can_do_is_refused(question, words):
+    for guarantee in (question.promise, question.payment):
+        with pytest.raises(InputError, match=words):
+            guarantee()
+
+
+@pytest.mark.parametrize("most", [0, 10**9 + 1, 2.5, True])
+def test_the_most_rows_of_a_party_are_a_whole_number(most):
+    with pytest.raises(InputError, match="most rows must be a whole number from 1 to 1000000000"):
+        replace(moment(), most=most)
+
+
+@pytest.mark.parametrize("contributors", [-1, 1.5, True])
+def test_contributors_are_a_whole_number(contributors):
+    with pytest.raises(InputError, match="contributors must be a whole number from 0"):
+        moment(contributors=contributors)
+
+
+def test_what_is_taken_for_granted_is_what_the_noise_rests_on():
+    assert moment().assumes() == Declared(most_rows=50)
+    assert moment("gaussian", contributors=7).assumes() == Declared(most_rows=50, honest=7)
+
+
+def test_a_share_hides_nothing_by_itself_and_is_for_simulations():
+    share, whole = moment("gaussian", contributors=7), moment("gaussian")
+    assert (share.shared, whole.shared) == (True, False)
+    assert "no secure summation" in share.simulated_only()
+    assert whole.simulated_only() is None

@@ -3,12 +3,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_protocols import fake, fakes_of
+from support.fake_protocols import fake, fakes_of
 
 from aggregator.contract import registry
 
 if TYPE_CHECKING:
-    from fake_estimators import FirstColumn
+    from support.fake_estimators import FirstColumn
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def protocols(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def estimators(monkeypatch: pytest.MonkeyPatch) -> type[FirstColumn]:
     """A small fake estimator in place of those that are released; it notes what it embeds."""
-    from fake_estimators import FirstColumn
+    from support.fake_estimators import FirstColumn
 
     monkeypatch.setattr("aggregator.releases.ratio_models.catalogue.load", FirstColumn.from_arrays)
     monkeypatch.setattr(FirstColumn, "embedded", [])

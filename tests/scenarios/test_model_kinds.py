@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from released_lines import stored
+from support.released_lines import stored
 from support.packages import install
 
 from aggregator.contract.registry import MODELS, model

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from fake_estimators import released
+from support.fake_estimators import released
 
 from aggregator.learners.class_ratios.class_means import ClassMeans
 from aggregator.releases.ratio_models import ReleasedRatios

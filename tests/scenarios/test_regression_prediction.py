@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from released_lines import stored
+from support.released_lines import stored
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit

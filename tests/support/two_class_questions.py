@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from federation.contract.question import ReleaseId
@@ -31,3 +33,12 @@ def marginals(
     return MarginalsQuestion(
         known, feature_map, bins, asks, hypothesis, protect, adjacency, release=release, seeded=seeded
     )
+
+
+def unseeded(question):
+    return replace(question, seeded=False)
+
+
+def wide(question):
+    """The same for parties of up to 100 rows."""
+    return replace(question, most=100)

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from support.two_class_cohorts import cohort
+from support.two_class_questions import marginals, moment
 
 from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine, Append, Fourier, UnitNorm
-from parties.answers.rows import private_features
+from parties.answers.rows import private_features, two_classes
 
 RANDOM = np.random.default_rng(3)
 ROWS = RANDOM.normal(size=(40, 20))
@@ -34,7 +37,7 @@ def test_one_row_more_moves_no_other_rows_features(steps, order):
 
 def test_a_wide_map_gets_few_rows_at_a_time(monkeypatch):
     """Else memory, which may run out, would tell how many rows there are."""
-    monkeypatch.setattr("parties.rows._LARGEST", 300)
+    monkeypatch.setattr("parties.answers.rows._LARGEST", 300)
     feature_map = FeatureMap(20, (Affine(np.zeros(20), np.ones((20, 100))), Affine(np.zeros(100), np.ones((100, 2)))))
     tiles = list(private_features(feature_map, ROWS))
     assert {len(tile) for tile in tiles} == {1, 3}
@@ -45,3 +48,15 @@ def test_a_wide_map_gets_few_rows_at_a_time(monkeypatch):
 def test_rows_of_other_columns_are_refused_without_rows_too():
     with pytest.raises(InputError, match="columns"):
         list(private_features(FeatureMap(3, ()), np.zeros((0, 2))))
+
+
+def test_labels_that_are_no_classes_count_as_the_nearer_one():
+    [(_, classes)] = two_classes(cohort(), 2, moment().feature_map, Unit.LABEL)
+    assert set(classes.tolist()) == {0, 1}
+    assert classes[0] == 0
+
+
+def test_a_row_that_the_map_makes_infinite_counts_as_zeros_under_row_privacy():
+    [(features, _)] = two_classes(cohort(), 3, marginals().feature_map, Unit.ROW)
+    assert np.isfinite(features).all()
+    assert len(features) == 67

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from released_lines import stored
+from support.released_lines import stored
 
 import scenarios
 from federation.contract.errors import InputError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_estimators import released
+from support.fake_estimators import released
 
 import scenarios
 from federation.contract.errors import BudgetExceededError

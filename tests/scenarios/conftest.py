@@ -20,6 +20,12 @@ def protocols(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def installed_protocols(protocols: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The installed protocols again, among tests that have fakes in their place."""
+    monkeypatch.undo()
+
+
+@pytest.fixture
 def estimators(monkeypatch: pytest.MonkeyPatch) -> type[FirstColumn]:
     """A small fake estimator in place of those that are released; it notes what it embeds."""
     from support.fake_estimators import FirstColumn

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,3 +35,11 @@ def estimators(monkeypatch: pytest.MonkeyPatch) -> type[FirstColumn]:
     monkeypatch.setattr("aggregator.releases.ratio_models.catalogue.load", FirstColumn.from_arrays)
     monkeypatch.setattr(FirstColumn, "embedded", [])
     return FirstColumn
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Callable[..., Path]:
+    """Makes the directory of a finished run."""
+    from support.finished_runs import maker
+
+    return maker(tmp_path)

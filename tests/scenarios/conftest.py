@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_protocols import fake, fakes_of
+from support.fake_protocols import fake, fakes_of
 
 from aggregator.contract import registry
 
 if TYPE_CHECKING:
-    from fake_estimators import FirstColumn
+    from support.fake_estimators import FirstColumn
 
 
 @pytest.fixture
@@ -20,10 +22,24 @@ def protocols(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def installed_protocols(protocols: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The installed protocols again, among tests that have fakes in their place."""
+    monkeypatch.undo()
+
+
+@pytest.fixture
 def estimators(monkeypatch: pytest.MonkeyPatch) -> type[FirstColumn]:
     """A small fake estimator in place of those that are released; it notes what it embeds."""
-    from fake_estimators import FirstColumn
+    from support.fake_estimators import FirstColumn
 
     monkeypatch.setattr("aggregator.releases.ratio_models.catalogue.load", FirstColumn.from_arrays)
     monkeypatch.setattr(FirstColumn, "embedded", [])
     return FirstColumn
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Callable[..., Path]:
+    """Makes the directory of a finished run."""
+    from support.finished_runs import maker
+
+    return maker(tmp_path)

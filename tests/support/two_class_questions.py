@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from aggregator.world.fitting import fit
@@ -32,3 +34,12 @@ def marginals(
     return MarginalsQuestion(
         known, feature_map, bins, asks, hypothesis, protect, adjacency, release=release, seeded=seeded
     )
+
+
+def unseeded(question):
+    return replace(question, seeded=False)
+
+
+def wide(question):
+    """The same for parties of up to 100 rows."""
+    return replace(question, most=100)

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from support.two_class_cohorts import cohort
+from support.two_class_questions import marginals, moment
 
 from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine, Append, Fourier, UnitNorm
-from parties.answers.rows import private_features
+from parties.answers.rows import private_features, two_classes
 
 RANDOM = np.random.default_rng(3)
 ROWS = RANDOM.normal(size=(40, 20))
@@ -45,3 +48,15 @@ def test_a_wide_map_gets_few_rows_at_a_time(monkeypatch):
 def test_rows_of_other_columns_are_refused_without_rows_too():
     with pytest.raises(InputError, match="columns"):
         list(private_features(FeatureMap(3, ()), np.zeros((0, 2))))
+
+
+def test_labels_that_are_no_classes_count_as_the_nearer_one():
+    [(_, classes)] = two_classes(cohort(), 2, moment().feature_map, Unit.LABEL)
+    assert set(classes.tolist()) == {0, 1}
+    assert classes[0] == 0
+
+
+def test_a_row_that_the_map_makes_infinite_counts_as_zeros_under_row_privacy():
+    [(features, _)] = two_classes(cohort(), 3, marginals().feature_map, Unit.ROW)
+    assert np.isfinite(features).all()
+    assert len(features) == 67

@@ -1,14 +1,18 @@
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
+from support.two_class_cohorts import deployed
+from support.two_class_questions import marginals, unseeded
 
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import ReleaseId
 from federation.mechanisms.moments.calibrated_moments import calibrate as sum_noise
 from parties.guard.allowance import Allowance
+from parties.guard.answering import answered
 
 A, B, C = (ReleaseId(name) for name in ("a", "b", "c"))
 
@@ -165,3 +169,22 @@ def test_a_release_of_one_answer_is_answered_once(tmp_path):
         allowance.spend(0, pure(0.5), A)
     assert allowance.ledger.read_text() == before
     allowance.spend(1, pure(1.0), A)  # another party has not answered it
+
+
+def test_a_deployed_party_stops_when_its_allowance_is_spent(tmp_path):
+    node = deployed(tmp_path, epsilon=1.2)
+    exchanges = [
+        replace(question, release=replace(question.release, name=name))
+        for name in ("first", "second")
+        for question in (unseeded(marginals(query=0)), unseeded(marginals(query=1)))
+    ]
+    assert [len(answered(node, question).failures) for question in exchanges] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("noise", ["pure", "gaussian"])
+def test_an_allowance_of_what_an_exchange_claims_pays_for_all_of_it(tmp_path, noise):
+    node = deployed(tmp_path, epsilon=1.0, delta=1e-5)
+    queries = [unseeded(marginals(noise, queries=3, query=query)) for query in range(3)]
+    assert [answered(node, question).failures for question in queries] == [{}, {}, {}]
+    other = replace(queries[1], noise=replace(queries[1].noise, epsilon=0.5))
+    assert list(answered(node, other).failures) == [0]

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from support.questions import PRIVATE, PUBLIC, TRUSTED
-from support.two_class_questions import marginals, moment
+from support.two_class_cohorts import PARTIES, cohort, deployed
+from support.two_class_questions import marginals, moment, unseeded, wide
 
 from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
@@ -212,3 +213,44 @@ def test_what_is_gathered_has_the_declared_form_whoever_fails(tmp_path):
     assert found.arrays["value"].tolist() == [2.0, 4.0]
     nobody = answering.gathered(replace(cohort, first=3, count=1), Undecided(), act)
     assert (nobody.parties.shape, nobody.arrays["value"].shape) == ((0,), (0,))
+
+
+@pytest.mark.parametrize("question", [marginals("pure", "label", "replace"), wide(moment())])
+def test_a_deployed_party_keeps_features_that_are_not_public(tmp_path, question):
+    with pytest.raises(InputError, match="keeps its features"):
+        answered(deployed(tmp_path, public=False), unseeded(question))
+    assert not (tmp_path / "spent.json").exists()
+    by_row = replace(question, protect="row")
+    assert answered(deployed(tmp_path, public=False), unseeded(by_row)).failures == {}
+
+
+@pytest.mark.parametrize(("question", "name"), [(wide(moment(protect="row")), "sums"), (marginals(), "errors")])
+def test_noise_is_another_for_each_party_and_repeats_with_a_seed_only(question, name):
+    without = replace(question, noise=replace(question.noise, kind="off"))
+
+    def noise(asked):
+        return answered(cohort(), asked).arrays[name] - answered(cohort(), without).arrays[name]
+
+    first = noise(question)
+    assert len(np.unique(first.reshape(len(first), -1), axis=0)) == len(first) > 1
+    np.testing.assert_array_equal(first, noise(question))
+    other = replace(question, release=replace(question.release, name="another"))
+    for fresh in (noise(other), noise(unseeded(question))):
+        assert (fresh != first).mean() > 0.5
+
+
+def test_a_deployed_party_answers_once_for_what_it_pays_and_never_for_nothing(tmp_path):
+    question = unseeded(wide(moment()))
+    with pytest.raises(InputError, match="every answer is given once"):
+        answered(deployed(tmp_path), replace(question, draws=2))
+    assert not (tmp_path / "spent.json").exists()
+    for asked in (question, unseeded(marginals())):
+        with pytest.raises(InputError, match="no allowance"):
+            answered(Cohort(PARTIES, 0, 1, None, None, True), asked)
+
+
+@pytest.mark.parametrize("noise", ["off", "pure"])
+def test_a_deployed_party_gives_no_seeded_and_no_noiseless_answer(tmp_path, noise):
+    question = marginals(noise)
+    with pytest.raises(InputError):
+        answered(deployed(tmp_path), unseeded(question) if noise == "off" else question)

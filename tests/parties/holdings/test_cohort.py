@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.training_parties import cohort
 
 from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
@@ -63,3 +64,29 @@ def test_a_configuration_that_cannot_be_read_is_refused(key, text):
     """To go on as if nothing had been said would answer what the site wants refused."""
     with pytest.raises(InputError, match=f'the node\'s "{key}" must be JSON'):
         Cohort.from_config({**CONFIG, key: text})
+
+
+def test_holdings_show_their_shape_only():
+    shown = repr(Holdings(4, np.full((2, 3), 7.25), np.array([0, 1])))
+    assert shown == "Holdings(party=4, rows=(2, 3))"
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "words"),
+    [
+        (np.empty((0, 2)), np.empty(0, int), "no rows"),
+        (np.array([[np.inf, 0.0]]), np.array([0]), "NaN or infinite"),
+        (np.zeros((2, 2)), np.array([0]), "labels"),
+    ],
+)
+def test_unusable_holdings_are_refused(rows, labels, words):
+    with pytest.raises(InputError, match=words):
+        Holdings(0, rows, labels).require_usable()
+
+
+def test_a_cohort_reads_the_nodes_own_configuration():
+    config = {"holdings": cohort().reference, "first-party": 3, "parties": 2, "partition-id": 1}
+    assert list(Cohort.from_config(config).parties) == [3, 4]
+    assert Cohort.from_config(config).seed is None
+    with pytest.raises(InputError, match="holdings"):
+        Cohort.from_config({})

@@ -3,11 +3,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.training_parties import make_training
 
 from aggregator.world.fitting import fit
 from federation.contract.reference import Reference
-from federation.questions.votes import Training
+from federation.questions.votes import IndividualQuestion, Training, VotesQuestion
+from parties.answers import individual
+from parties.answers import votes as voting
 from parties.holdings.cohort import Cohort
+from parties.training import training as module
 from parties.training.estimators import EstimatorGroup
 from parties.training.linear import LinearGroup
 from parties.training.training import trained
@@ -100,3 +104,17 @@ def test_only_the_latest_cohort_is_kept(training):
     assert trained(cohort(0, 3), training) is first
     trained(cohort(3, 3), training)
     assert trained(cohort(0, 3), training) is not first
+
+
+def test_all_questions_of_a_world_share_one_training(public, monkeypatch):
+    asked = make_training(public, trial=77)
+    calls = []
+    original = module.load
+    monkeypatch.setattr(module, "load", lambda *arguments: calls.append(1) or original(*arguments))
+    voting.answer(cohort(0, 5), VotesQuestion(asked, asked.feature_map.transform(public.rows)))
+    individual.answer(cohort(0, 5), IndividualQuestion(asked, 3))
+    assert len(calls) == 1
+    voting.answer(
+        cohort(0, 5), VotesQuestion(make_training(public, trial=78), asked.feature_map.transform(public.rows))
+    )
+    assert len(calls) == 2

@@ -1,17 +1,29 @@
-"""`federation privacy` for mechanisms that are no protocol's own, and for votes."""
+"""`federation privacy`: what each mechanism, and each protocol's noise, costs and promises, by public numbers alone."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from federation.contract.errors import InputError
 from federation.mechanisms.accounting import sensitivity
+from federation.mechanisms.bag_sums.accounting import delta
+from federation.mechanisms.bag_sums.calibrated_sums import smallest_tau
+from federation.mechanisms.bag_sums.design import BagDesign
+from federation.mechanisms.counts.calibrated_counts import calibrate as calibrate_counts
+from federation.mechanisms.counts.dirichlet import MAX_FLOOR
+from federation.mechanisms.moments.calibrated_moments import calibrate as calibrate_moments
 from federation.mechanisms.noise.additive import calibrate
+from scenarios.commands import privacy
 from scenarios.commands.privacy import privacy_app
 
 app = typer.Typer()
@@ -70,3 +82,389 @@ def test_importing_the_commands_loads_no_numerics() -> None:
     )
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
+
+
+LLP = ("llp", "--n", "25600", "--m", "100", "--k", "256")
+PUBLISHED = (*LLP, "--rho", ".1", "--sigma", "1", "--range", "0,1", "--epsilon", "1")
+
+
+def bag_sums(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["privacy", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_exact_delta_and_what_belongs_to_it() -> None:
+    record = json.loads(bag_sums(*PUBLISHED, "--json", "--releases", "3"))
+    design = BagDesign(25_600, 100, 256, noisy=2560)
+    assert record["delta"] == delta(1.0, design, sigma=1.0, label_range=(0, 1))
+    assert float(f"{record['delta']:.1e}") == 6.2e-4
+    assert record["theorem"] == 1
+    assert record["infinite_loss"] == design.noise_free
+    costs = {row["releases"]: row["delta"] for row in record["releases"]}
+    assert list(costs) == [1, 2, 3, 4, 8, 16]
+    assert costs[1] == record["delta"]
+    assert sorted(costs.values()) == list(costs.values())
+    enough = delta(1.0, design, sigma=record["sigma_for_delta"], label_range=(0, 1))
+    assert 0.99e-6 < enough <= 1e-6
+
+
+def test_the_table_of_label_sums() -> None:
+    text = bag_sums(*PUBLISHED)
+    for shown in (
+        "0.0006187715",
+        "delta is exact; theorem is the published bound.",
+        "infinite loss",
+        "16       │ 0.07694",
+    ):
+        assert shown in text
+    stratified = bag_sums(*LLP, "--per-bag", "26", "--weights", "signs")
+    assert "1.007311" in stratified
+    assert "covers other designs" in stratified
+    hopeless = bag_sums("llp", "--n", "6400", "--m", "100", "--k", "64", "--rho", ".1")
+    assert "No noise is enough" in hopeless
+
+
+def test_shares_of_noisy_records_are_decimal_numbers() -> None:
+    record = json.loads(bag_sums("llp", "--n", "30", "--m", "3", "--k", "10", "--rho", ".1", "--json"))
+    assert record["noisy"] == 3
+
+
+def test_negative_labels_cost_what_their_width_does() -> None:
+    shifted = json.loads(bag_sums(*LLP, "--rho", ".1", "--range", "-3,-2", "--json"))
+    assert shifted["delta"] == json.loads(bag_sums(*PUBLISHED, "--json"))["delta"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--n", "100", "--m", "5", "--k", "30", "--rho", ".1"), "5 bags of 30 need 150 records, got 100"),
+        (("--n", "100", "--m", "5", "--k", "0", "--rho", ".1"), "'--k': 0 is not in the range x>=1"),
+        (("--n", "100", "--m", "5", "--k", "20", "--rho", "0"), r"must lie in \(0, 1\], got 0"),
+        (("--n", "100", "--m", "5", "--k", "20", "--rho", "1.1"), r"must lie in \(0, 1\], got 1.1"),
+        (("--n", "100", "--m", "5", "--k", "20", "--rho", ".001"), "is no row at all"),
+        (("--n", "100", "--m", "5", "--k", "20"), "give --rho, .* or --per-bag"),
+        (("--n", "100", "--m", "5", "--k", "20", "--rho", ".1", "--per-bag", "2"), "and not both"),
+        (("--n", "100", "--m", "5", "--k", "20", "--per-bag", "21"), "per_bag must be an integer from 1 to all 20"),
+        (
+            ("--n", "100", "--m", "5", "--k", "20", "--rho", ".1", "--weights", "sign"),
+            "'sign' is not one of",
+        ),
+        (("--n", "100", "--m", "5", "--k", "20", "--rho", ".1", "--range", "1,0"), "the lower number first, got '1,0'"),
+        (("--n", "100", "--m", "5", "--k", "20", "--rho", ".1", "--range", "1"), "two numbers with a comma"),
+        (("--n", "100", "--m", "5", "--k", "20", "--rho", ".1", "--sigma", "0"), "sigma must be a positive"),
+        (("--n", "100", "--m", "5", "--k", "20", "--rho", ".1", "--epsilon", "-1"), "epsilon must be"),
+        (("--n", "100", "--m", "5", "--k", "20", "--rho", ".9", "--delta", "0"), "delta must lie strictly"),
+        (
+            ("--n", "100", "--m", "5", "--k", "20", "--rho", ".1", "--releases", "0"),
+            "'--releases': 0 is not in",
+        ),
+    ],
+)
+def test_bad_input_of_llp_is_refused_in_a_sentence(
+    refused: Callable[..., str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert re.search(message, refused("privacy", "llp", *arguments))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    x, kind = rng.normal(size=(200, 2)), rng.integers(0, 3, 200)
+    y = np.clip(0.5 + 0.1 * x[:, 0] + 0.1 * rng.normal(size=200), 0, 1)
+    lines = [f"{a},{b},{'abc'[c]},{label}" for (a, b), c, label in zip(x, kind, y, strict=True)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["age,height,kind,weeks", *lines]))
+    return path
+
+
+def test_what_sums_without_noise_reveal(table: Path) -> None:
+    arguments = ("lba", str(table), "--label", "weeks", "--k", "20", "--range", "0,1")
+    record = json.loads(bag_sums(*arguments, "--json", "--seen", "3"))
+    assert record["guarantee"] is None
+    assert "must not be published" in record["warning"]
+    assert "delta" not in record
+    assert (record["n"], record["m"], record["bags_seen"], record["inclusion"]) == (200, 10, 3, 1)
+    exposed = (record["per_instance_delta_mean"], record["per_instance_delta_mean_largest"])
+    assert 0 < exposed[0] < exposed[1] <= record["per_instance_delta_largest"] <= 1
+    assert record["tau_for_a_guarantee"] == pytest.approx(smallest_tau(1.0, 1e-6, label_range=(0, 1)), rel=1e-5)
+    text = bag_sums(*arguments, "--m", "5")
+    assert "NOT A GUARANTEE: these figures depend on the private labels" in text
+    assert "bags seen                       │ 5" in text
+    assert "Noise of standard deviation 9.249" in text  # less, as half of the records are in no bag
+
+
+def test_bags_no_larger_than_their_columns_reveal_everything(table: Path) -> None:
+    record = json.loads(bag_sums("lba", str(table), "--label", "weeks", "--k", "4", "--range", "0,1", "--json"))
+    assert record["revealed_share"] == 1
+
+
+def test_labels_outside_the_range_are_refused_or_clipped_as_the_user_says(table: Path) -> None:
+    arguments = ("lba", str(table), "--label", "weeks", "--k", "20", "--range", "0,.5")
+    with pytest.raises(InputError, match="lie outside"):
+        bag_sums(*arguments)
+    assert "NOT A GUARANTEE" in bag_sums(*arguments, "--outside", "clip")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--label", "weeks"), "--range LOW,HIGH must declare the public range"),
+        (("--label", "weeks", "--range", "0,1", "--k", "0"), "'--k': 0 is not in the range"),
+        (("--label", "weeks", "--range", "0,1", "--k", "201"), "need 201 rows, got 200"),
+        (("--label", "weeks", "--range", "0,1", "--m", "0"), "'--m': 0 is not in the range x>=1"),
+        (("--label", "week", "--range", "0,1"), "week"),
+        (("--label", "kind", "--range", "0,1"), "kind"),
+        (("--range", "0,1"), "must name the label column"),
+        (("--label", "weeks", "--range", "0,1", "--outside", "keep"), "'keep' is not one of 'refuse', 'clip'"),
+        (("--label", "weeks", "--range", "0,1", "--epsilon", "-1"), "epsilon must"),
+    ],
+)
+def test_bad_input_of_lba_is_refused_in_a_sentence(
+    refused: Callable[..., str], table: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    assert re.search(message, refused("privacy", "lba", str(table), *arguments))
+
+
+def test_missing_values_and_files(tmp_path: Path, table: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        bag_sums("lba", str(tmp_path / "none.csv"), "--label", "weeks", "--range", "0,1")
+    archive = tmp_path / "gaps.npz"
+    np.savez(archive, X=np.where(np.eye(80)[:, :2] == 1, np.nan, 0.5), y=np.linspace(0, 1, 80))
+    with pytest.raises(InputError, match=r"missing|finite"):
+        bag_sums("lba", str(archive), "--range", "0,1")
+
+
+CTG = ("--features", "22", "--queries", "2")
+
+
+def error_marginals(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["privacy", "error-marginals", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def marginals(*arguments: str) -> tuple[dict, dict]:
+    """The whole, and its mechanisms by name."""
+    found = json.loads(error_marginals(*arguments, "--json"))
+    return found, {one["noise"]: one for one in found["mechanisms"]}
+
+
+def test_rows_take_gaussian_noise_and_the_published_form_has_no_guarantee() -> None:
+    found, by_name = marginals(*CTG, "--rows", "5000")
+    assert (found["auto"], found["unit"], found["adjacency"]) == ("gaussian", "row", "add_remove")
+    assert by_name["gaussian"]["deviation"] == pytest.approx(24.75, abs=0.01)
+    assert by_name["pure"]["scale"] == by_name["published"]["scale"] == 44.0
+    assert [by_name[name]["bins"] for name in ("pure", "gaussian", "published")] == [4, 4, 20]
+    assert (by_name["pure"]["epsilon"], by_name["pure"]["delta"], by_name["pure"]["epsilon_per_query"]) == (1, 0, 0.5)
+    assert by_name["published"]["epsilon"] is None
+    assert "a replaced label only" in by_name["published"]["note"]
+
+
+def test_labels_have_the_published_guarantee_and_replaced_rows_more_noise() -> None:
+    _, label = marginals(*CTG, "--protect", "label")
+    assert (label["published"]["epsilon"], label["published"]["delta"]) == (1.0, 0.0)
+    assert label["published"]["deviation"] == label["pure"]["deviation"]
+    _, replaced = marginals(*CTG, "--adjacency", "replace")
+    assert replaced["pure"]["scale"] == 2 * label["pure"]["scale"]
+    few, by_name = marginals("--features", "2", "--queries", "2", "--delta", "0")
+    assert few["auto"] == "pure"
+    assert "gaussian" not in by_name
+
+
+def test_the_table_of_error_marginals() -> None:
+    text = error_marginals(*CTG, "--epsilon", ".5", "--rows", "1063")
+    for shown in (
+        "auto        │ gaussian",
+        "unit        │ row",
+        "adjacency   │ add_remove",
+        "published│88   │124.5    │-      │-    │-                │2",
+        "published: published error rates protect",
+        "Use noise: gaussian",
+    ):
+        assert shown in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--features", "0", "--queries", "2"), "'--features': 0 is not in the range x>=1"),
+        ((*CTG, "--epsilon", "0"), "epsilon must be a positive"),
+        ((*CTG, "--delta", "1"), "delta must lie"),
+        ((*CTG, "--rows", "0"), "'--rows': 0 is not in the range x>=1"),
+        ((*CTG, "--protect", "party"), "'--protect': 'party' is not one of 'row', 'label'"),
+        (
+            (*CTG, "--protect", "label", "--adjacency", "add_remove"),
+            "label by replace .* got label by add_remove",
+        ),
+        ((*CTG, "--adjacency", "swap"), "'swap' is not one of 'add_remove', 'replace'"),
+    ],
+)
+def test_bad_input_of_error_marginals_is_refused(
+    refused: Callable[..., str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert re.search(message, refused("privacy", "error-marginals", *arguments))
+
+
+def mean_operator(*options: str) -> str:
+    result = CliRunner().invoke(app, ["privacy", "mean-operator", *options], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def mechanisms(*options: str) -> dict[str, dict]:
+    record = json.loads(mean_operator(*options, "--json"))
+    return {row["noise"]: row for row in record["mechanisms"]}
+
+
+def test_every_mechanism_of_a_mean_is_described_by_its_noise_on_the_mean() -> None:
+    found = mechanisms("--rows", "1000", "--d", "25", "--epsilon", "0.5")
+    assert set(found) == {"pure", "laplace", "gaussian", "published_laplace"}
+    for kind, row in found.items():
+        noise = calibrate_moments(kind, dimension=25, epsilon=0.5, delta=1e-6, rows=1000)
+        assert row["mechanism"] == noise.name
+        assert row["epsilon"] == noise.epsilon
+        assert row["noise_norm"] == pytest.approx(noise.noise_norm() / 1000)
+        assert row["deviation"] == pytest.approx(row["noise_norm"] / 5)
+        assert row["regularisation"] == pytest.approx(max(1e-4, row["noise_norm"] ** 2 / 2))
+    assert found["published_laplace"]["epsilon"] == 2.5
+    assert [kind for kind, row in found.items() if row["auto"]] == ["gaussian"]
+
+
+def test_without_delta_gaussian_noise_of_a_mean_is_left_out() -> None:
+    found = mechanisms("--rows", "1000", "--d", "25", "--delta", "0")
+    assert "gaussian" not in found
+    assert [kind for kind, row in found.items() if row["auto"]] == ["pure"]
+    short = mechanisms("--rows", "1000", "--d", "25", "--delta", "0", "--l1-bound", "1.5")
+    assert [kind for kind, row in short.items() if row["auto"]] == ["laplace"]
+
+
+def test_noise_grows_with_parties_unless_they_share_it() -> None:
+    shape = ("--rows", "4000", "--d", "5")
+    one, alone, shared = (
+        mechanisms(*shape, *more) for more in ((), ("--parties", "64"), ("--parties", "64", "--secure-sum"))
+    )
+    for kind, row in one.items():
+        assert alone[kind]["noise_norm"] == pytest.approx(8 * row["noise_norm"])
+        assert shared[kind]["noise_norm"] == pytest.approx(row["noise_norm"], rel=1e-5)
+
+
+def test_the_table_of_a_mean_marks_the_choice_and_says_when_noise_is_all() -> None:
+    text = mean_operator("--rows", "1000", "--d", "5")
+    (pure,) = (line for line in text.splitlines() if line.startswith("pure"))
+    assert pure.endswith("│yes ")
+    assert "longer than any mean" not in text
+    assert "longer than any mean" in mean_operator("--rows", "10", "--d", "5")
+    shared = mean_operator("--rows", "1000", "--d", "5", "--parties", "8", "--secure-sum")
+    assert "at least 8 parties" in shared
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--d", "0"), "'--d': 0 is not in the range x>=1"),
+        (("--d", "3", "--epsilon", "0"), "epsilon must be"),
+        (("--d", "3", "--delta", "2"), "delta must lie"),
+        (("--d", "3", "--l1-bound", "-1"), "l1_bound must be"),
+        (("--d", "3", "--parties", "11"), "--parties must be"),
+        (("--d", "3", "--parties", "0"), "'--parties': 0 is not in the range x>=1"),
+    ],
+)
+def test_impossible_options_of_a_mean_are_refused(
+    refused: Callable[..., str], options: tuple[str, ...], message: str
+) -> None:
+    assert re.search(message, refused("privacy", "mean-operator", "--rows", "10", *options))
+
+
+FIGURE = ("--counts", "50,50,50,50,800", "--epsilon", ".05", "--delta", ".05")
+
+
+def proportions(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["privacy", "proportions", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_all_mechanisms_of_proportions_at_invented_counts() -> None:
+    record = json.loads(proportions(*FIGURE, "--json"))
+    assert record["counts"] == [50, 50, 50, 50, 800]
+    assert (record["classes"], record["size"], record["recommended"]) == (5, 1000, "gaussian")
+    rows = {row["noise"]: row for row in record["rows"]}
+    assert len(rows) == 10
+    assert record["rows"][0]["noise"] == "gaussian"
+    assert rows["gaussian"]["l1"] <= 0.030
+    assert rows["published_laplace"]["l1"] > 0.16
+    assert rows["gaussian"]["parameters"]["scale"] == pytest.approx(7.937, abs=1e-3)
+    assert record["rows"][-1]["noise"] == "published_dirichlet"
+    published = rows["published_dirichlet"]
+    assert not published["private"]
+    assert "NOT differentially private" in published["note"]
+    assert published["delta"] > 0.07
+
+
+def test_the_choice_from_public_numbers_only() -> None:
+    record = json.loads(proportions("--classes", "5", "--size", "1000", "--json"))
+    assert (record["counts"], record["recommended"]) == (None, "pure")
+    rows = {row["noise"]: row for row in record["rows"]}
+    assert not {"dirichlet_floor", "published_dirichlet"} & set(rows)  # both would need to know the counts
+    assert rows["laplace"]["l1"] <= 0.0080
+    mechanism = calibrate_counts("auto", classes=5, epsilon=1.0, delta=1e-6)
+    assert record["count_deviation"] == pytest.approx(mechanism.covariance(1000)[0, 0] ** 0.5)
+    promised = json.loads(proportions("--classes", "5", "--size", "1000", "--floor", "150", "--json"))
+    assert "dirichlet_floor" in {row["noise"] for row in promised["rows"]}
+
+
+def test_tables_of_proportions_mark_the_choice_and_explain_what_is_missing() -> None:
+    text = proportions("--counts", "5,95", "--epsilon", ".05", "--delta", ".05")
+    assert "recommended     │ gaussian" in text
+    assert "Use noise: gaussian" in text
+    assert "dirichlet_floor: floor must be at least 7" in text
+    assert "published_dirichlet: NOT differentially private" in text
+    choice = proportions("--classes", "20", "--size", "500", "--delta", "0")
+    assert "recommended     │ pure" in choice
+    assert "at equal counts" in choice
+    assert "published_dirichlet" not in choice
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give --counts N,N,... to compare at invented counts, or --classes and --size"),
+        (("--classes", "5"), "give --counts"),
+        (("--size", "5"), "give --counts"),
+        (("--classes", "1", "--size", "5"), "'--classes': 1 is not in the range x>=2"),
+        (("--classes", "2", "--size", "0"), "'--size': 0 is not in the range 1<=x<=4503599627370496"),
+        (("--counts", "1,2", "--size", "3"), "--counts stands alone"),
+        (
+            ("--counts", "1,b"),
+            "--counts must be two or more whole numbers .* with commas between, .* got '1,b'",
+        ),
+        (("--counts", "1.5,2"), "--counts must be two or more whole numbers"),
+        (("--counts", "7"), "--counts must be two or more whole numbers"),
+        (("--counts", "7,-1"), "whole numbers from 0 to 2.52 .*; got '7,-1'"),
+        (("--counts", "0,0"), "counts must not all be zero"),
+        (("--counts", "3,4", "--epsilon", "0"), "epsilon must be a positive finite number"),
+        (("--counts", "3,4", "--delta", "1"), r"delta must lie in \[0, 1\)"),
+    ],
+)
+def test_bad_input_of_proportions_is_refused_in_a_sentence(
+    refused: Callable[..., str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert re.search(message, refused("privacy", "proportions", *arguments))
+
+
+def test_noise_above_the_whole_bag_is_pointed_out() -> None:
+    public = ("--classes", "3", "--size", "100", "--epsilon")
+    assert "more than the bag holds" in proportions(*public, ".001")
+    assert "more than the bag holds" not in proportions(*public, "1")
+
+
+@pytest.mark.parametrize("option", ["--floor", "--pseudo-count"])
+@pytest.mark.parametrize("value", ["0", "-2", "1000001"])
+def test_public_numbers_out_of_range_are_refused(refused: Callable[..., str], option: str, value: str) -> None:
+    told = refused("privacy", "proportions", *FIGURE, option, value)
+    assert f"'{option}': {value} is not in the range 1<=x<=1000000" in told
+
+
+def test_the_largest_public_number_is_that_of_the_mechanism() -> None:
+    assert privacy._MOST == MAX_FLOOR

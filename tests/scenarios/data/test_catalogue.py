@@ -265,3 +265,13 @@ def test_a_documented_range_can_be_narrowed():
 def test_a_data_set_has_its_own_labels():
     with pytest.raises(InputError, match=r"remove data\.label"):
         load("digits", label="y")
+
+
+def test_it_applies_to_the_declared_classes_of_an_own_file(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("x,y\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(8)))
+    known = {"label": "y", "classes": ("b", "a", "absent")}
+    assert load(str(path), **known, positive=["a", "absent"]).classes == ("b", "a+absent")
+    assert load(str(path), **known, positive=["absent"]).labels.tolist() == [0] * 8
+    with pytest.raises(InputError, match="has no class 'absent'; it has a, b"):
+        load(str(path), label="y", positive=["absent"])

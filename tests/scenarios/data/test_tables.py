@@ -183,3 +183,58 @@ def test_a_description_says_how_the_data_was_read():
     wide = Table("w", tuple("abcdefgh"), ("l" * 90, "a\nb"), np.array([0, 0]), (np.zeros((2, 8)),), tuple(range(8)))
     expected = f"w: 2 rows, 8 columns (text: a, b, c, d, e, f and 2 more), classes {'l' * 39}… 2, a b 0"
     assert describe(wide) == expected
+
+
+ODD = ["1", "3", "5", "7", "9"]
+
+
+def of_classes(*classes: str) -> Table:
+    """One row of each class."""
+    return Table("t", ("x",), classes, np.arange(len(classes)), (np.zeros((len(classes), 1)),))
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.data())
+def test_every_row_is_in_the_class_that_its_own_belongs_to(data: st.DataObject) -> None:
+    drawn = data.draw(st.lists(st.text("ab+", min_size=1), min_size=2, max_size=8, unique=True))
+    names = ["rest", "positive", "others", *drawn]
+    positive = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=len(names) - 1, unique=True))
+    labels = data.draw(st.lists(st.integers(0, len(names) - 1), min_size=1, max_size=20))
+    two = Table("t", ("x",), tuple(names), np.array(labels), (np.zeros((len(labels), 1)),))
+    two = two.with_positive(positive)
+    assert two.labels.dtype == np.int64
+    assert two.labels.tolist() == [int(names[label] in positive) for label in labels]
+    assert len(set(two.classes)) == 2
+
+
+@pytest.mark.parametrize(
+    ("classes", "positive", "expected"),
+    [
+        ("0123456789", ODD, ("0+2+4+6+8", "1+3+5+7+9")),
+        (("normal", "suspect", "pathologic"), ["pathologic", "suspect"], ("normal", "suspect+pathologic")),
+        ([str(year) for year in range(1990, 2000)], ["1990"], ("rest", "1990")),
+        ([str(year) for year in range(1990, 2000)], [str(year) for year in range(1991, 2000)], ("1990", "positive")),
+        (("a", "b", "a+b"), ["a+b"], ("others", "a+b")),
+        (["rest", *map(str, range(1990, 2000))], ["rest"], ("others", "rest")),
+        (("1", "2.50"), ["2.5"], ("1", "2.50")),  # another spelling of the same number
+    ],
+)
+def test_the_two_names_say_what_they_hold(classes, positive, expected):
+    assert of_classes(*classes).with_positive(positive).classes == expected
+
+
+@pytest.mark.parametrize(
+    ("positive", "words"),
+    [
+        (
+            ["normall"],
+            "'t' has no class 'normall'; it has normal, suspect, other; did you mean 'normal'",
+        ),
+        (["normal", "suspect", "other"], "leave out at least one of the 3, got"),
+        ([], "must name one or more different classes"),
+        (["normal", "normal"], "different classes"),
+    ],
+)
+def test_what_makes_no_two_classes_is_refused(positive, words):
+    with pytest.raises(InputError, match=words):
+        of_classes("normal", "suspect", "other").with_positive(positive)

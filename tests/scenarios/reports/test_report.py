@@ -7,80 +7,16 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from support.finished_runs import VALUES, renamed, rewrite
 
-from aggregator.contract.ledger import Budget, Ledger
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.contract.guarantee import NoGuarantee
 from scenarios.commands.report import report_command
 from scenarios.reports.figures import draw
 from scenarios.reports.report import write_report
 from scenarios.scores.results import COLUMNS, read_results, write_results
 
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}<img src=x onerror=alert(1)>"
-EPSILONS = (0.1, 1.0, 10.0)
-VALUES = {"soft_vote": (0.4, 0.7, 0.8), "soft_vote-gaussian": (0.6, 0.7, 0.8)}
-
-
-def rows(scenario, values, swept):
-    for variant, means in values.items():
-        delta = 1e-6 if "gaussian" in variant else 0.0
-        for epsilon, mean in zip(EPSILONS, means, strict=True):
-            base = {
-                "scenario": scenario, "protocol": variant.split("-")[0], "variant": variant,
-                "default": int(variant == "soft_vote"), "epsilon": epsilon, "delta": delta, "unit": "party", **swept,
-            }  # fmt: skip
-            for split in range(3):
-                for noise in range(2):
-                    value = mean + (split - 1) / 100 + (noise - 0.5) / 50
-                    yield base | {"split": split, "noise": noise, "metric": "accuracy", "value": value}
-                yield base | {"split": split, "noise": 0, "metric": "bytes_per_party", "value": 1352.0}
-    for name, value in (("pooled", 0.9), ("individual", 0.5)):
-        for split in range(3):
-            yield {
-                "scenario": scenario, "protocol": name, "variant": name, "default": 0, "epsilon": float("inf"),
-                "delta": 0.0, "unit": "none", "split": split, "noise": 0, "metric": "accuracy", "value": value, **swept,
-            }  # fmt: skip
-
-
-@pytest.fixture
-def make_run(tmp_path):
-    def make(name="run", scenario="digits-vote", values=VALUES, settings=({},), text="a premise", **changes):
-        directory = tmp_path / name
-        directory.mkdir()
-        worlds = []
-        for swept in settings:
-            ledger = Ledger(Budget(10.0, 1e-5))
-            for variant in values:
-                for epsilon in EPSILONS:
-                    if variant.endswith("off"):
-                        ledger.charge(variant, NoGuarantee("noise is off"))
-                        continue
-                    premises = (
-                        Assumption(text, Check.ENFORCED),
-                        Assumption(f"rounded for {epsilon:g}", Check.DECLARED),
-                    )
-                    parameters = {"scale": 1.25 / epsilon, "dimension": 12}
-                    ledger.charge(
-                        variant,
-                        Guarantee(epsilon, 0.0, Unit.PARTY, Adjacency.REPLACE, "l2_gamma", parameters, premises),
-                        ("votes are one-hot",),
-                    )
-            worlds.append({"swept": swept, "split": 0, **ledger.to_dict(1e-6)})
-        made = [row for swept in settings for row in rows(scenario, values, swept)]
-        write_results(directory / "results.csv", made, [key for key in made[0] if key not in COLUMNS])
-        run = {
-            "status": "done", "started": "2026-01-01T00:00:00+00:00", "worlds": {"finished": 3, "all": 3}, "seed": 7,
-            "engine": "inline", "non_private": False, "versions": {"python": "3.11.7", "numpy": "2.4.6"},
-            "seconds": {"parties and aggregator": 1.25}, "peak_memory_mebibytes": {"parties and aggregator": 207.5},
-            "failures": {},
-        }  # fmt: skip
-        draw(made, directory / "figures", scenario)
-        (directory / "run.json").write_text(json.dumps(run | changes))
-        (directory / "ledger.json").write_text(json.dumps({"worlds": worlds}))
-        (directory / "scenario.yaml").write_text(f"name: {scenario}\n# {text}\n")
-        return directory
-
-    return make
 
 
 class Page(HTMLParser):
@@ -113,12 +49,6 @@ def page(*directories, to=None):
     path = to or directories[0] / "report.html"
     assert write_report(directories, path) == path
     return Page(path.read_text(encoding="utf-8"))
-
-
-def rewrite(directory, kept):
-    """Keep only some lines of the results."""
-    head, *lines = (directory / "results.csv").read_text().splitlines(keepends=True)
-    (directory / "results.csv").write_text("".join([head, *filter(kept, lines)]))
 
 
 def test_it_says_what_was_reached_who_is_protected_and_what_it_cost(make_run):
@@ -250,24 +180,6 @@ def test_the_figures_of_the_directory_are_embedded_and_nothing_is_drawn(make_run
     assert [base64.b64decode(link.partition(",")[2]) for link in links] == [b"<svg/>", b"<svg></svg>"]
 
 
-def test_the_command_reads_the_results_once(make_run, monkeypatch, capsys):
-    directories, asked = [make_run(), make_run("again")], []
-    for module in ("scenarios.scores.results", "scenarios.reports.report"):
-        monkeypatch.setattr(f"{module}.read_results", lambda path: asked.append(path) or read_results(path))
-    report_command(directories, directories[0] / "both.html", True)
-    assert asked == [directory / "results.csv" for directory in directories]
-
-
-def test_the_command_draws_again(make_run, capsys):
-    directory = make_run()
-    wanted = (directory / "figures/accuracy.svg").read_bytes()
-    for path in (directory / "figures").iterdir():
-        path.unlink()
-    report_command([directory], None, True)
-    assert (directory / "figures/accuracy.svg").read_bytes() == wanted
-    assert base64.b64encode(wanted).decode() in (directory / "report.html").read_text()
-
-
 def test_a_run_without_guarantees_or_accuracies_is_named_in_a_comparison(make_run, tmp_path):
     private, off, other = make_run(), make_run("off", scenario="off-only"), make_run("mse", scenario="regression")
     rewrite(off, lambda line: ",inf," in line)
@@ -387,38 +299,6 @@ def test_damaged_artefacts_are_refused(make_run, name, content):
         write_report([directory], directory / "report.html")
 
 
-def test_command_prints_the_table_and_the_path(make_run, capsys):
-    directory = make_run()
-    report_command([directory], None, False)
-    out = capsys.readouterr().out
-    assert "soft_vote (default)" in out
-    assert out.endswith(f"wrote {directory / 'report.html'}\n")
-    assert (directory / "report.html").exists()
-
-
-def test_command_compares_several_here_or_elsewhere(make_run, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    directories = [make_run(), make_run("again")]
-    report_command(directories, None, True)
-    record = json.loads(capsys.readouterr().out)
-    assert record["report"] == "report.html"
-    assert [run["directory"] for run in record["runs"]] == [str(directory) for directory in directories]
-    first = record["runs"][0]["variants"][0]
-    assert (first["variant"], first["default"]) == ("soft_vote", True)
-    assert first["values"][1]["mean"] == pytest.approx(0.7)
-    assert (tmp_path / "report.html").exists()
-    with pytest.raises(InputError, match="name another --out"):
-        report_command(directories, tmp_path / "no" / "report.html", False)
-
-
-def renamed(directory, metric, kept=lambda line: True):
-    """The results under another metric, some of their lines."""
-    rewrite(directory, kept)
-    results = directory / "results.csv"
-    results.write_text(results.read_text().replace(",accuracy,", f",{metric},"))
-    return directory
-
-
 def test_errors_are_read_with_less_being_better(make_run):
     values = {"soft_vote": (0.3, 0.2, 0.1), "soft_vote-gaussian": (0.2, 0.2, 0.2)}
     text = page(renamed(make_run(values=values), "l1", lambda line: "individual" not in line)).text
@@ -517,15 +397,6 @@ def test_runs_of_different_tasks_are_compared_apart(make_run, tmp_path):
     assert before_runs.index("Accuracy") < before_runs.index("more: soft_vote") < before_runs.index("L1 error")
     assert before_runs.index("L1 error") < before_runs.index("ratios: soft_vote")
     assert found.tags.count("img") == 2 + 2  # both comparisons, and the runs of votes, whose figures are drawn
-
-
-def test_the_command_prints_errors_as_such(make_run, capsys):
-    directory = renamed(make_run(), "l1")
-    report_command([directory], None, False)
-    assert "L1 error" in capsys.readouterr().out
-    report_command([directory], None, True)
-    variant = json.loads(capsys.readouterr().out)["runs"][0]["variants"][0]
-    assert (variant["metric"], variant["values"][1]["mean"]) == ("l1", pytest.approx(0.7))
 
 
 def missing(directory, variant, times):

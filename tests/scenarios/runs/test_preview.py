@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.released_lines import lines_document
 
 import scenarios
 from federation.contract.errors import InputError
@@ -64,3 +65,10 @@ def test_every_split_is_checked_before_anything_runs(tmp_path):
         with pytest.raises(InputError, match="needs 4 test rows of the class 'rare', but there are"):
             act()
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("protocols")
+def test_a_dry_run_names_the_range_and_not_the_labels(own_file):
+    [point] = preview(resolve(lines_document(own_file, "slope", "pooled")), None)["points"]
+    assert point["data"] == "own.csv: 300 rows, 2 columns, labels from -9 to 15"
+    assert (point["parties"], point["features"]) == (6, 3)

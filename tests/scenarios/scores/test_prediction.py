@@ -1,60 +1,47 @@
 """Predictions against plain numpy on the arrays of the npz, and what is said when something is not there."""
 
-import csv
-import io
 import json
-import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.released_runs import (
+    EPSILONS,
+    ROWS,
+    line_run,
+    network_run,
+    ratio_run,
+    store,
+    table,
+    vote_guarantee,
+    vote_run,
+    write_csv,
+)
 
-from aggregator.releases.models import ReleasedModels
-from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.features.feature_map import text_code
-from scenarios.commands.predict import predict_command
-from scenarios.scores.prediction import Prediction, Used, find_model, predict
-
-COLUMNS = ("height", "colour", "weight")
-COLOURS = ("red", "green", "blue, dark")
-EPSILONS = (0.5, 2.0, 8.0)
+from scenarios.scores.prediction import Prediction, RatioPrediction, find_model, predict
 
 
-def guarantee(epsilon):
-    kept = Assumption("every party counts once", Check.ENFORCED)
-    return Guarantee(epsilon, 0.0, Unit.PARTY, Adjacency.REPLACE, "l2_gamma", {"scale": 1 / epsilon}, (kept,))
+@pytest.fixture
+def run(tmp_path, rng):
+    return vote_run(tmp_path, rng)
 
 
-def table(rng, rows):
-    cells = [(rng.normal(170, 10), COLOURS[rng.integers(3)], rng.normal(70, 9)) for _ in range(rows)]
-    return cells, np.array([[height, text_code(colour), weight] for height, colour, weight in cells])
+@pytest.fixture
+def networks(tmp_path):
+    return network_run(tmp_path)
 
 
-def store(directory, rng, name="soft_vote", splits=(0, 1), draws=4, non_private=False):
-    _, public = table(rng, 40)
-    feature_map = fit(["standardise", "constant", "unit_norm"], public, [1])
-    epsilons = (math.inf,) if non_private else EPSILONS
-    promised = [NoGuarantee("noise is off")] if non_private else [guarantee(epsilon) for epsilon in EPSILONS]
-    (directory / "models" / name).mkdir(parents=True)
-    for split in splits:
-        weights = rng.normal(size=(len(epsilons), draws, 3, feature_map.dimension))
-        maps = (feature_map,) * len(epsilons)
-        ReleasedModels(
-            name.split("/")[0], ("a", 'b"', "c,d"), COLUMNS, (1,), np.array(epsilons), tuple(weights), maps,
-            tuple(g.to_dict() for g in promised),
-        ).save(directory / "models" / name / f"split-{split}.npz")  # fmt: skip
+@pytest.fixture
+def ratios(tmp_path, estimators):
+    return ratio_run(tmp_path)
 
 
-def write_csv(path, cells):
-    """Columns in another order, and one that the model does not know."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["weight", "name", "height", "colour"])
-        writer.writerows([weight, f"n{i}", height, colour] for i, (height, colour, weight) in enumerate(cells))
-    return path
+@pytest.fixture
+def lines(tmp_path):
+    return line_run(tmp_path)
 
 
 def by_hand(path, cells, epsilon, draw):
@@ -88,7 +75,7 @@ def test_predictions_are_those_of_plain_numpy(tmp_path_factory, seed, epsilon, s
     found = predict(directory, "soft_vote", file, epsilon=epsilon, split=split, draw=draw)
     assert found.values == by_hand(find_model(directory, "soft_vote", split), cells, epsilon, draw)
     assert len(set(found.values)) > 1
-    assert found.used.guarantee == json.loads(json.dumps(guarantee(epsilon).to_dict()))
+    assert found.used.guarantee == json.loads(json.dumps(vote_guarantee(epsilon).to_dict()))
 
 
 def test_npz_rows_and_the_largest_epsilon(tmp_path, rng):
@@ -98,12 +85,6 @@ def test_npz_rows_and_the_largest_epsilon(tmp_path, rng):
     found = predict(tmp_path, "default", tmp_path / "new.npz")
     assert found.used.epsilon == 8.0
     assert found.values == by_hand(tmp_path / "models/soft_vote/split-0.npz", cells, 8.0, 0)
-
-
-@pytest.fixture
-def run(tmp_path, rng):
-    store(tmp_path, rng)
-    return tmp_path, write_csv(tmp_path / "new.csv", table(rng, 5)[0])
 
 
 @pytest.mark.parametrize(
@@ -163,44 +144,6 @@ def test_the_default_among_all_kept_variants(run, rng):
         find_model(directory, "default", 0)
 
 
-def test_command_prints_csv_and_says_what_it_used(run, capsys):
-    directory, file = run
-    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, None, False)
-    out, err = capsys.readouterr()
-    lines = list(csv.reader(io.StringIO(out)))
-    wanted = predict(directory, "soft_vote", file, epsilon=2.0, draw=1).values
-    assert lines == [["row", "prediction"], *([str(i), name] for i, name in enumerate(wanted))]
-    assert "epsilon=2, delta=0 for one party (replace), l2_gamma" in err
-
-
-def test_command_says_which_epsilon_it_took(run, capsys):
-    predict_command(run[0], "soft_vote", run[1], None, 0, 0, None, None, False)
-    assert "the largest epsilon of 0.5, 2, 8" in capsys.readouterr().err
-
-
-def test_command_writes_files_and_json(run, capsys):
-    directory, file = run
-    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "out.csv", True)
-    record = json.loads(capsys.readouterr().out)
-    assert set(record) == {"predictions", "guarantee"}
-    assert record["guarantee"]["epsilon"] == 2.0
-    lines = list(csv.reader((directory / "out.csv").open(newline="")))
-    assert [name for _, name in lines[1:]] == record["predictions"]
-    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "out.csv", False)
-    assert capsys.readouterr().out == ""
-    with pytest.raises(InputError, match="cannot write to --out"):
-        predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "no" / "out.csv", False)
-
-
-def test_a_release_without_noise_is_marked(tmp_path, rng, capsys):
-    store(tmp_path, rng, "soft_vote-off", non_private=True)
-    file = write_csv(tmp_path / "new.csv", table(rng, 5)[0])
-    predict_command(tmp_path, "default", file, None, 0, 0, None, None, True)
-    out, err = capsys.readouterr()
-    assert err.startswith("NON-PRIVATE")
-    assert json.loads(out)["guarantee"] == {"non_private": True, "reason": "noise is off"}
-
-
 @pytest.mark.parametrize("name", ["pooled", "individual", "pooled/parties.count=60"])
 def test_a_baseline_keeps_no_model(tmp_path, name):
     with pytest.raises(InputError, match=f"'{name}' is a baseline, and baselines keep no model"):
@@ -215,17 +158,6 @@ def test_a_path_without_a_run_is_refused(tmp_path):
                 find_model(path, variant, 0)
 
 
-@pytest.mark.parametrize(("entropy", "said"), [("seed", True), ("system", False)])
-def test_a_seeded_simulation_is_said_to_be_one(tmp_path, rng, capsys, monkeypatch, entropy, said):
-    plain = guarantee(1.0).to_dict()
-    plain["parameters"]["entropy"] = entropy
-    store(tmp_path, rng)
-    found = Prediction(("a",), Used(tmp_path / "models/soft_vote/split-0.npz", 1.0, (1.0,), plain))
-    monkeypatch.setattr("scenarios.scores.prediction.predict", lambda *_, **__: found)
-    predict_command(tmp_path, "soft_vote", tmp_path / "new.csv", None, 0, 0, None, None, True)
-    assert ("(seeded simulation: not to be published)" in capsys.readouterr().err) is said
-
-
 def test_an_exact_name_wins_over_its_settings(tmp_path):
     for place in ("soft_vote", "soft_vote/parties.count=60"):
         (tmp_path / "models" / place).mkdir(parents=True, exist_ok=True)
@@ -237,3 +169,94 @@ def test_an_exact_name_wins_over_its_settings(tmp_path):
 def test_sets_are_for_models_of_class_ratios(run):
     with pytest.raises(InputError, match="--by is for models of class ratios"):
         predict(run[0], "soft_vote", run[1], by="name")
+
+
+@pytest.mark.parametrize(("draw", "classes"), [(0, ("well", "ill", "ill")), (1, ("ill", "well", "well"))])
+def test_every_row_has_the_name_of_its_class(networks, draw, classes):
+    found = predict(networks[0], "default", networks[1], epsilon=0.5, draw=draw)
+    assert isinstance(found, Prediction)
+    assert found.values == classes
+    assert (found.used.epsilon, found.used.guarantee["epsilon"]) == (0.5, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [({"by": "other"}, "names the class of every row; omit it"), ({"epsilon": 1.0}, "0.5, 2"), ({"draw": 2}, "0 to 1")],
+)
+def test_what_a_network_does_not_have_is_refused(networks, arguments, named):
+    with pytest.raises(InputError, match=named):
+        predict(networks[0], "error_marginals", networks[1], **arguments)
+
+
+def shares(found):
+    """The shares by set and class."""
+    return {name: {ratio.name: ratio.share for ratio in ratios} for name, ratios in found.ratios.items()}
+
+
+@pytest.mark.parametrize(("epsilon", "draw", "share"), [(None, 0, 0.6), (2.0, 1, 0.7), (0.5, 0, 0.4), (0.5, 1, 0.5)])
+def test_the_whole_file_is_one_set(ratios, epsilon, draw, share):
+    found = predict(ratios[0], "class_ratio", ratios[1], epsilon=epsilon, draw=draw)
+    assert isinstance(found, RatioPrediction)
+    assert shares(found) == {"": {"no": pytest.approx(share), "yes": pytest.approx(1 - share)}}
+    assert found.ratios[""][0].interval is None  # which this estimator does not have
+    assert found.rows == 4
+    assert found.used.epsilon == (epsilon or 2.0)
+
+
+def test_sets_by_a_column_are_predicted_apart(ratios):
+    found = predict(ratios[0], "class_ratio", ratios[1], epsilon=0.5, by="place")
+    assert shares(found) == {"north": {"no": pytest.approx(0.4), "yes": pytest.approx(0.6)},
+                            "south": {"no": pytest.approx(0.4), "yes": pytest.approx(0.6)}}  # fmt: skip
+    assert list(found.ratios) == ["north", "south"]
+
+
+def test_sets_of_an_npz_file_are_in_an_array(ratios):
+    values = np.array([(a, b) for a, b, _ in ROWS])
+    np.savez(ratios[0] / "new.npz", X=values, place=np.array([10, 9, 9, 10]))
+    found = predict(ratios[0], "class_ratio", ratios[0] / "new.npz", epsilon=0.5, by="place")
+    assert {name: found["no"] for name, found in shares(found).items()} == {
+        "9": pytest.approx(0.5), "10": pytest.approx(0.3),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"by": "region"}, "no column 'region'"),
+        ({"epsilon": 1.0}, "there are 0.5, 2"),
+        ({"draw": 2}, "from 0 to 1"),
+    ],
+)
+def test_what_an_estimator_does_not_have_is_refused(ratios, arguments, named):
+    with pytest.raises(InputError, match=named):
+        predict(ratios[0], "class_ratio", ratios[1], **arguments)
+
+
+def test_a_row_without_a_set_is_refused(ratios):
+    ratios[1].write_text("b,place,a\n1,north,0.2\n1,,0.3\n")
+    with pytest.raises(InputError, match="column 'place' is missing"):
+        predict(ratios[0], "class_ratio", ratios[1], by="place")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "draw", "values"),
+    [(None, 0, (21.5, 42.5)), (2.0, 1, (7.0, 7.0)), (0.5, 0, (1.0, 2.0)), (0.5, 1, (10.0, 20.0))],
+)
+def test_every_row_has_a_number(lines, epsilon, draw, values):
+    found = predict(lines[0], "slope", lines[1], epsilon=epsilon, draw=draw)
+    assert isinstance(found, Prediction)
+    assert found.values == values
+    assert found.used.epsilon == (epsilon or 2.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"by": "other"}, "predicts a number for every row; omit it"),
+        ({"epsilon": 1.0}, "there are 0.5, 2"),
+        ({"draw": 2}, "from 0 to 1"),
+    ],
+)
+def test_what_a_regression_does_not_have_is_refused(lines, arguments, named):
+    with pytest.raises(InputError, match=named):
+        predict(lines[0], "slope", lines[1], **arguments)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fake_estimators import released
+from support.fake_estimators import released
 
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap

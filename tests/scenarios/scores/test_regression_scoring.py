@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from released_lines import stored
+from support.released_lines import stored
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee

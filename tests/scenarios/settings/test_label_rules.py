@@ -5,6 +5,7 @@ import re
 import pytest
 
 from federation.contract.errors import InputError
+from scenarios.runs.runner import run
 from scenarios.settings.schema import resolve
 
 pytestmark = pytest.mark.usefixtures("protocols")
@@ -117,3 +118,39 @@ def test_who_is_where_must_not_be_the_label_where_labels_are_protected(parties, 
 def test_persons_are_not_labels():
     with pytest.raises(InputError, match=r"data\.person.*column of the labels"):
         resolve(document("own.csv", "ratio", person="y"))
+
+
+@pytest.mark.parametrize("kind", ["mean_operator", "error_marginals"])
+@pytest.mark.parametrize(
+    ("data", "parties", "words"),
+    [
+        ({"person": "who"}, {}, "knows single rows only"),
+        ({"label": "y"}, {"partition": {"by": "y"}, "count": None}, "names the column of the labels"),
+        ({"label": "y"}, {"bags": {"by": "y"}}, "names the column of the labels"),
+    ],
+)
+@pytest.mark.usefixtures("installed_protocols")
+def test_protocols_that_protect_single_rows_of_two_classes(kind, data, parties, words):
+    given = {
+        "data": {"source": "own.csv", "label": "y", **data},
+        "parties": {"count": 2, **parties},
+        "protocols": [{"kind": kind}],
+        "privacy": {"epsilon": 1},
+    }
+    with pytest.raises(InputError, match=words):
+        resolve(given)
+
+
+@pytest.mark.usefixtures("installed_protocols")
+def test_more_than_two_classes_are_refused_before_anything_is_run(tmp_path):
+    scenario = {
+        "data": {"source": ["breast_cancer", "digits"]},
+        "parties": {"count": 2},
+        "protocols": [{"kind": "mean_operator"}],
+        "privacy": {"epsilon": 1},
+    }
+    with pytest.raises(
+        InputError, match=r"data.positive: missing; mean_operator is for two classes, and 'digits' has 10"
+    ):
+        run(scenario, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
-from fake_protocols import KINDS, Fake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field, TypeAdapter, ValidationError
+from support.fake_protocols import KINDS, Fake
 
 from aggregator.contract import registry
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
@@ -26,6 +26,7 @@ from scenarios.settings.protocol_options import (
     variant_name,
     why_default,
 )
+from scenarios.settings.schema import resolve
 
 pytestmark = pytest.mark.usefixtures("protocols")
 
@@ -286,3 +287,27 @@ def test_noise_that_is_not_pure_spends_delta(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(KINDS, "noisy", SoftVote)
     assert spending("noisy", {"noise": "gaussian"}, 2.0, 1e-5) == (2.0, 1e-5)
     assert spending("noisy", {"noise": "pure"}, 2.0, 1e-5) == (2.0, 0.0)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "exponential"])
+@pytest.mark.usefixtures("installed_protocols")
+def test_a_loss_that_is_not_linear_odd_is_refused_with_the_reason(loss):
+    given = {
+        "data": {"source": "breast_cancer"},
+        "parties": {"count": 1},
+        "protocols": [{"kind": "mean_operator", "loss": ["square", loss]}],
+        "privacy": {"epsilon": 1},
+    }
+    with pytest.raises(InputError, match=rf"loss.1.*'{loss}'.*off by"):
+        resolve(given)
+
+
+@pytest.mark.usefixtures("installed_protocols")
+def test_a_linear_learner_needs_no_layers():
+    given = {
+        "data": {"source": "breast_cancer"},
+        "parties": {"count": 1},
+        "protocols": [{"kind": "error_marginals", "learner": "linear"}],
+        "privacy": {"epsilon": 1},
+    }
+    assert resolve(given).protocols[0].options["learner"] == "linear"

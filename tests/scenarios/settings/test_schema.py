@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from federation.contract.errors import InputError
-from scenarios.settings.explained import to_yaml
 from scenarios.settings.schema import Scenario, resolve
-from scenarios.settings.yaml_rules import parse
 
 pytestmark = pytest.mark.usefixtures("protocols")
 
@@ -183,49 +182,6 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
     assert _lines(source={})[0] == "scenario: data: missing; it has no default"
 
 
-def test_all_that_clashes_in_a_section_is_told_at_once() -> None:
-    lines = _lines("parties={dropout: 0.6, rows: 5, bags: 2}", "data={source: x.csv, rows_per_person: 2}")
-    assert [line.split("}: ")[1].partition(":")[0] for line in lines] == [
-        "parties.count",
-        "parties.bags",
-        "parties.dropout",
-        "data.rows_per_person",
-        "data.label",
-    ]
-
-
-def test_groups_make_the_count_optional() -> None:
-    scenario = resolve(MINIMAL, ["parties.count=null", "parties.partition={by: subject}"])
-    assert (scenario.parties.count, scenario.parties.partition) == (None, {"by": "subject"})
-
-
-def test_groups_take_bags_that_do_not_divide_their_rows() -> None:
-    given = ["parties={partition: {by: subject}, rows: 10, bags: 3}", "protocols=[{kind: ratio}]"]
-    scenario = resolve(MINIMAL, given)
-    assert (scenario.parties.rows, scenario.parties.bags) == (10, 3)
-
-
-def test_persons_bags_and_targets() -> None:
-    scenario = resolve(
-        MINIMAL,
-        [
-            "data.person=who",
-            "data.rows_per_person=2",
-            "data.targets={rows: 500, vary: 3}",
-            "parties.bags={by: ward}",
-            "protocols=[{kind: ratio}]",
-        ],
-    )
-    assert (scenario.data.person, scenario.data.rows_per_person) == ("who", 2)
-    assert scenario.parties.bags == {"by": "ward"}
-    assert resolve(parse(to_yaml(scenario), "x")[0]) == scenario
-    assert scenario.data.targets is not None
-    assert (scenario.data.targets.rows, scenario.data.targets.vary) == (500, "3")
-    assert scenario.data.targets.shares == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-    plain = resolve(MINIMAL)
-    assert (plain.data.person, plain.data.rows_per_person, plain.data.targets, plain.parties.bags) == (None, 1, None, 1)
-
-
 def test_scikit_learn_classifiers_are_checked_by_name_and_parameter() -> None:
     scenario = resolve(MINIMAL, ["parties.classifier.KNeighborsClassifier.n_neighbors=1"])
     assert scenario.parties.classifier == {"name": "KNeighborsClassifier", "parameters": {"n_neighbors": 1}}
@@ -260,3 +216,54 @@ def test_the_json_schema_accepts_what_files_may_say() -> None:
     ]:
         with pytest.raises(error):
             validate({**resolve(MINIMAL).to_plain(), path: value}, schema)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["parties.classifier=GaussianNB", "protocols=[{kind: soft_vote}, {kind: parameter_average}]"],
+         "protocols.1: parameter_average needs every party to train logistic regression"),
+        (["parties.classifier=[logistic, GaussianNB]", "protocols=[{kind: parameter_average}]"],
+         "protocols.0: parameter_average needs every party to train logistic regression"),
+        (["protocols=[{kind: majority_vote, protect: party_and_auxiliary_row}]"],
+         "protocols.0: data.features: scale, whiten would be fitted on the auxiliary rows"),
+        (["data.features=[{whiten: 3}]", "protocols=[{kind: parameter_average, average: plain}]"],
+         "protocols.0: data.features: average: plain needs rows of norm at most 1"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("installed_protocols")
+@pytest.mark.usefixtures("installed_protocols")
+def test_protocols_that_cannot_work_in_the_world_are_refused_before_any_party_is_asked(overrides, words):
+    with pytest.raises(InputError, match=re.escape(words)):
+        resolve("quickstart", ["data.features=[scale, {whiten: auto}, unit_norm]", *overrides])
+
+
+@pytest.mark.usefixtures("installed_protocols")
+def test_protocols_that_can_work_in_every_swept_world_are_not_refused():
+    overrides = [
+        "parties.classifier={logistic: {regularisation: [1e-4, 1e-2]}}",
+        "protocols=[{kind: parameter_average}]",
+    ]
+    assert resolve("quickstart", overrides).protocols[0].kind == "parameter_average"
+
+
+def test_all_protocols_of_a_scenario_have_one_task(tmp_path):
+    path = tmp_path / "mixed.yaml"
+    path.write_text(
+        "data: {source: digits}\nparties: {count: 9}\nprivacy: {epsilon: 1}\n"
+        "protocols:\n  - {kind: ratio}\n  - {kind: pooled}\n  - {kind: soft_vote}\n  - {kind: individual}\n"
+    )
+    with pytest.raises(InputError) as refused:
+        resolve(path)
+    first, second = str(refused.value).splitlines()
+    assert first == (
+        f"{path}:7: protocols.2: soft_vote has the task classification, ratio the task class_ratio; a scenario has "
+        "one, remove either"
+    )
+    assert second.startswith(f"{path}:8: protocols.3: the baseline individual")
+
+
+def test_a_baseline_with_instance_labels_suits_class_ratios():
+    document = {"data": {"source": "digits"}, "parties": {"count": 9}, "privacy": {"epsilon": 1}}
+    kinds = [{"kind": "pooled"}, {"kind": "ratio", "noise": ["auto", "off"]}]
+    assert len(resolve({**document, "protocols": kinds}).protocols) == 2

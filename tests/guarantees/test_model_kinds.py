@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from released_lines import stored
 from support.packages import install
+from support.released_lines import stored
 
 from aggregator.contract.registry import MODELS, model
 from aggregator.releases.model_files import ReleasedFile, head

@@ -1,0 +1,100 @@
+"""A node behind Flower's app: what it serves stands in its own configuration, and its errors quote nothing private."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from flwr.app import Context, Message, RecordDict
+from support.synthetic import Parties
+from support.training_parties import cohort, make_training
+
+from federation.contract.reference import Reference
+from federation.grids.codec import decode_submission, encode_question
+from federation.grids.replies import PREPARE
+from federation.grids.stock import ROLL_CALL
+from federation.questions.votes import VotesQuestion
+from parties.answers import votes
+from parties.node.app import app
+
+pytestmark = pytest.mark.usefixtures("flower_process")
+
+
+class Hostile(Parties):
+    """Parties that all vote for the first class, whatever they have learned."""
+
+    def sent(self, question, submission):
+        return replace(submission, arrays={"votes": np.zeros_like(submission.arrays["votes"])})
+
+
+class Secretive:
+    """A provider that cannot be loaded, for a reason that nobody may read."""
+
+    def __init__(self):
+        raise OSError("/home/ann/diagnoses.csv is gone")
+
+
+def asked(query, content=None, *, provider="support.synthetic:Parties", seed=1, **config):
+    """What a node that serves parties 0 to 2 replies."""
+    known = {"holdings": Reference(provider).to_json(), "first-party": 0, "parties": 3, "partition-id": 0}
+    known |= {} if seed is None else {"seed": seed}
+    message = Message(content or RecordDict(), 1, f"query.{query}", group_id="")
+    return app(message, Context(1, 1, {**known, **config}, RecordDict(), {}))
+
+
+@pytest.fixture
+def question(public):
+    training = make_training(public)
+    return VotesQuestion(training, training.feature_map.transform(public.rows))
+
+
+def received(reply, question):
+    assert not reply.has_error(), reply.error.reason
+    return decode_submission(reply.content, question.fields())
+
+
+def test_a_question_is_answered_for_the_parties_of_the_configuration(question):
+    submission = received(asked("votes", encode_question(question)), question)
+    expected = votes.answer(cohort(0, 3), question)
+    assert sorted(submission.parties) == [0, 1, 2]
+    np.testing.assert_array_equal(submission.parties, expected.parties)
+    np.testing.assert_array_equal(submission.arrays["votes"], expected.arrays["votes"])
+
+
+def test_what_hostile_parties_make_of_an_answer_is_sent_in_its_place(question):
+    submission = received(asked("votes", encode_question(question), provider=f"{__name__}:Hostile"), question)
+    assert not submission.arrays["votes"].any()
+
+
+@pytest.mark.parametrize("query", ["votes", PREPARE])
+def test_a_node_that_does_not_know_whom_it_serves_says_what_is_missing(query):
+    known = Context(1, 1, {"first-party": 0, "parties": 3}, RecordDict(), {})
+    reply = app(Message(RecordDict(), 1, f"query.{query}", group_id=""), known)
+    assert reply.error.reason == "the node's configuration lacks 'holdings'"
+
+
+def test_nodes_prepare_by_loading_their_provider():
+    assert len(asked(PREPARE).content) == 0
+
+
+@pytest.mark.parametrize(
+    ("seed", "told"),
+    [(1, "OSError: /home/ann/diagnoses.csv is gone"), (None, "OSError")],
+    ids=["simulated", "deployed"],
+)
+def test_only_a_simulated_node_tells_more_than_the_type_of_its_error(seed, told):
+    reply = asked(PREPARE, provider=f"{__name__}:Secretive", seed=seed)
+    assert reply.error.reason == told
+
+
+def test_a_question_that_cannot_be_read_is_an_error_and_no_crash(question):
+    content = encode_question(question)
+    assert asked("votes").has_error()
+    assert asked("counts", content).has_error()
+
+
+def test_the_roll_call_needs_no_holdings():
+    reply = app(
+        Message(RecordDict(), 1, f"query.{ROLL_CALL}", group_id=""),
+        Context(1, 1, {"partition-id": 2, "num-partitions": 5}, RecordDict(), {}),
+    )
+    assert dict(reply.content["node"]) == {"partition-id": 2, "num-partitions": 5}

@@ -1,0 +1,176 @@
+"""`federation predict`: what it prints and writes of models of every kind, and what it says that it used."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from support.fake_estimators import released
+from support.released_runs import (
+    IDENTITY,
+    line_run,
+    network_run,
+    ratio_guarantee,
+    ratio_run,
+    store,
+    table,
+    vote_guarantee,
+    vote_run,
+    write_csv,
+)
+
+from aggregator.learners.class_ratios.class_means import ClassMeans
+from aggregator.releases.ratio_models import ReleasedRatios
+from federation.contract.errors import InputError
+from federation.contract.guarantee import NoGuarantee
+from scenarios.commands.predict import predict_command
+from scenarios.scores.prediction import Prediction, Used, predict
+
+
+@pytest.fixture
+def run(tmp_path, rng):
+    return vote_run(tmp_path, rng)
+
+
+@pytest.fixture
+def networks(tmp_path):
+    return network_run(tmp_path)
+
+
+@pytest.fixture
+def ratios(tmp_path, estimators):
+    return ratio_run(tmp_path)
+
+
+@pytest.fixture
+def lines(tmp_path):
+    return line_run(tmp_path)
+
+
+def test_command_prints_csv_and_says_what_it_used(run, capsys):
+    directory, file = run
+    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, None, False)
+    out, err = capsys.readouterr()
+    lines = list(csv.reader(io.StringIO(out)))
+    wanted = predict(directory, "soft_vote", file, epsilon=2.0, draw=1).values
+    assert lines == [["row", "prediction"], *([str(i), name] for i, name in enumerate(wanted))]
+    assert "epsilon=2, delta=0 for one party (replace), l2_gamma" in err
+
+
+def test_command_says_which_epsilon_it_took(run, capsys):
+    predict_command(run[0], "soft_vote", run[1], None, 0, 0, None, None, False)
+    assert "the largest epsilon of 0.5, 2, 8" in capsys.readouterr().err
+
+
+def test_command_writes_files_and_json(run, capsys):
+    directory, file = run
+    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "out.csv", True)
+    record = json.loads(capsys.readouterr().out)
+    assert set(record) == {"predictions", "guarantee"}
+    assert record["guarantee"]["epsilon"] == 2.0
+    lines = list(csv.reader((directory / "out.csv").open(newline="")))
+    assert [name for _, name in lines[1:]] == record["predictions"]
+    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "out.csv", False)
+    assert capsys.readouterr().out == ""
+    with pytest.raises(InputError, match="cannot write to --out"):
+        predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "no" / "out.csv", False)
+
+
+def test_a_release_without_noise_is_marked(tmp_path, rng, capsys):
+    store(tmp_path, rng, "soft_vote-off", non_private=True)
+    file = write_csv(tmp_path / "new.csv", table(rng, 5)[0])
+    predict_command(tmp_path, "default", file, None, 0, 0, None, None, True)
+    out, err = capsys.readouterr()
+    assert err.startswith("NON-PRIVATE")
+    assert json.loads(out)["guarantee"] == {"non_private": True, "reason": "noise is off"}
+
+
+@pytest.mark.parametrize(("entropy", "said"), [("seed", True), ("system", False)])
+def test_a_seeded_simulation_is_said_to_be_one(tmp_path, rng, capsys, monkeypatch, entropy, said):
+    plain = vote_guarantee(1.0).to_dict()
+    plain["parameters"]["entropy"] = entropy
+    store(tmp_path, rng)
+    found = Prediction(("a",), Used(tmp_path / "models/soft_vote/split-0.npz", 1.0, (1.0,), plain))
+    monkeypatch.setattr("scenarios.scores.prediction.predict", lambda *_, **__: found)
+    predict_command(tmp_path, "soft_vote", tmp_path / "new.csv", None, 0, 0, None, None, True)
+    assert ("(seeded simulation: not to be published)" in capsys.readouterr().err) is said
+
+
+def test_the_command_prints_classes_and_the_epsilon_that_is_kept(networks, capsys):
+    predict_command(networks[0], "error_marginals", networks[1], None, 0, 0, None, None, False)
+    out, err = capsys.readouterr()
+    assert out == "row,prediction\n0,well\n1,ill\n2,ill\n"
+    assert "epsilon=8, delta=0 for one row (replace), laplace; the largest epsilon of 0.5, 2" in err
+
+
+def command(run, *, epsilon=None, draw=0, by=None, out=None, as_json=False):
+    predict_command(run[0], "class_ratio", run[1], epsilon, 0, draw, by, out, as_json)
+
+
+def test_the_command_prints_a_line_per_class(ratios, capsys):
+    command(ratios)
+    out, err = capsys.readouterr()
+    head, *lines = csv.reader(io.StringIO(out))
+    assert head == ["class", "ratio"]
+    assert [(name, float(ratio)) for name, ratio in lines] == [("no", pytest.approx(0.6)), ("yes", pytest.approx(0.4))]
+    assert "epsilon=2, delta=1e-06 for one label (replace), discrete_gaussian" in err
+    assert "the largest epsilon of 0.5, 2" in err
+    assert "class ratios of 4 rows" in err
+
+
+def test_the_command_names_sets_in_csv_and_json(ratios, capsys):
+    command(ratios, epsilon=0.5, by="place", out=ratios[0] / "out.csv", as_json=True)
+    out, err = capsys.readouterr()
+    record = json.loads(out)
+    assert record["ratios"][0] == {"set": "north", "class": "no", "ratio": pytest.approx(0.4)}
+    assert [line["set"] for line in record["ratios"]] == ["north", "north", "south", "south"]
+    assert record["guarantee"]["unit"] == "label"
+    assert "class ratios of 4 rows, 2 sets by place" in err
+    lines = list(csv.DictReader((ratios[0] / "out.csv").open(newline="")))
+    assert [(line["set"], line["class"]) for line in lines] == [(r["set"], r["class"]) for r in record["ratios"]]
+
+
+def test_a_claim_that_is_not_kept_is_told(ratios, capsys):
+    claimed = NoGuarantee("its delta is larger", (0.05, 0.1)).to_dict()
+    released([[0.0]], [IDENTITY], [claimed]).save(ratios[0] / "models" / "class_ratio" / "split-0.npz")
+    command(ratios)
+    err = capsys.readouterr().err
+    assert err.startswith("NON-PRIVATE: ")
+    assert "protects nobody (its delta is larger); epsilon=0.05, delta=0.1 is claimed and not kept" in err
+
+
+def test_intervals_are_printed_where_an_estimator_has_them(ratios, rng, capsys, monkeypatch):
+    monkeypatch.undo()  # real estimators
+    bags, proportions = [], np.array([[0.8, 0.2], [0.3, 0.7]])
+    for wanted in proportions:
+        labels = rng.random(200) > wanted[0]
+        bags.append(np.stack([2 * labels + rng.normal(size=200), rng.normal(size=200)], axis=1))
+    estimator = ClassMeans(features=64).fit(bags, proportions)
+    model = ReleasedRatios(
+        "class_ratio", ("no", "yes"), ("a", "b"), (), np.array([0.5]), ((estimator.to_arrays(),),), (IDENTITY,),
+        (ratio_guarantee(0.5),),
+    )  # fmt: skip
+    model.save(ratios[0] / "models" / "class_ratio" / "split-0.npz")
+    np.savez(ratios[0] / "new.npz", X=np.concatenate(bags), half=np.arange(400) // 200)
+    command((ratios[0], ratios[0] / "new.npz"), by="half")
+    out, err = capsys.readouterr()
+    lines = list(csv.DictReader(io.StringIO(out)))
+    assert list(lines[0]) == ["set", "class", "ratio", "low", "high"]
+    for line in lines:
+        assert 0 <= float(line["low"]) < float(line["high"]) <= 1
+    assert float(lines[0]["low"]) > float(lines[2]["high"])  # the halves differ, and intervals tell
+    assert "low to high: 90% interval" in err
+
+
+def test_the_command_prints_a_line_per_row(lines, capsys):
+    predict_command(lines[0], "slope", lines[1], 0.5, 0, 0, None, None, False)
+    out, err = capsys.readouterr()
+    assert list(csv.reader(io.StringIO(out))) == [["row", "prediction"], ["0", "1.0"], ["1", "2.0"]]
+    assert "epsilon=0.5, delta=1e-06 for one label (replace), shaped_gaussian" in err
+
+
+def test_the_command_prints_numbers_as_json_and_writes_csv(lines, capsys):
+    predict_command(lines[0], "slope", lines[1], None, 0, 1, None, lines[0] / "out.csv", True)
+    assert json.loads(capsys.readouterr().out)["predictions"] == [7.0, 7.0]
+    assert (lines[0] / "out.csv").read_text() == "row,prediction\n0,7.0\n1,7.0\n"

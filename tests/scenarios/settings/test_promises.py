@@ -1,0 +1,75 @@
+"""What a scenario promises in words, by what it says alone: no data is read, and no party is asked."""
+
+import pytest
+
+from scenarios.settings.promises import promises
+from scenarios.settings.schema import resolve
+
+
+def promised(*protocols, data=None, parties=None, privacy=None):
+    """By variant what is promised and what is sent."""
+    found = promises(
+        resolve(
+            {
+                "data": {"source": "digits", "auxiliary": 100, **(data or {})},
+                "parties": {"count": 4, **(parties or {})},
+                "protocols": [*protocols],
+                "privacy": {"epsilon": [0.5, 2], "delta": 1e-5, **(privacy or {})},
+            }
+        )
+    )
+    assert all(set(one) == {"variant", "promise", "sends"} for one in found)
+    return {one["variant"]: (one["promise"], one["sends"]) for one in found}
+
+
+def test_every_variant_is_told_at_the_first_epsilon_and_baselines_are_left_out():
+    found = promised({"kind": "soft_vote", "noise": ["pure", "gaussian"]}, {"kind": "pooled"}, {"kind": "individual"})
+    aggregator = "for one party (replace); the aggregator adds the noise and must be trusted"
+    votes = "a party sends one vote on every public row (100 numbers) without noise"
+    assert found == {
+        "soft_vote": (f"epsilon 0.5, delta 0 {aggregator}", votes),
+        "soft_vote-gaussian": (f"epsilon 0.5, delta 1e-05 {aggregator}", votes),
+    }
+
+
+def test_nothing_is_promised_without_noise():
+    [(promise, sends)] = promised({"kind": "soft_vote", "noise": "off"}).values()
+    assert promise == "NON-PRIVATE (noise is off); nobody adds noise"
+    assert sends.endswith("without noise")
+
+
+def test_parties_that_make_the_noise_themselves_send_it():
+    two = {"source": "breast_cancer", "auxiliary": 60}
+    [(promise, sends)] = promised({"kind": "mean_operator"}, data=two).values()
+    assert promise == "epsilon 0.5, delta 1e-05 for one label (replace); every party adds the noise itself"
+    assert " with noise and " in sends
+    [(promise, _)] = promised({"kind": "mean_operator", "summation": "secure"}, data=two).values()
+    assert promise.endswith("parties add shares of one noise, and whoever sums must not look")
+
+
+def test_numbers_that_only_data_could_tell_are_left_out():
+    vote = {"kind": "soft_vote"}
+    [(_, counted)] = promised(vote).values()
+    [(_, unknown)] = promised(vote, data={"auxiliary": 0.25}).values()
+    assert counted == "a party sends one vote on every public row (100 numbers) without noise"
+    assert unknown == "a party sends one vote on every public row without noise"
+
+
+def test_classes_and_bags_are_counted_where_the_scenario_names_them():
+    ratio, bags = {"kind": "class_ratio", "noise": "pure"}, {"bags": 2}
+    [(_, unknown)] = promised(ratio, parties=bags).values()
+    [(_, two)] = promised(ratio, data={"positive": ["1", "3"]}, parties=bags).values()
+    assert "(4 numbers)" not in unknown
+    assert "(4 numbers) with noise" in two  # two counts of each bag
+
+
+def test_of_a_sweep_the_first_world_is_told():
+    vote = {"kind": "soft_vote"}
+    assert promised(vote, data={"auxiliary": [50, 100]}) == promised(vote, data={"auxiliary": 50})
+
+
+@pytest.mark.parametrize(("rows", "unit"), [(None, "label"), (3, "person")])
+def test_whose_labels_are_protected_follows_from_the_column_of_persons(rows, unit):
+    data = {"source": "own.csv", "label": "y"} | ({} if rows is None else {"person": "who", "rows_per_person": rows})
+    [(promise, _)] = promised({"kind": "class_ratio", "noise": "pure"}, data=data).values()
+    assert f"for one {unit} (replace)" in promise

@@ -1,0 +1,89 @@
+"""Sections of a scenario file: what keys of theirs may say, and what does not fit within one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from federation.contract.errors import InputError
+from scenarios.settings.explained import to_yaml
+from scenarios.settings.schema import Scenario, resolve
+from scenarios.settings.yaml_rules import parse
+
+pytestmark = pytest.mark.usefixtures("protocols")
+
+MINIMAL: dict[str, Any] = {"data": {"source": "digits"}, "parties": {"count": 50}, "privacy": {"epsilon": 1}}
+
+
+def resolved(**data: Any) -> Scenario:
+    return resolve({**MINIMAL, "data": {"source": "digits", **data}})
+
+
+@pytest.mark.parametrize(
+    ("positive", "words"),
+    [([], "data.positive: must be one or more distinct class names"), ([1, "1"], "distinct"), ([True], "class name")],
+)
+def test_positive_classes_are_distinct_names(positive, words):
+    with pytest.raises(InputError, match=words):
+        resolved(positive=positive)
+
+
+def test_numbers_are_names_and_written_scenarios_are_the_same():
+    scenario = resolved(positive=[1, 3, 5, 7, 9])
+    assert scenario.data.positive == ("1", "3", "5", "7", "9")
+    assert resolve(parse(to_yaml(scenario), "x")[0]) == scenario
+    assert resolved(positive=None).data.positive is None
+    described = Scenario.model_json_schema()["$defs"]["Data"]["properties"]["positive"]
+    assert described["anyOf"][0]["items"] == {"anyOf": [{"minLength": 1, "type": "string"}, {"type": "integer"}]}
+
+
+def test_all_that_clashes_in_a_section_is_told_at_once() -> None:
+    with pytest.raises(InputError) as refused:
+        resolve(MINIMAL, ["parties={dropout: 0.6, rows: 5, bags: 2}", "data={source: x.csv, rows_per_person: 2}"])
+    lines = str(refused.value).splitlines()
+    assert [line.split("}: ")[1].partition(":")[0] for line in lines] == [
+        "parties.count",
+        "parties.bags",
+        "parties.dropout",
+        "data.rows_per_person",
+        "data.label",
+    ]
+
+
+def test_groups_make_the_count_optional() -> None:
+    scenario = resolve(MINIMAL, ["parties.count=null", "parties.partition={by: subject}"])
+    assert (scenario.parties.count, scenario.parties.partition) == (None, {"by": "subject"})
+
+
+def test_groups_take_bags_that_do_not_divide_their_rows() -> None:
+    given = ["parties={partition: {by: subject}, rows: 10, bags: 3}", "protocols=[{kind: ratio}]"]
+    scenario = resolve(MINIMAL, given)
+    assert (scenario.parties.rows, scenario.parties.bags) == (10, 3)
+
+
+def test_persons_bags_and_targets() -> None:
+    scenario = resolve(
+        MINIMAL,
+        [
+            "data.person=who",
+            "data.rows_per_person=2",
+            "data.targets={rows: 500, vary: 3}",
+            "parties.bags={by: ward}",
+            "protocols=[{kind: ratio}]",
+        ],
+    )
+    assert (scenario.data.person, scenario.data.rows_per_person) == ("who", 2)
+    assert scenario.parties.bags == {"by": "ward"}
+    assert resolve(parse(to_yaml(scenario), "x")[0]) == scenario
+    assert scenario.data.targets is not None
+    assert (scenario.data.targets.rows, scenario.data.targets.vary) == (500, "3")
+    assert scenario.data.targets.shares == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    plain = resolve(MINIMAL)
+    assert (plain.data.person, plain.data.rows_per_person, plain.data.targets, plain.parties.bags) == (None, 1, None, 1)
+
+
+def test_a_workers_address_is_for_ray() -> None:
+    assert resolve(MINIMAL, ["engine={kind: ray, ray: {address: auto}}"]).engine.kind == "ray"
+    with pytest.raises(InputError, match=r"engine\.ray\.address: is for kind: ray; remove it or change kind"):
+        resolve(MINIMAL, ["engine.ray.address=auto"])

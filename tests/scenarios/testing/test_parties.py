@@ -1,0 +1,106 @@
+"""Worlds of checks: equal in every process, of as many kinds as protocols require, with parties of every conduct."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aggregator.contract.protocol import Requires
+from aggregator.contract.registry import protocol
+from aggregator.world.plan import WorldPlan
+from federation.contract.reference import Reference
+from federation.contract.submission import Submission
+from federation.grids.nodes import Placement
+from parties.holdings.cohort import Cohort, DroppedOut, Tampering
+from scenarios.testing import parties as small
+
+LAST = small.PARTIES - 1
+
+
+def held(requires, party=0, mode="honest"):
+    return small.provider(requires, mode).call().holdings(party)
+
+
+def test_parties_of_classes_hold_both_in_every_bag():
+    found = held(Requires(bags=True))
+    assert found.rows.shape == (small.ROWS, small.COLUMNS)
+    assert found.class_codes(2).tolist() == found.labels.tolist()
+    shares = [found.labels[found.bags == bag].mean() for bag in range(small.bags(Requires(bags=True)))]
+    assert len(shares) == len(set(shares)) == 2
+    assert all(0 < share < 1 for share in shares)
+    assert set(held(Requires()).bags.tolist()) == {0}
+
+
+def test_real_labels_lie_in_the_range_that_the_plan_declares(tmp_path):
+    labels = held(Requires(labels="real")).labels
+    assert 0 < labels.min() < labels.max() < 1
+    plan = small.plan(protocol("label_sums"), "label_sums", {}, tmp_path)
+    assert (plan.label_range, plan.classes) == ((0.0, 1.0), ())
+
+
+def test_rows_are_equal_wherever_they_are_made_and_differ_between_parties():
+    first, again, other = held(Requires()), held(Requires()), held(Requires(), 1)
+    assert first.rows.tobytes() == again.rows.tobytes()
+    assert not np.isin(first.rows, other.rows).any()
+    assert not np.isin(first.rows, small.public_table().rows).any()
+
+
+def test_only_the_last_party_drops_out():
+    assert len(held(Requires(), LAST - 1, "dropped").rows) == small.ROWS
+    with pytest.raises(DroppedOut):
+        held(Requires(), LAST, "dropped")
+
+
+def sent(mode, parties=(LAST - 1, LAST)):
+    """What becomes of honest answers, a float and a count of each party."""
+    arrays = {"sum": np.ones((len(parties), 2)), "count": np.full(len(parties), 3, np.int64)}
+    provider = small.provider(Requires(), mode).call()
+    assert isinstance(provider, Tampering)
+    honest = Submission("x", np.array(parties), arrays)
+    return honest, provider.sent(None, honest)
+
+
+@pytest.mark.parametrize("mode", ["honest", "dropped"])
+def test_who_answers_at_all_may_answer_honestly(mode):
+    honest, found = sent(mode)
+    assert found is honest
+
+
+@pytest.mark.parametrize(("mode", "number"), [("nan", np.nan), ("huge", 1e300)])
+def test_the_last_party_sends_what_nobody_can_use(mode, number):
+    honest, found = sent(mode)
+    np.testing.assert_array_equal(found.arrays["sum"], [[1, 1], [number, number]])
+    assert found.arrays["count"].tolist() == [3, np.iinfo(np.int64).max]
+    assert honest.arrays["sum"].tolist() == [[1, 1], [1, 1]]  # which is left as it was
+
+
+def test_the_last_party_answers_twice():
+    _, found = sent("twice")
+    assert found.parties.tolist() == [LAST - 1, LAST, LAST]
+    assert {name: len(array) for name, array in found.arrays.items()} == {"sum": 3, "count": 3}
+
+
+@pytest.mark.parametrize("mode", ["nan", "huge", "twice"])
+def test_a_node_without_the_last_party_is_honest(mode):
+    honest, found = sent(mode, (0, 1))
+    assert found is honest
+
+
+def test_nodes_of_a_deployment_have_an_allowance_and_no_seed(tmp_path):
+    nodes = small.Deployment(6, 2, Reference("builtins:dict"), small.SEED, str(tmp_path), epsilon=3.0)
+    cohort = Cohort.from_config(nodes.config(1))
+    assert (cohort.seed, list(cohort.parties), cohort.public_features) == (None, [2, 3], True)
+    allowance = json.loads(cohort.allowance)
+    assert allowance == {"ledger": str(tmp_path / "spent-1.json"), "epsilon": 3.0, "delta": 0.1}
+    assert Cohort.from_config(replace(nodes, private=False).config(1)).allowance is None
+
+
+def test_a_plan_is_saved_with_what_replaces_its_fields_and_can_be_run(tmp_path):
+    found, grid = protocol("label_sums"), small.CountingGrid()
+    plan = small.plan(found, "label_sums", {"noise": "pure"}, tmp_path / "new", epsilons=(2.0,), parties_per_node=3)
+    assert WorldPlan.load(tmp_path / "new" / "plan.json") == plan
+    assert (plan.epsilons, plan.variants[0].options) == ((2.0,), {"noise": "pure"})
+    release = small.run(plan, Placement(plan.parties, 3, small.provider(found.requires), small.SEED), grid)
+    assert release.exists()
+    assert grid.asked == 2  # of each node one question

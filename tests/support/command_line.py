@@ -1,0 +1,16 @@
+"""The command line, called in this process."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from scenarios import cli
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["federation", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    return int(caught.value.code or 0)

@@ -1,15 +1,39 @@
-"""Who counts, and why an answer does not; `test_rolls` asks the same of every collector."""
+"""Who counts, and why an answer does not: of collectors in general, and of every one that there is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import pickle
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import pytest
+from support import linear_labels, two_class_parties
+from support.two_class_questions import marginals, moment
 
+from aggregator.answers.bag_answers import BagAnswers
 from aggregator.answers.collecting import Answers
-from federation.contract.question import Field, Question
+from aggregator.answers.label_answers import LabelAnswers
+from aggregator.answers.vector_answers import VectorAnswers
+from aggregator.ensembles.tally import ProbabilityTally, VoteTally
+from aggregator.node.individual import IndividualScores
+from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
+from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
+from aggregator.world.fitting import fit
+from federation.contract.question import Field, Question, ReleaseId
+from federation.contract.reference import Reference
 from federation.contract.submission import Submission
+from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
+from federation.questions.votes import (
+    IndividualQuestion,
+    ParametersQuestion,
+    ProbabilitiesQuestion,
+    Training,
+    VotesQuestion,
+)
+from parties.guard.answering import answered
+from parties.holdings.cohort import Cohort
 
 
 @dataclass(frozen=True)
@@ -55,3 +79,68 @@ def test_nobody_may_answer():
     answers = Kept(Numbers(), 2)
     assert answers.add(sent([], [])) == {}
     assert (answers.answered, answers.kept) == (0, [])
+
+
+DECLARED = 2  # parties of every collector
+ROWS_OF_A_BAG = 60  # of the parties in `bagged`
+RELEASE = ReleaseId("a release")
+PUBLIC = np.random.default_rng(1).normal(size=(11, 4))
+TRAINING = Training(
+    fit(["unit_norm"], PUBLIC), 3, {"name": "logistic", "parameters": {"regularisation": 1e-2}}, trial=0
+)
+
+QUESTIONS = {
+    "votes": ("synthetic", VotesQuestion(TRAINING, PUBLIC)),
+    "probabilities": ("synthetic", ProbabilitiesQuestion(TRAINING, PUBLIC)),
+    "vectors": ("synthetic", ParametersQuestion(TRAINING, 1e-6, 100.0)),
+    "scores": ("synthetic", IndividualQuestion(TRAINING, 9)),
+    "bags": ("bagged", CountsQuestion(CountsNoise("pure", 1.0), Bags(2, 3), release=RELEASE, seeded=True)),
+    "labels": (
+        "linear_labels",
+        PrivateLabelsQuestion(
+            LabelsNoise("laplace", 1.0),
+            LabelledRows(fit(["constant"], linear_labels.public_table().rows), *linear_labels.RANGE, most=90),
+            release=RELEASE,
+            seeded=True,
+        ),
+    ),
+    "moments": ("two_class_parties", replace(moment(), most=two_class_parties.ROWS + 7)),
+    "marginals": ("two_class_parties", marginals()),
+}
+COLLECTORS = {
+    "votes": lambda question: VoteTally(question, DECLARED),
+    "probabilities": lambda question: ProbabilityTally(question, DECLARED),
+    "vectors": lambda question: VectorAnswers(question, DECLARED, norm=1.0),
+    "scores": lambda question: IndividualScores(question, DECLARED),
+    "bags": lambda question: BagAnswers(question, DECLARED, ROWS_OF_A_BAG, question.promise(), 1e3),
+    "labels": lambda question: LabelAnswers(question, DECLARED, question.promise()),
+    "moments": lambda question: MomentAnswers(question, DECLARED, question.promise()),
+    "marginals": lambda question: MarginalAnswers(question, DECLARED, 100, question.promise()),
+}
+
+
+def of(submission, *parties):
+    """The part of a submission that these parties sent."""
+    chosen = [submission.parties.tolist().index(party) for party in parties]
+    arrays = {name: array[chosen] for name, array in submission.arrays.items()}
+    return replace(submission, parties=np.array(parties), arrays=arrays)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_second_answer_and_one_of_nobody_declared_are_called_that_and_change_nothing(name):
+    provider, question = QUESTIONS[name]
+    sent = answered(Cohort(Reference(f"support.{provider}:Parties").to_json(), 0, DECLARED + 2, 1), question)
+    assert (sorted(sent.parties), sent.failures) == ([0, 1, 2, 3], {})
+    nobody = f"not one of the {DECLARED} declared parties"
+    again = "answered twice; only its first answer counts"
+    collector = COLLECTORS[name](question)
+
+    assert collector.add(of(sent, 0, 3)) == {3: nobody}
+    assert collector.answered == 1
+    before = pickle.dumps(collector)
+    assert collector.add(of(sent, 2, 0)) == {2: nobody, 0: again}
+    assert pickle.dumps(collector) == before
+
+    assert collector.add(of(sent, 0, 1)) == {0: again}
+    assert collector.answered == DECLARED
+    assert pickle.dumps(collector) != before

@@ -1,8 +1,9 @@
 import pytest
 
-from aggregator.contract.ledger import Budget, Ledger
+from aggregator.contract.ledger import Budget, Ledger, require_together
 from federation.contract.errors import BudgetExceededError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from federation.mechanisms.accounting.composition import compose
 
 
 def pure(epsilon, unit=Unit.PARTY):
@@ -80,3 +81,76 @@ def test_a_release_without_guarantee_marks_the_ledger():
     ledger.charge("v", NoGuarantee("noise is off"))
     assert ledger.to_dict(1e-6)["non_private"]
     assert ledger.totals(1e-6) == []
+
+
+BUDGET = Budget(1.5, 1e-5)
+
+
+def given(epsilon, unit=Unit.LABEL, adjacency=Adjacency.REPLACE, delta=0.0, mu=None):
+    return Guarantee(epsilon, delta, unit, adjacency, "some noise", gaussian_mu=mu)
+
+
+def test_nothing_and_each_release_alone_fit():
+    require_together(BUDGET, [])
+    require_together(BUDGET, [given(1.5)])
+    require_together(BUDGET, [given(0.75), given(0.75)])
+
+
+@pytest.mark.parametrize("parts", [(1.0, 1.0), (0.6, 0.6, 0.6), (1.5, 0.001)])
+def test_epsilons_add_up(parts):
+    said = rf"all releases of the plan together, for one label, would spend epsilon={sum(parts):g}, delta=0, the budget"
+    with pytest.raises(BudgetExceededError, match=said):
+        require_together(BUDGET, [given(part) for part in parts])
+
+
+def test_deltas_add_up():
+    two = [given(0.1, delta=6e-6), given(0.1, delta=6e-6)]
+    require_together(BUDGET, two[:1])
+    with pytest.raises(BudgetExceededError, match=r"delta=1\.2e-05, the budget"):
+        require_together(BUDGET, two)
+
+
+def test_gaussian_noise_composes_as_such():
+    """Two releases whose epsilons add up to more than the budget, while both together spend less than that."""
+    two = [given(1.0, delta=1e-5, mu=0.2)] * 2
+    epsilon, _ = compose(two, BUDGET.delta)
+    assert epsilon < BUDGET.epsilon < 2.0
+    require_together(BUDGET, two)
+    with pytest.raises(BudgetExceededError):
+        require_together(Budget(0.99 * epsilon, 1e-5), two)
+
+
+@pytest.mark.parametrize(
+    ("units", "spent"),
+    [
+        ((Unit.PARTY, Unit.LABEL), {"label"}),  # who may change a party may change a label of its
+        ((Unit.ROW, Unit.PARTY), {"row"}),
+        ((Unit.PERSON, Unit.LABEL), {"label"}),
+        ((Unit.PERSON, Unit.ROW), set()),
+        ((Unit.PARTY, Unit.PERSON), set()),
+    ],
+)
+def test_every_unit_is_held_against_the_budget_by_itself(units, spent):
+    releases = [given(1.0, unit) for unit in units]
+    if not spent:
+        require_together(BUDGET, releases)
+        return
+    with pytest.raises(BudgetExceededError, match=f"for one {spent.pop()}, would spend epsilon=2"):
+        require_together(BUDGET, releases)
+
+
+@pytest.mark.parametrize("units", [(Unit.ROW, Unit.ROW), (Unit.ROW, Unit.LABEL), (Unit.PERSON, Unit.ROW)])
+def test_two_adjacencies_have_no_total_whatever_the_budget(units):
+    first, second = (given(1e-3, *pair) for pair in zip(units, Adjacency, strict=True))
+    for alone in (first, second):
+        require_together(Budget(100.0, 0.5), [alone, alone])
+    with pytest.raises(BudgetExceededError, match="have no total to hold against the budget"):
+        require_together(Budget(100.0, 0.5), [first, second])
+
+
+def test_what_has_no_guarantee_has_no_part_in_the_total():
+    nothing = NoGuarantee("noise is off")
+    require_together(BUDGET, [nothing, nothing])
+    require_together(BUDGET, [given(1.5), nothing])
+    with pytest.raises(BudgetExceededError, match="epsilon=2"):
+        require_together(BUDGET, [given(1.0), nothing, given(1.0)])

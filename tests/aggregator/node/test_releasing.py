@@ -6,9 +6,10 @@ import pytest
 
 from aggregator.contract.ledger import Budget, Ledger
 from aggregator.contract.perturbable import Perturbable
-from aggregator.node.releasing import release
+from aggregator.node.releasing import Release, release
 from aggregator.world.plan import VariantPlan, WorldPlan
 from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.guarantee import NoGuarantee
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement
@@ -99,3 +100,9 @@ def test_damaged_plans_are_input_errors(tmp_path, content):
     (tmp_path / "x").write_text(content)
     with pytest.raises(InputError):
         WorldPlan.load(tmp_path / "x")
+
+
+def test_a_release_needs_a_guarantee():
+    with pytest.raises(InputError, match="guarantee"):
+        Release("v", np.zeros((1, 2, 3)), None)
+    assert Release("v", np.zeros((1, 2, 3)), NoGuarantee("noise is off")).guarantee.to_dict()["non_private"]

@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import check_grad
+from scipy.optimize import check_grad, minimize, minimize_scalar
 from sklearn.linear_model import LogisticRegression
 from support.mixtures import Mixtures, skewed
 
+from aggregator.learners.class_ratios import bag_likelihood
 from aggregator.learners.class_ratios.bag_likelihood import (
     Transition,
     calibration,
+    cross_fit,
+    dealt,
     fitted_weights,
+    most_likely_ratios,
     posteriors,
     recalibrated,
     risk,
@@ -118,3 +122,134 @@ def test_sure_posteriors_stay_finite():
     value, residuals = surprise(sure, Transition.of(np.eye(2), np.array([1, 1])).matrix[[1, 0]])
     assert np.isfinite(value)
     assert np.isfinite(residuals).all()
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Scaled rows of three bags, their bags, the transition, and four parts."""
+    shares, sizes = skewed(3, 0.1), np.array([90, 60, 70])
+    mixtures, rng = Mixtures(3), np.random.default_rng(0)
+    rows = np.concatenate([mixtures.rows(p, n, rng) for p, n in zip(shares, sizes, strict=True)])
+    parts = dealt(sizes, 4, rng)
+    return rows / rows.std(), np.repeat(np.arange(3), sizes), Transition.of(shares, sizes), parts
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(2, 6), st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_folds_are_equal_in_every_bag_and_over_all(sizes, folds, seed):
+    found = dealt(np.array(sizes), folds, np.random.default_rng(seed))
+    for part in (found, *np.split(found, np.cumsum(sizes)[:-1])):
+        counts = np.bincount(part, minlength=folds)
+        assert counts.sum() == len(part)
+        assert counts.max() - counts.min() <= 1
+
+
+def test_folds_are_random():
+    first, second = (dealt(np.array([40, 40]), 4, np.random.default_rng(seed)) for seed in (0, 1))
+    assert (first != second).mean() > 0.5
+
+
+@pytest.mark.parametrize("regularisation", [None, 0.01])
+def test_a_row_changes_only_the_classifiers_that_may_see_it(world, regularisation):
+    rows, bags, transition, parts = world
+    changed = rows.copy()
+    changed[parts == 2] += np.random.default_rng(1).normal(size=(int((parts == 2).sum()), rows.shape[1]))
+    first = cross_fit(rows, bags, transition, regularisation, parts)
+    second = cross_fit(changed, bags, transition, first.regularisation, parts)
+    again = cross_fit(rows, bags, transition, first.regularisation, parts)
+    assert np.array_equal(second.weights[2], again.weights[2])
+    assert not np.allclose(second.weights[1], again.weights[1])
+
+
+def test_held_out_posteriors_are_those_of_the_classifier_without_the_row(world):
+    rows, bags, transition, parts = world
+    found = cross_fit(rows, bags, transition, 0.01, parts)
+    likelihoods, start = transition.matrix[bags], np.zeros((3, rows.shape[1] + 1))
+    for part in range(4):
+        out = parts == part
+        alone = fitted_weights(rows[~out], likelihoods[~out], transition.priors, 0.01, start)
+        assert found.held_out[out] == pytest.approx(posteriors(alone, rows[out], transition.priors))
+
+
+def test_the_chosen_regularisation_surprises_less_than_stronger_and_weaker_ones(world):
+    rows, bags, transition, parts = world
+    chosen = cross_fit(rows, bags, transition, None, parts)
+    likelihoods = transition.matrix[bags]
+    least = surprise(chosen.held_out, likelihoods)[0]
+    for other in (1.0, 1e-6):
+        assert least < surprise(cross_fit(rows, bags, transition, other, parts).held_out, likelihoods)[0]
+    assert least < surprise(np.tile(transition.priors, (len(rows), 1)), likelihoods)[0]
+
+
+def likelihood(rho, posteriors, priors):
+    return float(np.log(posteriors @ (rho / priors)).mean())
+
+
+def drawn(classes, rows, seed):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.full(classes, 0.5), rows), rng.dirichlet(np.full(classes, 3.0))
+
+
+def test_two_classes_agree_with_a_search_on_the_line():
+    posteriors, priors = drawn(2, 200, seed=0)
+    found = most_likely_ratios(posteriors, priors)
+    line = minimize_scalar(
+        lambda t: -likelihood(np.array([1 - t, t]), posteriors, priors),
+        bounds=(0, 1),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
+    assert found[1] == pytest.approx(line.x, abs=1e-3)
+    assert likelihood(found, posteriors, priors) >= -line.fun - 1e-7
+
+
+@given(st.integers(2, 6), st.integers(1, 40), st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_they_are_certified_maximisers(classes, rows, seed):
+    posteriors, priors = drawn(classes, rows, seed)
+    found = most_likely_ratios(posteriors, priors)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1)
+    densities = posteriors / priors
+    assert (densities / (densities @ found)[:, None]).mean(axis=0).max() <= 1 + 1e-5
+
+
+def test_five_classes_agree_with_a_constrained_solver():
+    posteriors, priors = drawn(5, 300, seed=4)
+    found = most_likely_ratios(posteriors, priors)
+    solver = minimize(
+        lambda rho: -likelihood(np.maximum(rho, 1e-12), posteriors, priors),
+        priors,
+        method="SLSQP",
+        bounds=[(0, 1)] * 5,
+        constraints={"type": "eq", "fun": lambda rho: rho.sum() - 1},
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    assert likelihood(found, posteriors, priors) >= -solver.fun - 1e-6
+    assert found == pytest.approx(solver.x, abs=5e-3)
+
+
+def test_every_round_raises_the_likelihood(monkeypatch):
+    posteriors, priors = drawn(4, 100, seed=1)
+    values = []
+    for rounds in range(0, 40):
+        monkeypatch.setattr(bag_likelihood, "_ROUNDS", rounds)
+        values.append(likelihood(most_likely_ratios(posteriors, priors), posteriors, priors))
+    assert values[0] == pytest.approx(0, abs=1e-9)  # at the priors every row is as likely as it is
+    assert (np.diff(values) > 0).all()
+
+
+def test_right_posteriors_give_the_ratios_of_a_shifted_set():
+    world, rng = Mixtures(3), np.random.default_rng(0)
+    priors, ratios = np.array([0.2, 0.5, 0.3]), np.array([0.6, 0.1, 0.3])
+    rows = world.rows(ratios, 20_000, rng)
+    assert most_likely_ratios(world.posteriors(rows, priors), priors) == pytest.approx(ratios, abs=0.02)
+
+
+def test_sure_posteriors_are_counted():
+    assert most_likely_ratios(np.eye(3)[[0, 0, 1, 2]], np.array([0.2, 0.3, 0.5])) == pytest.approx([0.5, 0.25, 0.25])
+
+
+def test_posteriors_that_say_nothing_leave_the_priors():
+    priors = np.array([0.3, 0.7])
+    assert most_likely_ratios(np.tile(priors, (5, 1)), priors) == pytest.approx(priors)

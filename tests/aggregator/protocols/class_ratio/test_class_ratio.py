@@ -1,15 +1,15 @@
-"""Which options of `class_ratio` go together, and that all that do go together lead to an estimator."""
+"""All options of `class_ratio` that go together lead to an estimator, and no release is charged more than was told."""
 
 from __future__ import annotations
 
 import itertools
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 from support.bagged import draw
+from support.ratio_choices import ESTIMATORS, EXTRA, KERNELS, MEANS, NOISES, OF_MEANS, ROWS, goes_together
 from support.worlds import run
 
 from aggregator.contract.protocol import Trust
@@ -17,91 +17,12 @@ from aggregator.protocols.class_ratio.class_ratio import ClassRatio
 from aggregator.releases.ratio_models import ReleasedRatios
 from aggregator.world.plan import VariantPlan
 from aggregator.world.public_numbers import PublicNumbers
-from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.contract.question import ReleaseId
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from scenarios.settings.protocol_options import Protocol
-
-_TYPES = get_type_hints(ClassRatio)
-ESTIMATORS, NOISES, KERNELS = (get_args(_TYPES[name]) for name in ("estimator", "noise", "kernel"))
-OF_MEANS = ("whitened", "class_means")
-EXTRA = {"dirichlet_floor": {"floor": 30}, "dirichlet_shifted": {"pseudo_count": 30}}
-MEANS = {"estimator": "whitened", "submit": "embedding"}
-ROWS = {"submit": "rows"}
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"dimensions": 0}, "dimensions must be an even number from 2 to 100000, got 0"),
-        ({"dimensions": 7}, "dimensions must be an even number from 2 to 100000, got 7"),
-        ({"bandwidth": 0.0}, "bandwidth must be a positive number"),
-        ({"bandwidth": float("inf")}, "bandwidth must be a positive number"),
-        ({"ridge": -1.0}, "ridge must be a positive number"),
-        ({"ridge": float("nan")}, "ridge must be a positive number"),
-        ({"label_share": 1.0}, "label_share must lie between 0 and 1"),
-        ({"label_share": float("nan")}, "label_share must lie between 0 and 1"),
-        ({"noise": "dirichlet_floor"}, "noise: dirichlet_floor needs floor"),
-        ({"noise": "dirichlet_floor", "pseudo_count": 5}, "noise: dirichlet_floor needs floor"),
-        ({"noise": "dirichlet_floor", "floor": 5, "pseudo_count": 5}, "pseudo_count is for noise: dirichlet_shifted"),
-        ({"noise": "dirichlet_floor", "floor": 0}, "floor must be a whole number from 1, got 0"),
-        ({"noise": "dirichlet_shifted"}, "noise: dirichlet_shifted needs pseudo_count"),
-        ({"noise": "dirichlet_shifted", "pseudo_count": -3}, "pseudo_count must be a whole number from 1, got -3"),
-        ({"floor": 5}, "floor is for noise: dirichlet_floor"),
-        ({"noise": "gaussian", "pseudo_count": 5}, "pseudo_count is for noise: dirichlet_shifted"),
-        ({"protect": "row"}, "protect: row needs submit: embedding and noise: gaussian"),
-        ({"protect": "row", "noise": "pure"}, "protect: row needs submit: embedding and noise: gaussian"),
-        ({"protect": "row", "noise": "gaussian", **ROWS}, "protect: row needs submit: embedding and noise: gaussian"),
-        ({"estimator": "mmd"}, "estimator: mmd needs the rows of bags; use submit: rows, or estimator: whitened or"),
-        ({"estimator": "energy", "noise": "off"}, "estimator: energy needs the rows of bags"),
-        ({"kernel": "nystrom"}, "kernel belongs to submit: rows"),
-        ({"kernel": "exact", **ROWS}, "estimator: whitened needs explicit features; use kernel: fourier or nystrom"),
-        ({"kernel": "exact", "estimator": "energy", **ROWS}, "kernel belongs to estimator: whitened"),
-        ({"bandwidth": 2.0, "estimator": "proportion_svm", **ROWS}, "bandwidth belongs to estimator: whitened"),
-        ({"kernel": "exact", "bandwidth": 2.0, "estimator": "bag_classifier", **ROWS}, "kernel and bandwidth belong"),
-        ({"ridge": 0.1, "estimator": "class_means"}, "ridge belongs to estimator: whitened"),
-        ({"corrected": False, "estimator": "mmd", **ROWS}, "corrected belongs to estimator: whitened, class_means or"),
-        ({"label_share": 0.4}, "label_share belongs to protect: row"),
-        ({"dimensions": 64, "estimator": "energy", **ROWS}, "dimensions belongs to estimator: whitened"),
-        ({"dimensions": 64, "estimator": "bag_classifier_em", **ROWS}, "dimensions belongs to estimator: whitened"),
-        (
-            {"dimensions": 64, "estimator": "mmd", "kernel": "exact", **ROWS},
-            "dimensions belongs to estimator: whitened",
-        ),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(options, words):
-    with pytest.raises(InputError, match=f"^{words}"):
-        ClassRatio(**{**MEANS, **options})
-
-
-def goes_together(estimator, noise, submit, protect, kernel):
-    """As the docstring of the options has it."""
-    kernelled = estimator in (*OF_MEANS, "mmd")
-    return (
-        (submit == "rows" or estimator in OF_MEANS)
-        and (protect == "label" or (submit == "embedding" and noise == "gaussian"))
-        and (kernel == "fourier" or (submit == "rows" and kernelled))
-        and not (estimator == "whitened" and kernel == "exact")
-    )
-
-
-def test_all_combinations_are_taken_that_are_promised_and_no_others():
-    combinations = itertools.product(ESTIMATORS, NOISES, ("embedding", "rows"), ("label", "row"), KERNELS)
-    taken = 0
-    for estimator, noise, submit, protect, kernel in combinations:
-        options = {"estimator": estimator, "noise": noise, "submit": submit, "protect": protect, "kernel": kernel}
-        options |= EXTRA.get(noise, {})
-        if goes_together(estimator, noise, submit, protect, kernel):
-            assert ClassRatio(**options).noise == noise
-            taken += 1
-        else:
-            with pytest.raises(InputError):
-                ClassRatio(**options)
-    assert taken == len(NOISES) * (2 + 2 + 3 + 3 + 4) + 2  # embeddings; rows: whitened, class_means, mmd, others; row
 
 
 def promised(noise, epsilon, **extra):

@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 from support.worlds import run
 
+from aggregator.protocols.majority_vote import MajorityVote
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.releases.models import ReleasedModels
+from aggregator.world.fitting import fit
 from aggregator.world.plan import VariantPlan
+from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.grids.launch import open_grid
+from federation.questions.votes import Training
 
 BOTH = "party_and_auxiliary_row"
 STATISTIC = {
@@ -82,3 +87,13 @@ def test_a_protected_row_is_refused_behind_a_map_that_rests_on_it(make_plan, fea
     plan = make_plan(variants=plans(ROW), features=features)
     with pytest.raises(InputError, match=r"fitted on the auxiliary rows|unit_norm as the last stage"):
         run(open_grid("inline"), plan, 40)
+
+
+@pytest.mark.parametrize("kind", [SoftVote, MajorityVote])
+def test_nobody_is_asked_when_a_protected_row_was_fitted_on(kind):
+    chosen = kind(perturb="output", protect="party_and_auxiliary_row")
+    rows = np.eye(3)
+    feature_map = fit([{"whiten": 2}, "unit_norm"], rows)
+    public = PublicRows(feature_map, feature_map.transform(rows), [{"whiten": 2}, "unit_norm"])
+    with pytest.raises(InputError, match="whiten would be fitted on the auxiliary rows"):
+        chosen.question(public, Training(feature_map, 2, {}, 0))

@@ -1,13 +1,10 @@
-import numpy as np
+"""The soft vote: found by its name, and options that mean nothing refused."""
+
 import pytest
 
 from aggregator.contract.registry import protocol, protocol_names
-from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
-from aggregator.world.fitting import fit
-from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
-from federation.questions.votes import Training
 
 
 def test_the_vote_protocols_are_found_by_name():
@@ -48,23 +45,3 @@ def test_an_unknown_protocol_names_the_nearest():
 def test_options_that_mean_nothing_are_refused(options, words):
     with pytest.raises(InputError, match=words):
         SoftVote(**options)
-
-
-def test_the_majority_vote_needs_a_positive_regularisation():
-    with pytest.raises(InputError, match="regularisation"):
-        MajorityVote(regularisation=0.0)
-
-
-def test_the_majority_vote_refuses_a_sensitivity_computed_from_rows_it_protects():
-    with pytest.raises(InputError, match="function of the auxiliary rows"):
-        MajorityVote(sensitivity="public_features", protect="party_and_auxiliary_row")
-
-
-@pytest.mark.parametrize("kind", [SoftVote, MajorityVote])
-def test_nobody_is_asked_when_a_protected_row_was_fitted_on(kind):
-    chosen = kind(perturb="output", protect="party_and_auxiliary_row")
-    rows = np.eye(3)
-    feature_map = fit([{"whiten": 2}, "unit_norm"], rows)
-    public = PublicRows(feature_map, feature_map.transform(rows), [{"whiten": 2}, "unit_norm"])
-    with pytest.raises(InputError, match="whiten would be fitted on the auxiliary rows"):
-        chosen.question(public, Training(feature_map, 2, {}, 0))

@@ -1,0 +1,41 @@
+"""Premises of guarantees: those of a world, and those of parties that make the noise themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, SUMMED, local_guarantee, plan_premises
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+
+OWN = Assumption("of the mechanism", Check.ENFORCED)
+PROMISED = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "some noise", {"scale": 2.0}, (OWN,))
+
+
+def test_a_world_says_how_its_classes_are_known(make_plan):
+    plan = make_plan(draws=1, class_names="somebody declared them")
+    assert plan_premises(plan) == (Assumption("somebody declared them", Check.DECLARED),)
+
+
+@pytest.mark.parametrize("draws", [2, 30])
+def test_several_draws_are_a_premise(make_plan, draws):
+    _, text = plan_premises(make_plan(draws=draws))
+    assert text.text.startswith(f"one of the {draws} draws is published; ")
+    assert text.check is Check.DECLARED
+
+
+@pytest.mark.parametrize("whose", [LOCAL, SUMMED])
+def test_premises_come_after_those_of_the_mechanism_and_change_nothing_else(make_plan, whose):
+    plan = make_plan()
+    found = local_guarantee(plan, PROMISED, whose)
+    assert found.assumptions[:2] == (OWN, whose)
+    assert {COUNTED_ONCE, ATTENDANCE, *plan_premises(plan)} <= set(found.assumptions)
+    assert {**vars(found), "assumptions": (OWN,)} == vars(PROMISED)
+
+
+def test_by_default_parties_trust_nobody(make_plan):
+    assert LOCAL in local_guarantee(make_plan(), PROMISED).assumptions
+
+
+def test_what_promises_nothing_rests_on_nothing(make_plan):
+    nothing = NoGuarantee("noise is off")
+    assert local_guarantee(make_plan(), nothing) is nothing

@@ -1,0 +1,67 @@
+"""What a worst case says unless its protocol says otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.two_class_questions import moment
+
+from aggregator.contract.worst_case import PARTIES, ROWS, TWO_CLASSES, PrivateWorstCase, Rows, TrustedWorstCase
+from federation.contract.submission import Submission
+
+PUBLIC = np.eye(2)
+HELD = (Rows(PUBLIC, np.zeros(2)), Rows(PUBLIC, np.ones(2)))
+
+
+class Private(PrivateWorstCase):
+    def side(self, there, question, runs):
+        return HELD[:1] if there else HELD
+
+    def statistic(self, question):
+        return lambda seen: seen["sums"].sum(axis=1)
+
+
+class Trusted(TrustedWorstCase):
+    def side(self, there, question, runs):
+        return HELD
+
+
+def test_one_party_answers_for_all_runs_in_so_many_draws():
+    worst, question = Private("one party", PUBLIC, 100), moment()
+    assert worst.parties(question, 50) == 1
+    [asked] = worst.asked(question, 50)
+    assert (asked.draws, question.draws) == (50, 1)
+    assert asked.release == question.release
+
+
+def test_what_is_seen_are_the_draws_of_the_first_party():
+    worst, sums = Private("one party", PUBLIC, 100), np.arange(24.0).reshape(2, 4, 3)
+    seen = worst.seen([Submission("mean_operator", np.array([0, 1]), {"sums": sums})])
+    np.testing.assert_array_equal(seen["sums"], sums[0])
+    assert worst.statistic(moment())(seen).shape == (4,)  # one number for each run
+
+
+def test_knowing_the_exact_answers_changes_nothing_by_default():
+    worst = Private("one party", PUBLIC, 100)
+    assert worst.knowing(lambda there: pytest.fail("nobody need know")) is worst
+
+
+def test_where_noise_is_the_aggregators_parties_answer_by_themselves():
+    assert Trusted("two parties", PUBLIC, 100).sent(True, moment()) is None
+
+
+def test_nothing_differs_from_a_plain_world_unless_it_is_said():
+    worst = Trusted("two parties", PUBLIC, 100)
+    assert (worst.world, worst.options, worst.public_there) == ({}, {}, None)
+    assert worst.world is not Trusted("two parties", PUBLIC, 100).world
+
+
+@pytest.mark.parametrize("kind", [PrivateWorstCase, TrustedWorstCase])
+def test_a_worst_case_must_say_what_parties_hold(kind):
+    with pytest.raises(TypeError, match=r"abstract methods? .?side"):
+        kind("nobody", PUBLIC, 100)
+
+
+def test_two_classes_are_a_world_in_which_a_quorum_is_a_whole_number_of_parties():
+    assert TWO_CLASSES["quorum"] * PARTIES == pytest.approx(4)
+    assert TWO_CLASSES["private_rows"] == PARTIES * ROWS == PARTIES * TWO_CLASSES["largest_bag"]

@@ -1,0 +1,71 @@
+"""Which options of `class_ratio` go together."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from support.ratio_choices import ESTIMATORS, EXTRA, KERNELS, MEANS, NOISES, ROWS, goes_together
+
+from aggregator.protocols.class_ratio.ratio_options import RatioOptions
+from federation.contract.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dimensions": 0}, "dimensions must be an even number from 2 to 100000, got 0"),
+        ({"dimensions": 7}, "dimensions must be an even number from 2 to 100000, got 7"),
+        ({"bandwidth": 0.0}, "bandwidth must be a positive number"),
+        ({"bandwidth": float("inf")}, "bandwidth must be a positive number"),
+        ({"ridge": -1.0}, "ridge must be a positive number"),
+        ({"ridge": float("nan")}, "ridge must be a positive number"),
+        ({"label_share": 1.0}, "label_share must lie between 0 and 1"),
+        ({"label_share": float("nan")}, "label_share must lie between 0 and 1"),
+        ({"noise": "dirichlet_floor"}, "noise: dirichlet_floor needs floor"),
+        ({"noise": "dirichlet_floor", "pseudo_count": 5}, "noise: dirichlet_floor needs floor"),
+        ({"noise": "dirichlet_floor", "floor": 5, "pseudo_count": 5}, "pseudo_count is for noise: dirichlet_shifted"),
+        ({"noise": "dirichlet_floor", "floor": 0}, "floor must be a whole number from 1, got 0"),
+        ({"noise": "dirichlet_shifted"}, "noise: dirichlet_shifted needs pseudo_count"),
+        ({"noise": "dirichlet_shifted", "pseudo_count": -3}, "pseudo_count must be a whole number from 1, got -3"),
+        ({"floor": 5}, "floor is for noise: dirichlet_floor"),
+        ({"noise": "gaussian", "pseudo_count": 5}, "pseudo_count is for noise: dirichlet_shifted"),
+        ({"protect": "row"}, "protect: row needs submit: embedding and noise: gaussian"),
+        ({"protect": "row", "noise": "pure"}, "protect: row needs submit: embedding and noise: gaussian"),
+        ({"protect": "row", "noise": "gaussian", **ROWS}, "protect: row needs submit: embedding and noise: gaussian"),
+        ({"estimator": "mmd"}, "estimator: mmd needs the rows of bags; use submit: rows, or estimator: whitened or"),
+        ({"estimator": "energy", "noise": "off"}, "estimator: energy needs the rows of bags"),
+        ({"kernel": "nystrom"}, "kernel belongs to submit: rows"),
+        ({"kernel": "exact", **ROWS}, "estimator: whitened needs explicit features; use kernel: fourier or nystrom"),
+        ({"kernel": "exact", "estimator": "energy", **ROWS}, "kernel belongs to estimator: whitened"),
+        ({"bandwidth": 2.0, "estimator": "proportion_svm", **ROWS}, "bandwidth belongs to estimator: whitened"),
+        ({"kernel": "exact", "bandwidth": 2.0, "estimator": "bag_classifier", **ROWS}, "kernel and bandwidth belong"),
+        ({"ridge": 0.1, "estimator": "class_means"}, "ridge belongs to estimator: whitened"),
+        ({"corrected": False, "estimator": "mmd", **ROWS}, "corrected belongs to estimator: whitened, class_means or"),
+        ({"label_share": 0.4}, "label_share belongs to protect: row"),
+        ({"dimensions": 64, "estimator": "energy", **ROWS}, "dimensions belongs to estimator: whitened"),
+        ({"dimensions": 64, "estimator": "bag_classifier_em", **ROWS}, "dimensions belongs to estimator: whitened"),
+        (
+            {"dimensions": 64, "estimator": "mmd", "kernel": "exact", **ROWS},
+            "dimensions belongs to estimator: whitened",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, words):
+    with pytest.raises(InputError, match=f"^{words}"):
+        RatioOptions(**{**MEANS, **options})
+
+
+def test_all_combinations_are_taken_that_are_promised_and_no_others():
+    combinations = itertools.product(ESTIMATORS, NOISES, ("embedding", "rows"), ("label", "row"), KERNELS)
+    taken = 0
+    for estimator, noise, submit, protect, kernel in combinations:
+        options = {"estimator": estimator, "noise": noise, "submit": submit, "protect": protect, "kernel": kernel}
+        options |= EXTRA.get(noise, {})
+        if goes_together(estimator, noise, submit, protect, kernel):
+            assert RatioOptions(**options).noise == noise
+            taken += 1
+        else:
+            with pytest.raises(InputError):
+                RatioOptions(**options)
+    assert taken == len(NOISES) * (2 + 2 + 3 + 3 + 4) + 2  # embeddings; rows: whitened, class_means, mmd, others; row

@@ -1,0 +1,66 @@
+"""Sums of y x of all parties: their mean, its noise, and sums that no honest party can send."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.two_class_questions import moment
+
+from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
+from federation.contract.submission import Submission
+
+
+def answers(parties=4, **options):
+    question = moment(**options)
+    return MomentAnswers(question, parties, question.promise() if question.noise.aims else None)
+
+
+def sent(collector, parties, sums, sizes):
+    """Submit sums (P, d), the same for every draw."""
+    question = collector.question
+    arrays = {
+        "size": np.array(sizes, dtype=np.float64),
+        "sums": np.repeat(np.asarray(sums, dtype=np.float64)[:, None, :], question.draws, axis=1),
+    }
+    promise = question.promise() if question.noise.aims else None
+    return collector.add(Submission("mean_operator", np.array(parties), arrays, promise))
+
+
+def test_the_estimate_is_the_mean_over_the_rows_of_those_who_answered():
+    collector = answers(noise="off")
+    sums = np.array([[1.0, 2.0, 0.0, 5.0], [-3.0, 0.0, 1.0, 5.0]])
+    assert sent(collector, [0, 3], sums, [10, 30]) == {}
+    assert collector.rows == 40
+    np.testing.assert_array_equal(collector.moments, sums.sum(axis=0)[None] / 40)
+    assert collector.noise_variance == 0
+
+
+def test_noise_of_all_parties_adds_up_and_shares_are_parts_of_one():
+    own = answers()
+    sent(own, [0, 1, 2], np.zeros((3, 4)), [10, 20, 20])
+    alone = own.question.mechanism().variance()
+    assert own.noise_variance == pytest.approx(3 * alone / 50**2)
+    shared = answers(noise="gaussian", contributors=2)
+    sent(shared, [0, 1, 2], np.zeros((3, 4)), [10, 20, 20])
+    assert shared.noise_variance == pytest.approx(3 / 2 * shared.question.mechanism().variance() / 50**2)
+
+
+@pytest.mark.parametrize(("largest", "taken"), [(10.0, True), (-10.0, True), (10.001, False), (-10.001, False)])
+def test_without_noise_no_entry_exceeds_the_number_of_rows(largest, taken):
+    collector = answers(noise="off")
+    refused = sent(collector, [1], [[0.0, 0.0, 0.0, largest]], [10])
+    assert (refused == {}) == taken
+    assert collector.answered == taken
+
+
+def test_noise_may_take_an_entry_forty_deviations_further():
+    deviation = answers().question.mechanism().variance() ** 0.5
+    for reach, taken in ((39.9, True), (40.1, False)):
+        assert (sent(answers(), [0], [[10 + reach * deviation, 0, 0, 0]], [10]) == {}) == taken
+
+
+@pytest.mark.parametrize("size", [2.5, 0.0, 51.0, np.nan])
+def test_numbers_of_rows_are_whole_and_in_range(size):
+    collector = answers(noise="off")
+    assert list(sent(collector, [0, 1], np.zeros((2, 4)), [size, 3])) == [0]
+    assert collector.rows == 3

@@ -1,0 +1,47 @@
+"""Sums of rows and labels with secret weights: what is asked and promised, and what is learned from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.label_answers import LEAST, collected, question
+from support.linear_labels import WEIGHTS
+
+from aggregator.contract.protocol import Trust
+from aggregator.protocols.weighted_lba import WeightedLBA
+from aggregator.world.public_numbers import PublicNumbers
+from federation.contract.errors import InputError
+from federation.contract.guarantee import NoGuarantee
+
+
+@pytest.mark.parametrize(("options", "text"), [({"size": -1}, "size"), ({"bags": 0}, "bags")])
+def test_options_that_make_no_sense_are_refused(options, text):
+    with pytest.raises(InputError, match=text):
+        WeightedLBA(**options)
+
+
+@pytest.mark.parametrize(("noise", "why"), [("published", "nothing holds for all data"), ("off", "noise is off")])
+def test_without_noise_nothing_is_promised_and_the_cause_is_told(noise, why):
+    spends = WeightedLBA(noise=noise).promise(PublicNumbers(1e-6), 1.0, Trust.NONE).spends
+    assert isinstance(spends, NoGuarantee)
+    assert why in spends.reason
+
+
+@pytest.mark.parametrize("noise", ["published", "off"])
+def test_sums_without_noise_give_the_law_of_the_labels(noise):
+    options = WeightedLBA(size=4, noise=noise)
+    _, arrays = options.learn(collected(options), 0, 0)
+    np.testing.assert_allclose(arrays["weights"], [*WEIGHTS, 0.0], atol=0.05)
+
+
+def test_too_few_rows_for_the_bags_are_refused():
+    assert question(WeightedLBA(size=LEAST // 2, bags=2)).design.bags == 2
+    with pytest.raises(InputError, match="3 disjoint bags of size 40 need 120 rows, but some party has 80"):
+        question(WeightedLBA(size=LEAST // 2, bags=3))
+
+
+def test_only_sums_leave_a_party():
+    rows, labels = WeightedLBA(size=4).sends(PublicNumbers(1e-6, features=5, largest_bag=42))
+    assert (rows.numbers, labels.numbers) == (10 * 5, 10)
+    assert (rows.private, labels.private) == (False, True)
+    assert not WeightedLBA(size=4, noise="published").sends(PublicNumbers(1e-6))[1].private

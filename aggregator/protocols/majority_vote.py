@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from aggregator.contract.option_rules import refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
@@ -28,8 +28,6 @@ class MajorityVote(VoteProtocol):
     protect: `party`, or `party_and_auxiliary_row`: one auxiliary row may change as well.
     regularisation: lam, positive.
     """
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     perturb: Literal["output"] = "output"
     sensitivity: Literal["published", "tight", "diameter", "public_features"] = "diameter"

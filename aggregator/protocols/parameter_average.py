@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from aggregator.answers.average_sensitivity import parameter_average, radius_of_any_rows
 from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
@@ -49,8 +49,6 @@ class ParameterAverage(CollectedProtocol):
     sensitivity: of `plain`: `published`, `tight` or `diameter`, which is exact.
     noise: `pure` (L2-Gamma), `gaussian` (discrete Gaussian, uses delta) or `off` (NON-PRIVATE).
     """
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     average: Literal["unit", "clipped", "plain"] = "unit"
     clip: float | None = None

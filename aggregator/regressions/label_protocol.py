@@ -27,7 +27,6 @@ class LabelProtocol(Protocol):
     noise: the law of the parties' noise, or none.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
     requires: ClassVar[Requires] = Requires(labels="real", single_rows=True, features=("standardise", "constant"))
     task: ClassVar[str] = "regression"
     model: ClassVar[str] = "regression"

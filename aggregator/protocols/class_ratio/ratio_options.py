@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.learners.inputs.limits import require_waves
@@ -38,8 +38,6 @@ class RatioOptions:
     floor: of `dirichlet_floor`: every class has so many rows in every bag, which is declared, not checked.
     pseudo_count: of `dirichlet_shifted`: added to every count.
     """
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     estimator: Literal[
         "bag_classifier", "bag_classifier_em", "whitened", "class_means", "mmd", "energy", "proportion_svm"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from aggregator.contract.option_rules import refuse_misplaced
 from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
@@ -38,8 +38,6 @@ class ExchangeOptions:
     expected_rows: of adjacency add_remove, where numbers of rows are private: a public guess of those of all parties,
         by which bins are chosen; null takes the number of auxiliary rows.
     """
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     rounds: int = 2
     noise: Literal["auto", "pure", "gaussian", "published", "off"] = "auto"

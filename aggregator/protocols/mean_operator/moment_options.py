@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.learners.inputs.limits import require_waves
@@ -43,8 +43,6 @@ class MomentOptions:
     degree: of the polynomial, 2 or 3.
     regularisation: lambda of lambda |w|^2; null is max(1e-4, half the expected squared norm of the noise).
     """
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     loss: Literal["logistic", "square", "matsushita", "rho", "unhinged", "perceptron", "double_hinge"] = "logistic"
     rho: float = 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
@@ -48,7 +48,6 @@ class SoftVote(VoteProtocol):
     safety_factor: of `discrepancy`: the distance allowed, in expected noise norms, positive.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
     why_default: ClassVar[str] = (
         "the default: needs no tuning, takes any classifier, and no variant beats it clearly on whitened features;\n"
         "activity recognition, 1000 parties, epsilon 1: .83, as published .17, or .77 with hindsight on lam"

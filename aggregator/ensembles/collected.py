@@ -39,7 +39,7 @@ class CollectedProtocol(Protocol):
 
     @property
     def unit(self) -> Unit:
-        """What is protected."""
+        """What one release protects: one party with all that it holds, unless options say more."""
         return Unit.PARTY
 
     @abstractmethod

@@ -81,5 +81,5 @@ class VoteProtocol(CollectedProtocol):
 
 
 def contrasts_of(public: PublicNumbers) -> int | None:
-    """Classes less one."""
+    """How many contrasts tell the classes apart: C - 1; None where C is not known yet."""
     return None if public.classes is None else max(0, public.classes - 1)

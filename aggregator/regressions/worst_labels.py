@@ -37,7 +37,7 @@ class WorstLabels(PrivateWorstCase):
     high: float = 1.0
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
-        """One party."""
+        """The rows and labels of the one party on this side."""
         first = np.arange(self.rows) < self.changed
         return (Rows(np.column_stack([first, ~first]).astype(float), np.where(first & there, self.high, self.low)),)
 

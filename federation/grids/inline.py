@@ -21,4 +21,4 @@ class InlineGrid(QueueGrid):
             self._accept(handle(self._app, message, self.nodes[node]) for message in messages)
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Nothing is held that would have to be released."""

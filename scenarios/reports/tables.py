@@ -97,10 +97,11 @@ def results(summaries: Sequence[VariantSummary]) -> Table:
 def pivots(summaries: Sequence[VariantSummary]) -> list[Table]:
     """The tables of all variants over a swept setting that is no number, and of each protocol over its swept numbers.
 
-    Variants stand against the values of the first such setting of worlds, in a table for each epsilon and each setting
-    of all else, as in Lacombe et al. 2021, Table 2. Protocols with an option swept over two numbers or more have a
-    table for each setting of all else: one such option stands against epsilon; of two, one stands against the other,
-    in a table for each epsilon; further ones make further tables.
+    The first kind has a row for each variant and a column for each value of the first such setting of worlds: one table
+    for each epsilon and each setting of all else, as in Lacombe et al. 2021, Table 2. The second kind is for protocols
+    with options swept over two numbers or more. With one such option its values are the rows and epsilons the columns.
+    With two options the values of one are the rows and those of the other the columns, in a table for each epsilon.
+    Every value of a further option has tables of its own.
     """
     return [*_over_settings(summaries), *_over_options(summaries)]
 

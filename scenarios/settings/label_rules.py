@@ -82,7 +82,7 @@ def _labels_made_public(data: Data, parties: Parties, labels_protected: bool) ->
 def _unsuited_to_real_labels(
     data: Data, parties: Parties, protocols: Sequence[Protocol]
 ) -> Iterator[tuple[KeyPath, str]]:
-    """What needs classes."""
+    """The settings of a scenario that make no sense without classes, and why."""
     for key in ("classes", "positive"):
         if getattr(data, key) is not None:
             yield ("data", key), "names classes, but the labels are real numbers; remove it"

@@ -78,7 +78,7 @@ class Checked:
         return Variant(self.kind, self.kind, dict(self.options), {}, False)
 
     def world(self, **changes: Any) -> World:
-        """A small world."""
+        """A small world in which a check runs the protocol."""
         with tempfile.TemporaryDirectory() as folder:
             made = small.plan(self.found, self.kind, self.options, Path(folder), **changes)
         return World(made, Views(made)).of(made.variants[0])

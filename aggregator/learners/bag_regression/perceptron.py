@@ -26,7 +26,7 @@ class Perceptron:
 
     @cached_property
     def size(self) -> int:
-        """P."""
+        """P, the number of parameters: all weights and biases."""
         return sum((inputs + 1) * outputs for inputs, outputs in zip(self.widths, self.widths[1:], strict=False))
 
     def layers(self, parameters: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -62,7 +62,7 @@ class GaussianKernel(ExactKernel):
 
     @property
     def scale(self) -> float:
-        """gamma."""
+        """gamma of exp(-gamma |x - y|^2), in inverse squared units of the features."""
         return self.gamma
 
     def of_squares(self, squares: Floats) -> Floats:

@@ -49,7 +49,7 @@ class ExchangeSession(Session):
 
     @property
     def feature_map(self) -> FeatureMap:
-        """The public one."""
+        """The public map that every query goes through."""
         return self._view.public.feature_map
 
     def questions(self) -> Sequence[Asked]:

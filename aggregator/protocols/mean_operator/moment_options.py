@@ -92,7 +92,7 @@ class MomentOptions:
         return "own" if self.protect == "label" else "auxiliary"
 
     def chosen_loss(self) -> LinearOddLoss:
-        """The loss."""
+        """The linear-odd loss that these options name."""
         from aggregator.learners.linear_odd.catalogue import loss
 
         return loss(self.loss, rho=self.rho) if self.loss == "rho" else loss(self.loss)

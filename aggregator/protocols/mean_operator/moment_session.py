@@ -114,7 +114,7 @@ class MomentSession(OneRound):
         return self._cut(self._rows.array("rows")[held])
 
     def _cut(self, rows: np.ndarray) -> np.ndarray:
-        """As parties do."""
+        """Rows shortened to the norms that parties shorten theirs to."""
         return within_norm(rows, self._options.l1_bound)
 
     def _ask_for_rows(self) -> list[Asked]:

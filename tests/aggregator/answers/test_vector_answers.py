@@ -1,3 +1,5 @@
+"""Vectors of parties and their mean: cut to a ball, the same in any order, and moved no further than is said."""
+
 import math
 import tracemalloc
 from fractions import Fraction

@@ -1,3 +1,5 @@
+"""What is charged and what it comes to: release by release, and all of a plan together."""
+
 import pytest
 
 from aggregator.contract.ledger import Budget, Ledger, require_together

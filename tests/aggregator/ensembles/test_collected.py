@@ -1,16 +1,24 @@
-"""Every kind of answer through the two apps: the same bytes whatever the cohorts, and no trace of an answer."""
+"""Protocols whose noise the aggregator makes: what they promise, and what the two apps make of their answers."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.worlds import run, run_in_cohorts
 
+from aggregator.contract.protocol import Place, Trust
+from aggregator.ensembles.collected import CollectedProtocol
+from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.releases.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
+from aggregator.world.public_numbers import PublicNumbers
+from aggregator.world.views import Views
+from aggregator.world.world import World
 from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 
@@ -67,3 +75,40 @@ def test_an_average_of_other_classifiers_ends_before_any_party_is_asked(make_pla
     plan = make_plan(variants=PLANS[:1], classifier={"name": "GaussianNB", "parameters": {}})
     with pytest.raises(InputError, match="logistic regression"):
         run(open_grid("inline"), plan, 40, Reference("support.synthetic:NoSuchProvider"))
+
+
+@pytest.mark.parametrize("noise", ["pure", "gaussian", "off"])
+def test_the_noise_is_at_the_aggregator_whom_parties_must_trust(noise):
+    chosen = SoftVote(noise=noise)
+    assert isinstance(chosen, CollectedProtocol)
+    assert chosen.noise_at(Trust.AGGREGATOR) is (Place.NOWHERE if noise == "off" else Place.AGGREGATOR)
+    for trust in (Trust.SECURE, Trust.NONE):
+        assert "needs trust: aggregator" in chosen.noise_at(trust).reason
+
+
+@pytest.mark.parametrize(("noise", "delta"), [("pure", 0.0), ("gaussian", 1e-6)])
+def test_only_gaussian_noise_spends_delta(noise, delta):
+    spends = SoftVote(noise=noise).promise(PublicNumbers(1e-6), 0.5, Trust.AGGREGATOR).spends
+    assert (spends.epsilon, spends.delta, spends.unit) == (0.5, delta, Unit.PARTY)
+
+
+def test_sessions_behind_one_map_share_their_question_and_what_is_perturbed(make_plan):
+    made = make_plan()
+    world = World(made, Views(made)).of(made.variants[0])
+    sessions = [SoftVote().begin(world, epsilon, 3) for epsilon in (1.0, 10.0)]
+    first, second = ([asked for asked in session.questions()] for session in sessions)
+    assert first[0] is second[0]
+    vectors = [session.perturbable() for session in sessions]
+    assert vectors[0].value is vectors[1].value
+    assert sessions[0].checks == vectors[0].checks
+    other = SoftVote(noise="gaussian").begin(world, 1.0, 3)
+    assert other.questions()[0] is not first[0]
+    assert (vectors[0].noise, other.perturbable().noise) == ("pure", "gaussian")
+
+
+def test_without_noise_what_is_learned_is_the_exact_vector_for_every_draw(make_plan):
+    made = make_plan()
+    session = SoftVote(noise="off").begin(World(made, Views(made)).of(made.variants[0]), math.inf, 3)
+    weights = session.learn(0)
+    assert weights.shape == (3, session.feature_map.dimension)
+    np.testing.assert_array_equal(session.learn(2), weights)

@@ -1,4 +1,4 @@
-"""Every variant of the vote protocols through the two apps: what it learns, and what its ledger says."""
+"""What the protocols of votes ask, where answers go, and what every variant learns and charges."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 from support.worlds import run
 
+from aggregator.ensembles.ensemble import Ensemble
+from aggregator.ensembles.share_answers import ShareAnswers
+from aggregator.ensembles.votes import contrasts_of
 from aggregator.protocols.majority_vote import MajorityVote
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.releases.models import ReleasedModels
 from aggregator.world.fitting import fit
 from aggregator.world.plan import VariantPlan
+from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.grids.launch import open_grid
-from federation.questions.votes import Training
+from federation.questions.votes import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
 
 BOTH = "party_and_auxiliary_row"
 STATISTIC = {
@@ -97,3 +101,48 @@ def test_nobody_is_asked_when_a_protected_row_was_fitted_on(kind):
     public = PublicRows(feature_map, feature_map.transform(rows), [{"whiten": 2}, "unit_norm"])
     with pytest.raises(InputError, match="whiten would be fitted on the auxiliary rows"):
         chosen.question(public, Training(feature_map, 2, {}, 0))
+
+
+ASKED = {
+    "votes": ({}, VotesQuestion, Ensemble, 100),
+    "probabilities": ({"ballot": "probabilities"}, ProbabilitiesQuestion, Ensemble, 200),
+    "shares": ({"submit": "statistic"}, StatisticQuestion, ShareAnswers, 8),
+    "shares of probabilities": ({"submit": "statistic", "ballot": "probabilities"}, StatisticQuestion, ShareAnswers, 8),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_asked_where_it_goes_and_how_many_numbers_leave_a_party(name):
+    options, question, collector, numbers = ASKED[name]
+    chosen = SoftVote(**options)
+    rows = np.random.default_rng(0).normal(size=(20, 4))
+    feature_map = fit(["unit_norm"], rows)
+    public = PublicRows(feature_map, feature_map.transform(rows), ["unit_norm"])
+    asked = chosen.question(public, Training(feature_map, 3, {}, 0))
+    assert type(asked) is question
+    kept = chosen.collector(public, asked, 7)
+    assert type(kept) is collector
+    assert kept.parties == 7
+    known = PublicNumbers(1e-6, classes=3, features=4, public_rows=100)
+    assert (chosen.sends(known).numbers, chosen.sends(PublicNumbers(1e-6)).numbers) == (numbers, None)
+    assert not chosen.sends(known).private  # the aggregator sees it as it is
+
+
+@pytest.mark.parametrize(("classes", "expected"), [(None, None), (0, 0), (1, 0), (2, 1), (10, 9)])
+def test_contrasts_are_classes_less_one(classes, expected):
+    assert contrasts_of(PublicNumbers(1e-6, classes=classes)) == expected
+
+
+def test_minimisers_are_what_gets_the_noise_of_outputs_only():
+    assert SoftVote(perturb="output", regularisation=1.0).on_minimiser
+    assert MajorityVote().on_minimiser
+    assert not SoftVote().on_minimiser
+
+
+def test_features_that_rest_on_a_protected_row_are_refused_before_any_data_is_read():
+    chosen = MajorityVote(protect=BOTH)
+    assert str(chosen.unit) == BOTH
+    chosen.check_setting(["unit_norm"], {})
+    with pytest.raises(InputError, match="fitted on the auxiliary rows"):
+        chosen.check_setting(["scale", "unit_norm"], {})
+    MajorityVote().check_setting(["scale", "unit_norm"], {})

@@ -7,8 +7,6 @@ import pytest
 
 from aggregator.releases.classifier_models import ReleasedClassifiers, network
 from aggregator.releases.model_files import head
-from aggregator.releases.models import ReleasedModels
-from aggregator.releases.regression_models import ReleasedRegressions
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap
 from federation.questions.hypotheses import Hypothesis
@@ -101,19 +99,3 @@ def test_damaged_files_are_refused(tmp_path, change, said):
 def test_more_hypotheses_than_rounds_are_refused():
     with pytest.raises(InputError, match="1 rounds cannot have learned 2 hypotheses"):
         network([line(1, 0), line(2, 0)], line(1, 0), 1)
-
-
-def test_other_kinds_of_files_are_told_apart(tmp_path):
-    path = stored(tmp_path / "x.npz", [network([line(1, 0)], line(1, 0), 1)])
-    with pytest.raises(InputError, match="is not a released regression"):
-        ReleasedRegressions.load(path)
-    with pytest.raises(InputError, match="is not a released linear model: it holds classifier"):
-        ReleasedModels.load(path)
-    linear = ReleasedModels("x", ("a", "b"), ("p", "q"), (), np.ones(1), (np.ones((3, 2, 2)),), (NO_STEPS,), ({},))
-    linear.save(path)
-    assert (head(path), ReleasedModels.load(path).draws(0)) == (("linear", [1.0]), 3)
-    with pytest.raises(InputError, match="is not a released classifier: it holds linear models"):
-        ReleasedClassifiers.load(path)
-    (tmp_path / "no.npz").write_text("no")
-    with pytest.raises(InputError, match="is not a released model"):
-        head(tmp_path / "no.npz")

@@ -1,4 +1,4 @@
-"""Training on bags: which bags decide when to stop, what is kept, and that nothing else has a say."""
+"""Training on bags: the loss and its gradient, the steps, which bags decide when to stop, and what is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transition's identities, the risk's gradient, its minimiser where that is known, and calibration."""
+"""Bag likelihoods: transitions, the risk and its minimiser, folds and the regularisation, and most likely ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every estimator by its name, and what nobody wrote."""
+"""Estimators by name: each has its class with defaults, and all of them take and refuse the same parameters."""
 
 from __future__ import annotations
 

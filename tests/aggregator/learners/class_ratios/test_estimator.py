@@ -1,14 +1,19 @@
-"""Estimators as models in QuaPy's evaluation: by its way of calling them, and by QuaPy itself where it is installed."""
+"""What every estimator of class ratios is: fitted on checked bags, stored whole, and at home in quapy."""
 
 from __future__ import annotations
+
+import json
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from support.mixtures import Mixtures, skewed
 
 from aggregator.learners.class_ratios.bag_classifier import BagClassifier, BagClassifierEM
+from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.learners.class_ratios.mmd import MMD
 from aggregator.learners.class_ratios.proportion_svm import ProportionSVM
+from federation.contract.errors import InputError
 
 MODELS = [BagClassifier, BagClassifierEM, ProportionSVM, MMD]
 pytestmark = pytest.mark.filterwarnings("ignore:bag_classifier_em takes", "ignore::DeprecationWarning")
@@ -54,3 +59,72 @@ def test_quapy_evaluates_them_under_both_of_its_protocols(model, world):
         assert len(report) == protocol.total()
     samples = [collection.sampling(50, 0.2, 0.3, 0.5, random_state=0)]
     assert quapy.evaluation.evaluate_on_samples(model, samples, "mae") < 0.1
+
+
+@dataclass(eq=False, repr=False)
+class Constant(RatioEstimator):
+    """Says of every set the mean of the proportions that it was fitted on."""
+
+    name = "constant"
+    fitted = ("shares_", "bags_", "unused_")
+
+    seed: int = 0
+
+    def _fit(self, bags, proportions, noise):
+        self.shares_, self.bags_, self.unused_ = proportions.mean(axis=0), len(bags), None
+        self.noise = noise
+
+    def embed(self, rows):
+        self.embedded = rows
+        return self.shares_
+
+    def embedding_key(self):
+        return "one"
+
+
+BAGS, SHARES = [np.ones((3, 2)), np.zeros((4, 2))], np.array([[0.75, 0.25], [0.25, 0.75]])
+
+
+def test_it_is_fitted_on_what_was_checked():
+    found = Constant()
+    assert found.fit([[[1, 2], [3, 4]], [[5, 6]]], [[1, 0], [0, 1]]) is found
+    assert (found.bags_, found.noise) == (2, None)
+    np.testing.assert_array_equal(found.predict([[1, 2]]), [0.5, 0.5])
+    assert found.embedded.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("bags", "shares", "options", "words"),
+    [
+        (BAGS, SHARES[:1], {}, "proportions"),
+        (BAGS, 2 * SHARES, {}, "proportions"),
+        ([BAGS[0], np.full((2, 2), np.nan)], SHARES, {}, "bag 1"),
+        (BAGS, SHARES, {"seed": -1}, "seed"),
+        (BAGS, SHARES, {"seed": 0.5}, "seed"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_anything_is_learned(bags, shares, options, words):
+    found = Constant(**options)
+    with pytest.raises(InputError, match=words):
+        found.fit(bags, shares)
+    assert not hasattr(found, "shares_")
+
+
+def test_parameters_and_what_is_fitted_are_all_that_is_stored():
+    found = Constant(seed=np.int64(7)).fit(BAGS, SHARES)
+    description, arrays = found.to_arrays()
+    assert json.loads(json.dumps(description)) == {
+        "estimator": "constant", "parameters": {"seed": 7}, "values": {"bags_": 2, "unused_": None},
+    }  # fmt: skip
+    assert list(arrays) == ["shares_"]
+    again = Constant.from_arrays(description, {**arrays, "stranger": np.ones(1)})
+    np.testing.assert_array_equal(again.predict(BAGS[0]), found.predict(BAGS[0]))
+    assert not hasattr(again, "stranger")
+
+
+def test_a_subclass_must_learn():
+    class Idle(Constant):
+        _fit = RatioEstimator._fit
+
+    with pytest.raises(NotImplementedError, match="Idle must define _fit or fit"):
+        Idle().fit(BAGS, SHARES)

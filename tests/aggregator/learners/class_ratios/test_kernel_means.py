@@ -1,4 +1,4 @@
-"""What all estimators from kernel means share: exactness, invariances, serialisation, conventions, refusals."""
+"""What estimators from kernel means share: exact mixtures, shifted sets, storage, and which rows stand for all."""
 
 from __future__ import annotations
 

@@ -30,3 +30,39 @@ from federation.contract.errors import InputError
 def test_options_that_make_no_sense_are_refused(options, text):
     with pytest.raises(InputError, match=text):
         MomentOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "whose"),
+    [
+        ({}, "own"),
+        ({"protect": "row"}, "auxiliary"),
+        ({"unlabelled": "auxiliary"}, "auxiliary"),
+        ({"loss": "unhinged", "unlabelled": "own"}, "auxiliary"),  # it looks at none
+        ({"noise": "randomised_response"}, "own"),
+    ],
+)
+def test_own_rows_are_used_where_they_are_public_and_of_use(options, whose):
+    assert MomentOptions(**options).unlabelled_rows == whose
+
+
+@pytest.mark.parametrize("noise", ["auto", "laplace", "pure", "gaussian", "published_laplace", "off"])
+def test_delta_is_for_gaussian_noise_and_where_it_may_be_chosen(noise):
+    assert MomentOptions(noise=noise).spent_delta(1e-6) == (1e-6 if noise in ("auto", "gaussian") else 0.0)
+
+
+def test_the_loss_has_its_parameter():
+    assert MomentOptions(loss="rho", rho=3.0).chosen_loss().slope == 6.0
+    assert MomentOptions(loss="square").chosen_loss().slope == 4.0
+
+
+def test_what_is_only_learned_with_is_not_asked():
+    usual = MomentOptions().asked()
+    for options in ({"loss": "square"}, {"regularisation": 0.1}, {"unlabelled": "auxiliary"}):
+        assert MomentOptions(**options).asked() == usual
+    others = [
+        {"l1_bound": 1.5}, {"protect": "row"}, {"summation": "secure"}, {"expansion": "polynomial"},
+        {"expansion": "polynomial", "degree": 3}, {"expansion": "fourier", "dimensions": 20},
+        {"expansion": "fourier", "bandwidth": 2.0},
+    ]  # fmt: skip
+    assert len({usual, *(MomentOptions(**options).asked() for options in others)}) == len(others) + 1

@@ -124,7 +124,7 @@ def test_parties_that_do_not_compose_a_persons_bags_are_refuted(name, monkeypatc
 
 @pytest.mark.parametrize(("name", "bags"), [("pure", 1), ("pure", 2), ("gaussian", 1)])
 def test_parties_that_count_every_row_of_a_person_are_refuted(name, bags, monkeypatch):
-    monkeypatch.setattr("parties.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
+    monkeypatch.setattr("parties.answers.bags.kept_rows", lambda owner, *_: np.arange(len(owner)))
     assert not audited(pair(name, rows_per_person=bags), RUNS).passed
 
 

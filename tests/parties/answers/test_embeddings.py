@@ -146,7 +146,7 @@ def test_a_deployed_node_pays_for_noisy_embeddings(tmp_path):
 def test_a_bag_whose_sum_rounds_more_than_is_charged_for_is_refused(monkeypatch, most, answers):
     tiles = []
     monkeypatch.setattr(embeddings, "largest_bag", lambda tile: tiles.append(tile) or most)
-    monkeypatch.setattr("parties.rows._LARGEST", 100)  # numbers at a time, of 16 features
+    monkeypatch.setattr("parties.answers.rows._LARGEST", 100)  # numbers at a time, of 16 features
     found = answered(cohort(), joint())
     assert (len(found.parties), tiles) == (answers, [6])
     assert all("has 60 rows" in reason and "at most 59" in reason for reason in found.failures.values())

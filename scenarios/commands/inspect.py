@@ -49,7 +49,7 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
     text = [
         f"OK: {checked.name}",
         f"sweep: {', '.join(found['sweep']) or 'none'}",
-        f"support.worlds: {worlds} ({points} settings x {splits} splits)",
+        f"worlds: {worlds} ({points} settings x {splits} splits)",
         f"variants: {len(listed)} ({', '.join(found['variants'])})",
         f"releases: {worlds * each} ({worlds} worlds x {each}: {how})",
         *(f"{one['variant']}: {one['promise']}; {one['sends']}" for one in found["promises"]),

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from aggregator.releases.models import ReleasedModels
-from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid, run_server_app

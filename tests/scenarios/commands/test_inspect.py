@@ -69,7 +69,7 @@ def test_validate_counts_what_is_asked_for(
     assert capsys.readouterr().out.splitlines() == [
         "OK: mine",
         "sweep: parties.count, protocols.noise",
-        "support.worlds: 8 (2 settings x 4 splits)",
+        "worlds: 8 (2 settings x 4 splits)",
         "variants: 3 (soft_vote, soft_vote-gaussian, pooled)",
         "releases: 240 (8 worlds x 30: 3 epsilons x 5 noise draws per private variant)",
         "soft_vote: epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted; a "

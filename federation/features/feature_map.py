@@ -60,6 +60,8 @@ class FeatureMap:
         >>> features
         FeatureMap(2 -> 3: append, unit_norm)
         >>> features.transform(rows).round(4)
+        array([[0.0705, 0.7053, 0.7053],
+               [0.0944, 0.9444, 0.3148]])
     """
 
     columns: int

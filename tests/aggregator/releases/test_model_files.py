@@ -14,8 +14,9 @@ from aggregator.releases.classifier_models import ReleasedClassifiers, network
 from aggregator.releases.model_files import head, kept_once
 from aggregator.releases.models import ReleasedModels
 from aggregator.releases.regression_models import ReleasedRegressions
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.features.feature_map import FeatureMap, fit
+from federation.features.feature_map import FeatureMap
 from federation.questions.hypotheses import Hypothesis
 
 NO_STEPS = FeatureMap(2, ())

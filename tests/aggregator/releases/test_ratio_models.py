@@ -9,8 +9,8 @@ from support.mixtures import Mixtures, skewed
 from aggregator.learners.class_ratios.catalogue import estimator_class
 from aggregator.learners.class_ratios.intervals import intervals
 from aggregator.releases.ratio_models import ReleasedRatios
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.features.feature_map import fit
 
 WORLD = Mixtures(3)
 SHARES = np.array([0.6, 0.3, 0.1])

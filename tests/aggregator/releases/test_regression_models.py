@@ -7,8 +7,8 @@ import pytest
 
 from aggregator.learners.bag_regression.network import BagNetwork
 from aggregator.releases.regression_models import ReleasedRegressions, linear, neural
+from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
-from federation.features.feature_map import fit
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 MAP = fit(["standardise", "constant"], ROWS)

@@ -13,7 +13,8 @@ from support.ratio_choices import ESTIMATORS, KERNELS, MEANS, OF_MEANS
 from aggregator.learners.class_ratios.class_means import ClassMeans, WhitenedMeans
 from aggregator.protocols.class_ratio.ratio_fitting import CORRECTED_ESTIMATORS, Fitting, Labelled, least_rows
 from aggregator.protocols.class_ratio.ratio_options import RatioOptions
-from federation.features.feature_map import fit, with_fourier
+from aggregator.world.fitting import fit
+from federation.features.feature_map import with_fourier
 
 WORLD = Mixtures(3)
 PROPORTIONS = skewed(3, 0.1)

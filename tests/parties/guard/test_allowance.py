@@ -116,7 +116,7 @@ def test_a_write_that_is_interrupted_forgets_nothing(tmp_path, monkeypatch, step
         allowance.spend(0, pure(0.1), B)
 
 
-@pytest.mark.parametrize("content", ["", '{"0": [', "null", "[]", '{"0": null}'])
+@pytest.mark.parametrize("content", ["", '{"0": [', "null", "[]", '{"0": null}', '{"0": [{"epsilon": 1.0}]}'])
 def test_a_damaged_ledger_ends_the_answers(tmp_path, content):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
     allowance.ledger.write_text(content)

@@ -94,9 +94,8 @@ class RunDirectory:
         return read_results(self.path / ".cells" / f"{cell}.csv")
 
     def summary(self, cell: str) -> dict[str, Any]:
-        """The summary of a finished world."""
-        found: dict[str, Any] = json.loads((self.path / ".cells" / f"{cell}.json").read_text())
-        return found
+        """The summary of a finished world; one from before variants could fail alone has none that did."""
+        return {"failed_variants": {}, **json.loads((self.path / ".cells" / f"{cell}.json").read_text())}
 
     def model(self, variant: str, place: str, split: int) -> Path:
         """Where a variant's releases of one world stay: models/VARIANT/[PLACE/]split-N.npz."""

@@ -66,6 +66,7 @@ def test_a_cell_is_finished_only_when_everything_is_written(tmp_path):
     assert run.finished("c")
     assert run.rows("c") == [ROW, ROW]
     assert run.summary("c")["failures"] == {}
+    assert run.summary("c")["failed_variants"] == {}  # as of a run from before there were any
     assert not (run.path / ".cells" / "c.work").exists()
 
 

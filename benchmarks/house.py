@@ -16,7 +16,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 
-from benchmarks.structure import PACKAGES, Graph, arrows, modules_in
+from benchmarks.structure import PACKAGES, Graph, arrows, modules_in, reached_from
 
 Rooms = Mapping[str, frozenset[str]]  # by "package/room", those that it imports
 
@@ -72,18 +72,8 @@ def heights(found: Rooms, package: str) -> dict[str, int]:
 
 def direct(room: str, found: Rooms, package: str) -> Iterable[str]:
     """The rooms of the package that it imports and reaches in no other way."""
-    own = [other for other in found[room] if other.startswith(f"{package}/")]
-    return [one for one in own if not any(one in _below(other, found) for other in own if other != one)]
-
-
-def _below(room: str, found: Rooms) -> set[str]:
-    below: set[str] = set()
-    waiting = list(found[room])
-    while waiting:
-        if (one := waiting.pop()) not in below:
-            below.add(one)
-            waiting += found[one]
-    return below
+    own = sorted(other for other in found[room] if other.startswith(f"{package}/"))
+    return [one for one in own if not any(one in reached_from(found, other) for other in own if other != one)]
 
 
 def draw(found: Rooms, path: Path) -> None:

@@ -206,12 +206,12 @@ def _imported(node: ast.Import | ast.ImportFrom, module: Module, known: Mapping[
 
 def circles(graph: Mapping[str, Iterable[str]]) -> list[Circle]:
     """The largest sets of two or more nodes that all reach each other."""
-    reached = {node: _reached(graph, node) for node in graph}
+    reached = {node: reached_from(graph, node) for node in graph}
     found = {tuple(sorted(other for other in reached[node] if node in reached[other])) for node in graph}
     return sorted(circle for circle in found if len(circle) > 1)
 
 
-def _reached(graph: Mapping[str, Iterable[str]], first: str) -> set[str]:
+def reached_from(graph: Mapping[str, Iterable[str]], first: str) -> set[str]:
     """What arrows lead to from a node, in any number of steps; the node itself only if they lead back."""
     reached, waiting = set[str](), list(graph[first])
     while waiting:

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from benchmarks import house
-from benchmarks.structure import PACKAGES, Graph, arrows, circles, circles_of_folders, modules_in, returns
+from benchmarks.structure import PACKAGES, Graph, arrows, circles, circles_of_folders, modules_in, reached_from, returns
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = modules_in(ROOT, PACKAGES)
@@ -44,14 +44,10 @@ def visits(graph: Graph) -> list[str]:
 
 def one_sided(graph: Graph) -> list[str]:
     """Modules of the common ground that only one side reaches, or none."""
-    reached: dict[str, set[str]] = {"parties": set(), "aggregator": set()}
-    for side, found in reached.items():
-        waiting = [source for source in graph if source.startswith(f"{side}/")]
-        while waiting:
-            source = waiting.pop()
-            if source not in found:
-                found.add(source)
-                waiting += graph[source]
+    reached: dict[str, set[str]] = {}
+    for side in ("parties", "aggregator"):
+        own = [source for source in graph if source.startswith(f"{side}/")]
+        reached[side] = set().union(*(reached_from(graph, source) for source in own))
     common = reached["parties"] & reached["aggregator"]
     return [
         path

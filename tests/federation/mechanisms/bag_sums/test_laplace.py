@@ -7,21 +7,11 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from support.weighted_bags import RANGE, K, M
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums import laplace
-
-RANGE = (-1.0, 3.0)
-
-M, K = 4000, 6
-
-
-@pytest.fixture(scope="module")
-def drawn() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels in the range, Gaussian weights and noisy places, (m, k) each."""
-    rng = np.random.default_rng(3)
-    return rng.uniform(*RANGE, (M, K)), rng.normal(size=(M, K)), rng.random((M, K)) < 0.5
 
 
 def test_laplace_noise(drawn) -> None:

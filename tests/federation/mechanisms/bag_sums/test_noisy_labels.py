@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from support.weighted_bags import RANGE, K, M
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
@@ -18,17 +19,8 @@ from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma
 from federation.mechanisms.bag_sums.composition import composed_delta
 from federation.mechanisms.bag_sums.design import BagDesign
 
-RANGE = (-1.0, 3.0)
-M, K = 4000, 6
 PLAIN = BagDesign(2 * M * K, M, K, noisy=M * K)
 SIGNS = BagDesign(2 * M * K, M, K, per_bag=2, weights="signs")
-
-
-@pytest.fixture(scope="module")
-def drawn() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels in the range, Gaussian weights and noisy places, (m, k) each."""
-    rng = np.random.default_rng(3)
-    return rng.uniform(*RANGE, (M, K)), rng.normal(size=(M, K)), rng.random((M, K)) < 0.5
 
 
 def test_noisy_labels_add_the_noise_of_their_weighted_sum(drawn) -> None:

@@ -7,23 +7,13 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from support.weighted_bags import RANGE, K, M
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums import repaired
 from federation.mechanisms.bag_sums.calibrated_sums import smallest_tau
 from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
-
-RANGE = (-1.0, 3.0)
-
-M, K = 4000, 6
-
-
-@pytest.fixture(scope="module")
-def drawn() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels in the range, Gaussian weights and noisy places, (m, k) each."""
-    rng = np.random.default_rng(3)
-    return rng.uniform(*RANGE, (M, K)), rng.normal(size=(M, K)), rng.random((M, K)) < 0.5
 
 
 def test_noise_of_the_repaired_sums(drawn) -> None:

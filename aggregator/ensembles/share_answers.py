@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 from aggregator.answers.vector_answers import VECTOR_CHECKS, VectorAnswers
@@ -12,6 +13,8 @@ from aggregator.ensembles.decoding import PUBLIC_ROWS, Decoder
 from aggregator.world.public_rows import Coordinates, PublicRows
 from federation.questions.votes import StatisticQuestion, Training
 
+Ballot = Literal["labels", "probabilities"]
+Share = Literal["both", "probabilities", "scores", "raw"]
 _ROUNDING = 1 + 1e-9  # what a party's double precision may add to an entry
 
 
@@ -24,18 +27,27 @@ def share_norm(coordinates: Coordinates, classes: int) -> float:
 
 
 def share_question(
-    training: Training, public: PublicRows, coordinates: Coordinates, ballot: Literal["labels", "probabilities"]
+    training: Training, public: PublicRows, coordinates: Coordinates, ballot: Ballot, share: Share
 ) -> StatisticQuestion:
-    """Ask each party for its own share of the statistic in these coordinates."""
-    largest = share_norm(coordinates, training.classes) * _ROUNDING
-    return StatisticQuestion(training, public.rows, coordinates.rows, largest, ballot)
+    """Ask each party for its own share of the statistic in these coordinates.
+
+    Shares of norm 1 come from classifiers over all declared classes: one that has seen a single class would vote for
+    that everywhere, and many of them are louder than what the others know.
+    """
+    if share == "raw":
+        largest = share_norm(coordinates, training.classes) * _ROUNDING
+        return StatisticQuestion(training, public.rows, coordinates.rows, largest, ballot)
+    training = replace(training, over="declared")
+    return StatisticQuestion(training, public.rows, coordinates.rows, _ROUNDING, "probabilities", share)
 
 
 class ShareAnswers(VectorAnswers[StatisticQuestion]):
     """Collects shares of the statistic; a missing party's is zero, which is that of the uniform vote."""
 
     def __init__(self, coordinates: Coordinates, question: StatisticQuestion, parties: int) -> None:
-        super().__init__(question, parties, norm=share_norm(coordinates, question.training.classes))
+        raw = question.share == "raw"
+        norm = share_norm(coordinates, question.training.classes) if raw else 1.0
+        super().__init__(question, parties, norm=norm, normalised=not raw)
         self.coordinates = coordinates
 
     @property
@@ -45,9 +57,10 @@ class ShareAnswers(VectorAnswers[StatisticQuestion]):
 
 
 def perturb_shares(answers: ShareAnswers, decoder: Decoder) -> Perturbable:
-    """Noise on the mean of the parties' shares, which is the statistic of their votes.
+    """Noise on the mean of the parties' shares, which is the statistic of their votes where shares are raw.
 
-    A share may be any vector of norm at most sqrt(1-1/C) reach, as the aggregator cannot see that it comes from votes:
+    Shares of norm 1 have sensitivity 2/M, attained by opposite ones; for them it costs nothing that parties decide
+    freely what they send. A raw share may be any vector of norm at most sqrt(1-1/C) reach, as the aggregator cannot see that it comes from votes:
     the sensitivity 2 sqrt(1-1/C) reach/M is that of well-formed votes for two classes and below sqrt(2) times it for
     more, and trusts nobody.
     """

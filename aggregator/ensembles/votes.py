@@ -9,7 +9,7 @@ from aggregator.contract.promise import Sent
 from aggregator.ensembles.collected import CollectedProtocol
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import Protect
-from aggregator.ensembles.share_answers import ShareAnswers, share_question
+from aggregator.ensembles.share_answers import Ballot, Share, ShareAnswers, share_question
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
 from aggregator.world.public_numbers import PublicNumbers, product
 from aggregator.world.public_rows import PublicRows, Shape, refuse_fitted
@@ -17,19 +17,19 @@ from federation.contract.guarantee import Unit
 from federation.questions.votes import ProbabilitiesQuestion, StatisticQuestion, Training, VotesQuestion
 
 Submit = Literal["votes", "statistic"]
-Ballot = Literal["labels", "probabilities"]
 VoteQuestion = VotesQuestion | ProbabilitiesQuestion | StatisticQuestion
 
 
 class VoteProtocol(CollectedProtocol):
     """Base of the vote protocols: one question per world, counted in one tally; options may ask for another answer.
 
-    submit: what a party sends, its `votes` or only its share of the `statistic` in coordinates of `shape`.
+    submit: what a party sends, its `votes` or only its `share` of the `statistic` in coordinates of `shape`.
     ballot: what a vote is, one of the `labels` or the `probabilities` of all classes.
     """
 
     submit: Submit = "votes"
     ballot: Ballot = "labels"
+    share: Share = "raw"
     shape: Shape = "whitened"
     protect: Protect = "party"
     perturb: str
@@ -40,13 +40,18 @@ class VoteProtocol(CollectedProtocol):
         return self.perturb == "output"
 
     @property
+    def by_shares(self) -> bool:
+        """Whether parties send shares of the statistic, and not votes."""
+        return self.submit == "statistic"
+
+    @property
     def unit(self) -> Unit:
         """A party, or with it an auxiliary row."""
         return Unit(self.protect)
 
     def sends(self, public: PublicNumbers) -> Sent:
         """Votes on all public rows, or a share of their statistic."""
-        if self.submit == "statistic":
+        if self.by_shares:
             return Sent("its share of the votes' statistic", product(contrasts_of(public), public.features), False)
         if self.ballot == "probabilities":
             return Sent(
@@ -66,8 +71,8 @@ class VoteProtocol(CollectedProtocol):
         """
         if self.protect == "party_and_auxiliary_row":
             public.require_unfitted()
-        if self.submit == "statistic":
-            return share_question(training, public, public.coordinates(self.shape), self.ballot)
+        if self.by_shares:
+            return share_question(training, public, public.coordinates(self.shape), self.ballot, self.share)
         if self.ballot == "probabilities":
             return ProbabilitiesQuestion(training, public.rows)
         return VotesQuestion(training, public.rows)

@@ -85,19 +85,6 @@ def diagnose(perturbable: Perturbable, mechanism: AdditiveMechanism, noisy: np.n
     return found
 
 
-def coordinate_deviation(mechanism: AdditiveMechanism) -> float:
-    """Standard deviation of the noise in one coordinate: b sqrt(D+1) for L2-Gamma and Laplace, sigma for Gaussian.
-
-    Examples:
-        >>> from federation.mechanisms.noise.additive import calibrate
-        >>> mechanism = calibrate("gaussian", sensitivity=0.1, dimension=5, epsilon=1.0, delta=1e-6)
-        >>> round(coordinate_deviation(mechanism), 3)
-        0.423
-    """
-    scale = float(mechanism.parameters["scale"])
-    return scale if mechanism.name == "discrete_gaussian" else scale * math.sqrt(mechanism.dimension + 1)
-
-
 def expected_agreement(scores: LinearScores, noisy: np.ndarray, mechanism: AdditiveMechanism) -> np.ndarray:
     """Expected fraction of auxiliary rows whose predicted class the noise left as it was, per draw: (draws,).
 
@@ -111,7 +98,7 @@ def expected_agreement(scores: LinearScores, noisy: np.ndarray, mechanism: Addit
     which is 1/C where there is no signal. L2-Gamma noise is treated as Gaussian of the same covariance, which it
     approaches in many dimensions.
     """
-    variance, width = coordinate_deviation(mechanism) ** 2, len(scores.profile)
+    variance, width = mechanism.variance(), len(scores.profile)
     agreements = []
     for one in noisy:
         blocks = one.reshape(-1, width)

@@ -127,7 +127,7 @@ class PublicRows:
 
 def refuse_fitted(stages: Sequence[str | Mapping[str, Any]]) -> None:
     """Raise `InputError` for stages of a feature map behind which no auxiliary row can be protected."""
-    fitted = [_name(stage) for stage in stages if _name(stage) not in _FITS_NOTHING]
+    fitted = [stage_name(stage) for stage in stages if stage_name(stage) not in _FITS_NOTHING]
     if fitted:
         raise InputError(_would_be_fitted(", ".join(fitted)))
     if not stages or stages[-1] != "unit_norm":
@@ -141,6 +141,6 @@ def _would_be_fitted(what: str) -> str:
     )
 
 
-def _name(stage: str | Mapping[str, Any]) -> str:
+def stage_name(stage: str | Mapping[str, Any]) -> str:
     """The name of a stage: itself, or the key of {name: value}."""
     return stage if isinstance(stage, str) else str(next(iter(stage)))

@@ -90,6 +90,16 @@ class Views:
         """The views asked for so far."""
         return list(self._known.values())
 
+    def usable(self) -> int | None:
+        """How many dimensions `{whiten: auto}` takes at most, noise or not; None without that stage."""
+        return None if self._spectrum is None else self._spectrum.usable()
+
+    def whitened(self, dimensions: int) -> PublicRows:
+        """The public rows behind the features with so many dimensions in place of `{whiten: auto}`."""
+        stages = [{"whiten": dimensions} if stage == AUTO else stage for stage in self._plan.features]
+        feature_map = fit(stages, self.table.rows, self.table.text_columns)
+        return PublicRows(feature_map, feature_map.transform(self.table.rows), stages)
+
     def _fit(self, noise: str, epsilon: float, minimiser: bool) -> View:
         plan, classes = self._plan, len(self._plan.classes)
         feature_map = fitted(

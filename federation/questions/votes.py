@@ -21,8 +21,9 @@ BALLOT_PARTS = 255  # a probability on the wire is a whole number of these parts
 class Training:
     """How a party trains its local classifier: the public feature map, the classes, the classifier, the trial.
 
-    `classifier` is `{"name": str, "parameters": dict}`; `trial` keys a party's own randomness. Raises `InputError` for
-    numbers of classes or trials that are none.
+    `classifier` is `{"name": str, "parameters": dict}`; `trial` keys a party's own randomness. A logistic regression is
+    trained over the classes that its party has seen, or over all that are `declared`; other classifiers know only
+    those they have seen. Raises `InputError` for numbers of classes or trials that are none.
 
     Examples:
         >>> Training(FeatureMap(2, ()), classes=3, classifier={"name": "logistic", "parameters": {}}, trial=-1)
@@ -34,6 +35,7 @@ class Training:
     classes: int
     classifier: Mapping[str, Any]
     trial: int
+    over: Literal["seen", "declared"] = "seen"
 
     def __post_init__(self) -> None:
         whole("classes", self.classes, 0, MOST_CLASSES)
@@ -113,14 +115,17 @@ class StatisticQuestion(AuxiliaryQuestion):
     """Vote on the public auxiliary rows and send only what the ensemble's statistic takes from your votes.
 
     That is z = B'V'Y/N, shape (C-1, r), at most `largest` long: B class contrasts, V (N, C) your votes on `rows`
-    (N, d), Y (N, r) public `coordinates` of the same rows. `ballot` says whether a row of V is one class (`labels`)
-    or your `probabilities` of all. The answer goes to a trusted aggregator only.
+    (N, d), Y (N, r) public `coordinates` of the same rows. With `share` "raw" it is sent as it is, and `ballot` says
+    whether a row of V is one class (`labels`) or your `probabilities` of all. With another `share` it is scaled to norm
+    1: that of your `probabilities`, that of your `scores` in place of votes, or the mean of `both` directions, again
+    of norm 1. The answer goes to a trusted aggregator only.
     """
 
     kind: ClassVar[str] = "statistic"
     coordinates: np.ndarray
     largest: float
     ballot: Literal["labels", "probabilities"]
+    share: Literal["both", "probabilities", "scores", "raw"] = "raw"
 
     def __post_init__(self) -> None:
         super().__post_init__()

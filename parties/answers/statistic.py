@@ -2,39 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 from federation.contract.submission import Submission
+from federation.features.steps import UnitNorm
+from federation.numerics.arrays import Floats
 from federation.numerics.contrasts import contrasts
 from federation.questions.votes import StatisticQuestion
 from parties.answers.probabilities import row_tiles
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import Group
+from parties.training.linear import LinearGroup
 from parties.training.training import answered_by_groups
+
+_LEAST = 0.01  # added to probabilities before the logarithm
+_NO_DIRECTION = 1e-9  # a shorter share is made of rounding errors
 
 
 def answer(cohort: Cohort, question: StatisticQuestion) -> Submission:
-    """z = B'V'Y/N of every party, shape (C-1, r), V its votes or probabilities; a trusted-only submission."""
-    shape = question.fields()["statistic"].shape
-
-    def share(group: Group) -> dict[str, np.ndarray]:
-        sums = np.zeros((len(group.parties), *shape))
-        for tile, votes in _ballots(group, question):
-            # One product per party and tile: its bits must not depend on who is computed with it.
-            for total, vote in zip(sums, votes, strict=True):
-                total += vote.T @ question.coordinates[tile]
-        return {"statistic": sums / len(question.rows)}
-
-    return answered_by_groups(cohort, question, share)
+    """The share of every party, shape (C-1, r), as it is or of norm 1; a trusted-only submission."""
+    share = _raw_share if question.share == "raw" else _unit_share
+    return answered_by_groups(cohort, question, lambda group: {"statistic": share(group, question)})
 
 
-def _ballots(group: Group, question: StatisticQuestion) -> Iterator[tuple[slice, Iterator[np.ndarray]]]:
-    """Rows with VB (n, C-1) of one party after another: of one-hot votes V all at once, of probabilities in tiles."""
-    basis = contrasts(question.training.classes)
+def _raw_share(group: Group, question: StatisticQuestion) -> Floats:
+    """z = B'V'Y/N of every party, (P, C-1, r), V its votes or probabilities."""
     if question.ballot == "labels":
-        yield slice(None), (basis[codes] for codes in group.votes(question.rows))
-        return
-    for tile in row_tiles(len(question.rows), question.training.classes):
-        yield tile, (given @ basis for given in group.probabilities(question.rows[tile]))
+        return _of_votes(group, question)
+    return _of_probabilities(group, question)
+
+
+def _unit_share(group: Group, question: StatisticQuestion) -> Floats:
+    """The direction of a party's probabilities, that of its scores, or the mean direction of both, (P, C-1, r).
+
+    Scores are those of a linear classifier; of any other the logarithms of its probabilities, or its votes where it
+    has none.
+    """
+    if not group.gives_probabilities:
+        return _direction(_of_votes(group, question))
+    probabilities = scores = 0.0
+    if question.share != "scores":
+        probabilities = _direction(_of_probabilities(group, question))
+    if question.share != "probabilities":
+        linear = isinstance(group, LinearGroup)
+        scores = _direction(_of_scores(group, question) if linear else _of_probabilities(group, question, _logarithm))
+    return _direction(probabilities + scores)
+
+
+def _of_votes(group: Group, question: StatisticQuestion) -> Floats:
+    basis = contrasts(question.training.classes)
+    # One product per party: its bits must not depend on who is computed with it.
+    products = [basis[codes].T @ question.coordinates for codes in group.votes(question.rows)]
+    return np.stack(products) / len(question.rows)
+
+
+def _of_probabilities(
+    group: Group, question: StatisticQuestion, transform: Callable[[Floats], Floats] | None = None
+) -> Floats:
+    basis, rows = contrasts(question.training.classes), question.rows
+    sums = np.zeros((len(group.parties), basis.shape[1], question.coordinates.shape[1]))
+    for tile in row_tiles(len(rows), len(basis)):
+        given = group.probabilities(rows[tile])
+        given = transform(given) if transform else given
+        for total, one in zip(sums, given, strict=True):
+            total += (one @ basis).T @ question.coordinates[tile]
+    return sums / len(rows)
+
+
+def _logarithm(probabilities: Floats) -> Floats:
+    return np.log(probabilities + _LEAST)
+
+
+def _of_scores(group: LinearGroup, question: StatisticQuestion) -> Floats:
+    """B'W X'Y/N of weights W (P, C, d): no pass over the public rows for each party."""
+    moments = question.rows.T @ question.coordinates / len(question.rows)
+    weights = contrasts(question.training.classes).T @ group.class_weights
+    return np.asarray(weights @ moments)
+
+
+def _direction(shares: Floats) -> Floats:
+    """Shares (P, C-1, r) of norm 1; zero where there is no direction, or numbers that are not finite."""
+    flat = shares.reshape(len(shares), -1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        usable = np.linalg.norm(flat, axis=1) > _NO_DIRECTION
+        usable &= np.isfinite(flat).all(axis=1)
+    return UnitNorm().apply(np.where(usable[:, None], flat, 0.0)).reshape(shares.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,11 @@ class Group(Protocol):
     @property
     def parties(self) -> np.ndarray:
         """Ids (P,), int64."""
+        ...
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether it can say how probable a class is; if not, it can only vote."""
         ...
 
     def votes(self, rows: np.ndarray) -> np.ndarray:
@@ -58,6 +63,7 @@ class ConstantGroup:
     parties: np.ndarray
     seen: np.ndarray
     classes: int
+    gives_probabilities: ClassVar[bool] = True
 
     def votes(self, rows: np.ndarray) -> np.ndarray:
         """The one class (`Group.votes`)."""

@@ -47,6 +47,11 @@ class EstimatorGroup:
     estimator: Any
     classes: int
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether it has `predict_proba`."""
+        return hasattr(self.estimator, "predict_proba")
+
     def votes(self, rows: np.ndarray) -> np.ndarray:
         """What it predicts (`Group.votes`). Raises `InputError` unless that is one declared class per row."""
         codes = np.asarray(self.estimator.predict(rows))
@@ -62,7 +67,7 @@ class EstimatorGroup:
         Raises `InputError` where the classifier has no `predict_proba`, or one that answers out of form.
         """
         name = type(self.estimator).__name__
-        if not hasattr(self.estimator, "predict_proba"):
+        if not self.gives_probabilities:
             raise InputError(f"classifier '{name}' gives no probabilities; choose another, or let parties send votes")
         given = np.asarray(self.estimator.predict_proba(rows), dtype=np.float64)
         seen = np.asarray(self.estimator.classes_)

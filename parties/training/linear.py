@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,9 +31,16 @@ class LinearGroup:
     weights: np.ndarray
     classes: int
 
+    gives_probabilities: ClassVar[bool] = True
+
     @property
     def _stacked(self) -> np.ndarray:
         return self.weights if self.weights.ndim == 3 else self.weights[:, None, :]
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        """Weights (P, s, d), a row per class seen: those of two classes are halves of one vector, either way."""
+        return self.weights if self.weights.ndim == 3 else np.stack([-self.weights / 2, self.weights / 2], axis=1)
 
     def votes(self, rows: np.ndarray) -> np.ndarray:
         """The class of the largest score (`Group.votes`)."""
@@ -61,14 +69,19 @@ class LinearGroup:
         return out
 
 
-def train(cohort: Cohort, loaded: Loaded, classes: int, regularisation: float) -> tuple[list[Group], dict[int, str]]:
-    """Regularised logistic regressions of the loaded parties, grouped by how many classes they have seen.
+def train(
+    cohort: Cohort, loaded: Loaded, classes: int, regularisation: float, over: str = "seen"
+) -> tuple[list[Group], dict[int, str]]:
+    """Regularised logistic regressions of the loaded parties, grouped by how many classes they are trained over.
 
-    Returns the groups, and why the remaining parties have no classifier.
+    `over` is "seen" or "declared", which is all classes for every party. Returns the groups, and why the remaining
+    parties have no classifier.
     """
     groups: list[Group] = []
     failures: dict[int, str] = {}
-    for seen, part in _by_seen_classes(loaded, classes):
+    everyone = np.tile(np.arange(classes), (len(loaded.parties), 1))
+    parts = [(everyone, loaded)] if over == "declared" and len(everyone) else _by_seen_classes(loaded, classes)
+    for seen, part in parts:
         size = seen.shape[1]
         if size == 1:
             groups.append(ConstantGroup(part.parties, seen[:, 0], classes))

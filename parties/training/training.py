@@ -37,7 +37,8 @@ _latest: dict[str, Trained] = {}
 def world_key(cohort: Cohort, training: Training) -> str:
     """Equal for all cohorts and questions of one world in this process."""
     steps, arrays = training.feature_map.to_arrays()
-    settings = [cohort.reference, cohort.seed, training.trial, training.classes, dict(training.classifier), steps]
+    classifier = dict(training.classifier)
+    settings = [cohort.reference, cohort.seed, training.trial, training.classes, classifier, training.over, steps]
     return digest(json.dumps(settings), arrays)
 
 
@@ -76,7 +77,7 @@ def _train(
 ) -> tuple[list[Group], dict[int, str]]:
     if classifier["name"] == LOGISTIC:
         regularisation = classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION)
-        return linear.train(cohort, loaded, training.classes, regularisation)
+        return linear.train(cohort, loaded, training.classes, regularisation, training.over)
     held = dict(zip(loaded.parties.tolist(), loaded.each(), strict=True))
 
     def fit(party: int) -> Group:

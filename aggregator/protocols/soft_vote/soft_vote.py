@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
+from aggregator.ensembles.collected import CollectedSession
 from aggregator.ensembles.decoding import Decoder
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import PUBLISHED_REGULARISATION, perturb_output
@@ -16,9 +17,12 @@ from aggregator.ensembles.worst_votes import WorstVotes, of_votes
 from aggregator.protocols.soft_vote import decoders
 from aggregator.protocols.soft_vote.noisy_votes import perturb_votes
 from aggregator.protocols.soft_vote.statistic import perturb_statistic
+from aggregator.protocols.soft_vote.student import StudentSession
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import Coordinates
+from aggregator.world.world import World
 from federation.contract.errors import InputError
+from federation.contract.question import OFF
 
 _MANY_RUNS = 400_000  # of an audit
 _RUNS = {"erm": 4_000, "discrepancy": 20_000, "votes": 100_000}  # where releases need optimisations
@@ -39,8 +43,14 @@ class SoftVote(VoteProtocol):
     decoder: of `statistic`: `least_squares` (closed form), `erm` (the weighted risk) or `discrepancy` (the model of
         largest entropy within the noise's reach).
     noise: `pure` (L2-Gamma), `gaussian` (discrete Gaussian, uses delta) or `off` (NON-PRIVATE).
-    submit: what a party sends: its `votes`, or with `statistic` only its share of that, so that nobody sees a vote.
-    ballot: a vote is one of the `labels` or the `probabilities` of all classes.
+    submit: of `statistic`: what a party sends, only its share of the `statistic`, so that nobody sees a vote, or its
+        `votes`. Everything else is computed from votes.
+    share: of `submit: statistic`: `both` is the mean direction of a party's probabilities and of its scores, over all
+        declared classes, scaled to norm 1, so that no party is louder than another; `probabilities` and `scores` are
+        one of them. With `raw` shares, as they are, the statistic is that of votes.
+    student: with `submit: statistic`, for 3 classes or more: whether clusters of the public rows that agree with the
+        release may replace its model, where a test on public numbers lets them; costs nothing.
+    ballot: of votes and raw shares: a vote is one of the `labels` or the `probabilities` of all classes.
     protect: `party`, or `party_and_auxiliary_row` with `output`: one auxiliary row may change as well.
     regularisation: lam of `output` and `votes` (default 1e-4) or of the `erm` decoder (default: the expected noise
         norm).
@@ -58,7 +68,9 @@ class SoftVote(VoteProtocol):
     shape: Literal["whitened", "isotropic"] = "whitened"
     decoder: Literal["least_squares", "erm", "discrepancy"] = "least_squares"
     noise: Literal["pure", "gaussian", "off"] = "pure"
-    submit: Literal["votes", "statistic"] = "votes"
+    submit: Literal["votes", "statistic"] = "statistic"
+    share: Literal["both", "probabilities", "scores", "raw"] = "both"
+    student: bool = True
     ballot: Literal["labels", "probabilities"] = "labels"
     protect: Literal["party", "party_and_auxiliary_row"] = "party"
     regularisation: float | None = None
@@ -72,7 +84,10 @@ class SoftVote(VoteProtocol):
         if not 0 <= self.shrinkage < float("inf"):
             raise InputError(f"shrinkage must be a number >= 0, got {self.shrinkage}")
         refuse_misplaced(self, ("sensitivity", "protect"), "perturb: output", self.perturb == "output")
-        refuse_misplaced(self, ("shape", "decoder", "submit"), "perturb: statistic", self.perturb == "statistic")
+        refuse_misplaced(self, ("shape", "decoder"), "perturb: statistic", self.perturb == "statistic")
+        refuse_misplaced(self, ("share",), "submit: statistic", self.by_shares or self.share == "raw")
+        refuse_misplaced(self, ("ballot", "decoder"), "share: raw", not self.unit_shares)
+        refuse_misplaced(self, ("student",), "share: both, probabilities or scores", self.unit_shares)
         chosen = self.decoder if self.perturb == "statistic" else None
         refuse_misplaced(self, ("shrinkage",), "decoder: least_squares", chosen == "least_squares")
         refuse_misplaced(self, ("safety_factor",), "decoder: discrepancy", chosen == "discrepancy")
@@ -84,6 +99,23 @@ class SoftVote(VoteProtocol):
                 "perturb: votes needs noise: gaussian: the norm of pure noise grows with the number of votes, and not "
                 "with its root; use that, or perturb: statistic"
             )
+
+    @property
+    def by_shares(self) -> bool:
+        """Whether parties send shares of the statistic, and not votes."""
+        return self.submit == "statistic" and self.perturb == "statistic"
+
+    @property
+    def unit_shares(self) -> bool:
+        """Whether every party's share has norm 1."""
+        return self.by_shares and self.share != "raw"
+
+    def begin(self, world: World, epsilon: float, draws: int) -> CollectedSession:
+        """A session that asks once; with three classes or more its model may be a student's."""
+        taught = self.student and self.unit_shares and self.noise != OFF
+        if taught and len(world.plan.classes) > 2:
+            return StudentSession(world, self, epsilon, self.shape)
+        return super().begin(world, epsilon, draws)
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstVotes:
         """Votes of one party in five that decide."""

@@ -1,0 +1,166 @@
+"""A student of the noisy statistic on the public rows: clusters that agree with what was released may replace its model.
+
+The public rows are unlabelled, but there may be many, and a release labels them, wrongly here and there. Where classes
+are clusters of the public rows, a mixture of Gaussians started from those labels finds the clusters, whatever
+directions the noise forbade the release to use. All of it is post-processing of the release and of public rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from aggregator.contract.perturbable import Perturbable
+from aggregator.ensembles.collected import CollectedProtocol, CollectedSession
+from aggregator.world.public_rows import Coordinates, PublicRows, Shape, stage_name
+from aggregator.world.views import Views
+from aggregator.world.world import World
+from federation.features.feature_map import FeatureMap
+from federation.mechanisms.noise.additive import AdditiveMechanism
+from federation.numerics.arrays import Floats
+from federation.numerics.contrasts import contrasts
+
+DIMENSIONS = 32  # of the public rows, in which clusters are looked for
+_TAIL = ["whiten", "constant", "unit_norm"]
+_CHECK = "where clusters of the public rows replaced the model, a test on the release and on public numbers let them"
+_ROUNDS = 15  # of expectation maximisation
+_TRUST = 0.9  # in the labels that it starts from
+_RIDGE, _LEAST_VARIANCE = 0.1, 0.05  # of the covariance within classes; the whole has 1
+_DEVIATIONS = 2  # of |noise|^2, within which nothing can be told from noise
+_EXPLAINED = 0.9  # least share of the signal that the clusters must explain
+_CERTAINTY = 0.9  # least mean probability of a row's cluster
+
+
+@dataclass(frozen=True, eq=False)
+class Student:
+    """Looks for a release's classes among the clusters of the public rows.
+
+    `asked` are the public rows behind the map that parties were asked about, d whitened dimensions, the constant,
+    and rows of norm 1; `released` those behind the map of the model, of as many dimensions or more. Weights of the
+    one are weights of the other, zero on what is added.
+    """
+
+    asked: PublicRows
+    released: PublicRows
+    coordinates: Coordinates
+
+    def lifted(self, weights: Floats) -> Floats:
+        """Weights (draws, C, d + 1) behind the map of the released model, with the same decisions."""
+        added = self.released.rows.shape[1] - weights.shape[2]
+        return np.insert(weights, [weights.shape[2] - 1] * added, 0.0, axis=2)
+
+    def taught(self, noisy: Floats, weights: Floats, mechanism: AdditiveMechanism) -> Floats:
+        """The lifted weights, those of draws (draws, D) that pass the test replaced by linear discriminants."""
+        found = self.lifted(weights)
+        for draw, value in enumerate(noisy):
+            discriminant = self._discriminant(value, weights[draw], mechanism)
+            if discriminant is not None:
+                found[draw] = discriminant
+        return found
+
+    def _discriminant(self, value: Floats, weights: Floats, mechanism: AdditiveMechanism) -> Floats | None:
+        """Weights (C, d) of the clusters, or None where the release has no signal or they do not explain it."""
+        noise = mechanism.dimension * mechanism.variance()
+        slack = _DEVIATIONS * _relative_deviation(mechanism) * noise
+        squared = float(value @ value)
+        if squared - noise <= slack:
+            return None
+        labels = (self.asked.rows @ weights.T).argmax(axis=1)
+        points = self._points
+        responsibilities, discriminant = gaussian_clusters(points, labels, len(weights))
+        statistic = contrasts(len(weights)).T @ responsibilities.T @ self.coordinates.rows
+        along = max(0.0, float(np.vdot(statistic, value)) / float(np.linalg.norm(statistic)))
+        left = squared - along**2 - noise
+        certain = responsibilities.max(axis=1).mean() > _CERTAINTY
+        if not (left < slack and along**2 > _EXPLAINED * (squared - noise) and certain):
+            return None
+        found = np.zeros((len(weights), self.released.rows.shape[1]))
+        found[:, : points.shape[1]] = discriminant[:, :-1]
+        found[:, -1] = discriminant[:, -1]
+        return found
+
+    @property
+    def _points(self) -> Floats:
+        """The whitened coordinates in which clusters are looked for, (N, d): rows over their last entry, the norm's."""
+        whitened = self.released.rows[:, :-1] / self.released.rows[:, -1:]
+        return np.asarray(whitened[:, :DIMENSIONS])
+
+
+def student_of(views: Views, asked: PublicRows, shape: Shape) -> Student | None:
+    """The student of releases behind these public rows; None where their features do not end in whitened dimensions."""
+    stages: Sequence[Any] = asked.stages or ()
+    if [stage_name(stage) for stage in stages[-3:]] != _TAIL:
+        return None
+    size, usable = asked.feature_map.dimension - 1, views.usable()
+    wider = usable is not None and min(usable, DIMENSIONS) > size
+    released = views.whitened(min(usable, DIMENSIONS)) if wider else asked
+    return Student(asked, released, asked.coordinates(shape))
+
+
+class StudentSession(CollectedSession):
+    """A release of shares whose model a student may replace, where the features have one."""
+
+    def __init__(self, world: World, options: CollectedProtocol, epsilon: float, shape: Shape) -> None:
+        super().__init__(world, options, epsilon)
+        asked = self._view.public
+        self._student = world.once(("student", shape, id(asked)), lambda: student_of(world.views, asked, shape))
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """That of the student's dimensions."""
+        return super().feature_map if self._student is None else self._student.released.feature_map
+
+    def perturbable(self) -> Perturbable:
+        """The shares, decoded by least squares and then by the student."""
+        found, student = super().perturbable(), self._student
+        if student is None:
+            return found
+
+        def decode(noisy: Floats, mechanism: AdditiveMechanism | None) -> Floats:
+            weights = found.decode(noisy, mechanism)
+            return student.lifted(weights) if mechanism is None else student.taught(noisy, weights, mechanism)
+
+        return replace(found, decode=decode, checks=(*found.checks, _CHECK))
+
+
+def gaussian_clusters(points: Floats, labels: np.ndarray, classes: int) -> tuple[Floats, Floats]:
+    """A mixture of `classes` Gaussians of one covariance, by expectation maximisation from labels (N,) of points (N, d).
+
+    The points have covariance I. Returns the responsibilities (N, C), and the linear discriminant (C, d + 1) whose last
+    column is the intercept.
+
+    Examples:
+        >>> points = np.array([[-1.1], [-0.9], [-1.0], [1.0], [0.9], [1.1]])
+        >>> shares, discriminant = gaussian_clusters(points, np.array([0, 0, 1, 1, 1, 1]), classes=2)
+        >>> shares.argmax(axis=1)  # the third point was in the wrong class
+        array([0, 0, 0, 1, 1, 1])
+    """
+    shares = _TRUST * np.eye(classes)[labels] + (1 - _TRUST) / classes
+    extended = np.column_stack([points, np.ones(len(points))])
+    for _ in range(_ROUNDS):
+        sizes = shares.sum(axis=0)
+        means = shares.T @ points / sizes[:, None]
+        between = means.T @ (means * (sizes / len(points))[:, None])
+        values, vectors = np.linalg.eigh((1 + _RIDGE) * np.eye(points.shape[1]) - between)
+        inverse = (vectors / np.maximum(values, _LEAST_VARIANCE)) @ vectors.T
+        slopes = means @ inverse
+        intercepts = np.log(sizes / len(points)) - np.einsum("cd,cd->c", slopes, means) / 2
+        discriminant = np.column_stack([slopes, intercepts])
+        shares = extended @ discriminant.T
+        shares -= shares.max(axis=1, keepdims=True)
+        np.exp(shares, out=shares)
+        shares /= shares.sum(axis=1, keepdims=True)
+        shares = np.maximum(shares, np.finfo(float).tiny)
+    return shares, discriminant
+
+
+def _relative_deviation(mechanism: AdditiveMechanism) -> float:
+    """Standard deviation of |noise|^2 over its mean: exact for L2-Gamma, and of chi-squared for Gaussian noise."""
+    dimension = mechanism.dimension
+    if mechanism.name == "l2_gamma":
+        return math.sqrt((4 * dimension + 6) / (dimension * (dimension + 1)))
+    return math.sqrt(2 / dimension)

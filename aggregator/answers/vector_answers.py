@@ -13,6 +13,7 @@ from federation.contract.guarantee import Assumption, Check
 from federation.contract.question import Question
 from federation.contract.submission import Submission
 from federation.features.steps import UnitNorm
+from federation.numerics.arrays import require_finite
 
 VECTOR_CHECKS = ("answers were checked and clipped on arrival; refused and missing ones count as zero",)
 _UNIT_ROUNDOFF = 2.0**-53
@@ -43,7 +44,11 @@ class ClippedMean:
         self._sum = np.zeros(dimension, dtype=np.int64)
 
     def add(self, vectors: np.ndarray) -> None:
-        """Add the vectors (P, D), finite; each is scaled alone, whoever comes with it."""
+        """Add the vectors (P, D); each is scaled alone, whoever comes with it.
+
+        Raises `InputError` for one that is not finite, whose multiples of the step would be anything.
+        """
+        require_finite(vectors, "vectors of parties")
         self._sum += np.trunc(self._in_unit_ball(vectors) * 2.0**self._bits).astype(np.int64).sum(axis=0)
 
     def _in_unit_ball(self, vectors: np.ndarray) -> np.ndarray:

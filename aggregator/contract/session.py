@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aggregator.contract.outlook import Outlook
 from aggregator.contract.perturbable import Perturbable
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
@@ -51,6 +52,10 @@ class Session(ABC):
 
         A collector may be that of another session which asked the same.
         """
+
+    def outlook(self) -> Outlook | None:
+        """How loud its noise will be, by public numbers; None where no rule is known. Called after `questions`."""
+        return None
 
     @property
     def guarantee(self) -> Guarantee | NoGuarantee:

@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from aggregator.contract.outlook import Outlook
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
 from aggregator.contract.session import Asked, OneRound
+from aggregator.ensembles.aim import Aim
 from aggregator.world.public_numbers import PublicNumbers
 from aggregator.world.public_rows import PublicRows
 from aggregator.world.world import World
@@ -36,6 +38,10 @@ class CollectedProtocol(Protocol):
     def on_minimiser(self) -> bool:
         """Whether it is a minimiser that gets the noise, which costs more behind many features."""
         return False
+
+    def width(self, public: PublicRows) -> int | None:
+        """How many numbers per class contrast are released of a mean over the parties; None of anything else."""
+        return None
 
     @property
     def unit(self) -> Unit:
@@ -81,7 +87,7 @@ class CollectedSession(OneRound):
     """Asks one question behind the feature map that a release at this epsilon can afford."""
 
     def __init__(self, world: World, options: CollectedProtocol, epsilon: float) -> None:
-        self._world, self._options = world, options
+        self._world, self._options, self._epsilon = world, options, epsilon
         self._view = world.views.at(options.noise, epsilon, minimiser=options.on_minimiser)
         asked = world.once((options, id(self._view)), self._ask)
         # Answers promise nothing: noise is for the aggregator to add, or there is none.
@@ -91,6 +97,16 @@ class CollectedSession(OneRound):
         public, training = self._view.public, self._view.training
         question = self._options.question(public, training)
         return Asked(question, training, self._options.collector(public, question, self._world.plan.parties))
+
+    def outlook(self) -> Outlook | None:
+        """How loud the noise will be beside all that so many parties can say."""
+        options, plan = self._options, self._world.plan
+        width, classes = options.width(self._view.public), len(plan.classes)
+        if width is None or options.noise == OFF:
+            return None
+        aim = Aim(options.noise, self._epsilon, plan.delta)
+        rho = aim.signal_to_noise((classes - 1) * width, plan.parties)
+        return Outlook(rho, aim.parties_needed(classes, width, plan.parties, self._world.views.spectrum))
 
     @property
     def checks(self) -> tuple[str, ...]:

@@ -59,10 +59,10 @@ class ShareAnswers(VectorAnswers[StatisticQuestion]):
 def perturb_shares(answers: ShareAnswers, decoder: Decoder) -> Perturbable:
     """Noise on the mean of the parties' shares, which is the statistic of their votes where shares are raw.
 
-    Shares of norm 1 have sensitivity 2/M, attained by opposite ones; for them it costs nothing that parties decide
-    freely what they send. A raw share may be any vector of norm at most sqrt(1-1/C) reach, as the aggregator cannot see that it comes from votes:
-    the sensitivity 2 sqrt(1-1/C) reach/M is that of well-formed votes for two classes and below sqrt(2) times it for
-    more, and trusts nobody.
+    Shares of norm 1 have sensitivity 2/M, attained by opposite ones, whatever parties send. A raw share may be any
+    vector of norm at most sqrt(1-1/C) reach, as the aggregator cannot see that it comes from votes: the sensitivity
+    2 sqrt(1-1/C) reach/M is that of well-formed votes for two classes and below sqrt(2) times it for more, and trusts
+    nobody.
     """
     return Perturbable(
         answers.value().ravel(),

@@ -39,6 +39,10 @@ class VoteProtocol(CollectedProtocol):
         """Whether it is a minimiser that gets the noise."""
         return self.perturb == "output"
 
+    def width(self, public: PublicRows) -> int | None:
+        """The rank of the public rows, for a statistic."""
+        return public.coordinates(self.shape).rows.shape[1] if self.perturb == "statistic" else None
+
     @property
     def by_shares(self) -> bool:
         """Whether parties send shares of the statistic, and not votes."""

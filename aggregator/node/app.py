@@ -7,6 +7,7 @@ land in the plan's directory, one npz per variant, with `world.json` (ledger, co
 from __future__ import annotations
 
 import json
+import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from federation.grids.stock import StockGrid, numbered
 from federation.questions.votes import IndividualQuestion
 
 app = ServerApp()
+_log = logging.getLogger(__name__)
 
 
 @app.main()  # type: ignore[untyped-decorator]  # flwr is not typed
@@ -58,6 +60,10 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     started = time.perf_counter()
     views, inquiry = Views(plan), Inquiry()
     variants = Variants(World(plan, views), inquiry)
+    outlooks = variants.outlooks()
+    if plan.split == 0:  # others divide the same numbers of rows and parties
+        for line in outlooks:
+            _log.warning("%s", line)
     scores = _ask_for_scores(plan, views, inquiry)
     asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
     while asked := inquiry.questions():
@@ -73,6 +79,7 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     summary: dict[str, Any] = {
         "ledger": ledger.to_dict(plan.delta),
         "diagnostics": diagnostics,
+        "outlooks": outlooks,
         "bytes_per_party": variants.costs(),
         "individual": best_means(scores),
         "answered": min((collector.answered for collector in inquiry.collectors()), default=0),

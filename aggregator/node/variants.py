@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.contract.ledger import Budget, Ledger, require_together
+from aggregator.contract.outlook import Outlook, told
 from aggregator.contract.promise import Promise
 from aggregator.contract.protocol import Place, Protocol, Refused, Trust
 from aggregator.contract.registry import model, protocol
@@ -104,6 +105,11 @@ class VariantRun:
             if one.pending:
                 one.session.take([asked.collector for asked in one.pending])
         self.ask()
+
+    def outlooks(self) -> dict[float, Outlook]:
+        """How loud the noise of its releases will be, by epsilon, where a rule is known."""
+        found = {one.epsilon: one.session.outlook() for one in self.releases}
+        return {epsilon: outlook for epsilon, outlook in found.items() if outlook is not None}
 
     def costs(self) -> list[int]:
         """Bytes that one party sends for each release."""
@@ -203,6 +209,7 @@ class Variants:
 
     def __init__(self, world: World, inquiry: Inquiry) -> None:
         plan = world.plan
+        self._parties = plan.parties
         self._runs: dict[str, VariantRun] = {}
         self._failed = FailedVariants(variant.name for variant in plan.variants)
         guarded = self._failed.sparing_others if plan.sparing else blaming
@@ -212,6 +219,10 @@ class Variants:
         if plan.budget is not None and not plan.simulation:
             spent = {name: spends for run in self._runs.values() for name, spends in run.spends}
             require_together(Budget(**plan.budget), spent.values())
+
+    def outlooks(self) -> list[str]:
+        """What public numbers say against expecting much of the variants."""
+        return list(told({name: run.outlooks() for name, run in self._going().items()}, self._parties))
 
     @property
     def failed(self) -> dict[str, str]:

@@ -72,6 +72,10 @@ class ParameterAverage(CollectedProtocol):
         contrasts = None if public.classes is None else max(1, public.classes - 1)
         return Sent("the parameters of its classifier", product(contrasts, public.features), False)
 
+    def width(self, public: PublicRows) -> int:
+        """The number of features."""
+        return int(public.rows.shape[1])
+
     def worst_case(self, units: int, public: PublicNumbers) -> WorstVotes:
         """One party in five turns its parameters round."""
         return of_parameters(units, _RUNS)

@@ -82,17 +82,14 @@ class Views:
         return self._fitted[key]
 
     @cached_property
-    def _spectrum(self) -> Spectrum | None:
+    def spectrum(self) -> Spectrum | None:
+        """Of the public rows as they reach `{whiten: auto}`; None without that stage."""
         features = self._plan.features
         return spectrum_to_whiten(features, self.table) if AUTO in features else None
 
     def known(self) -> list[View]:
         """The views asked for so far."""
         return list(self._known.values())
-
-    def usable(self) -> int | None:
-        """How many dimensions `{whiten: auto}` takes at most, noise or not; None without that stage."""
-        return None if self._spectrum is None else self._spectrum.usable()
 
     def whitened(self, dimensions: int) -> PublicRows:
         """The public rows behind the features with so many dimensions in place of `{whiten: auto}`."""
@@ -111,7 +108,7 @@ class Views:
             epsilon=epsilon,
             delta=plan.delta,
             minimiser=minimiser,
-            spectrum=self._spectrum,
+            spectrum=self.spectrum,
         )
         name = digest(*feature_map.to_arrays())
         if name not in self._known:

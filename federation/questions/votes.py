@@ -131,6 +131,8 @@ class StatisticQuestion(AuxiliaryQuestion):
         super().__post_init__()
         if self.coordinates.ndim != 2 or len(self.coordinates) != len(self.rows):
             raise InputError(f"coordinates must be ({len(self.rows)}, r) numbers, got shape {self.coordinates.shape}")
+        if self.share != "raw" and self.training.over != "declared":
+            raise InputError("shares of norm 1 are of classifiers over all declared classes; train over: declared")
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from parties.training.linear import LinearGroup
 from parties.training.training import answered_by_groups
 
 _LEAST = 0.01  # added to probabilities before the logarithm
+_TOGETHER = 16  # parties, whose probabilities in a tile stay in cache
 _NO_DIRECTION = 1e-9  # a shorter share is made of rounding errors
 
 
@@ -42,13 +43,14 @@ def _unit_share(group: Group, question: StatisticQuestion) -> Floats:
     """
     if not group.gives_probabilities:
         return _direction(_of_votes(group, question))
-    probabilities = scores = 0.0
+    linear, directions = isinstance(group, LinearGroup), []
     if question.share != "scores":
-        probabilities = _direction(_of_probabilities(group, question))
+        of_probabilities = _of_softmax(group, question) if linear else _of_probabilities(group, question)
+        directions.append(_direction(of_probabilities))
     if question.share != "probabilities":
-        linear = isinstance(group, LinearGroup)
-        scores = _direction(_of_scores(group, question) if linear else _of_probabilities(group, question, _logarithm))
-    return _direction(probabilities + scores)
+        of_scores = _of_scores(group, question) if linear else _of_probabilities(group, question, _logarithm)
+        directions.append(_direction(of_scores))
+    return directions[0] if len(directions) == 1 else _direction(directions[0] + directions[1])
 
 
 def _of_votes(group: Group, question: StatisticQuestion) -> Floats:
@@ -73,6 +75,29 @@ def _of_probabilities(
 
 def _logarithm(probabilities: Floats) -> Floats:
     return np.log(probabilities + _LEAST)
+
+
+def _of_softmax(group: LinearGroup, question: StatisticQuestion) -> Floats:
+    """The same for linear classifiers over all classes, by a matrix product per party and tile in place of sums in order.
+
+    The bits may be others on another processor, as those of every product with the coordinates.
+    """
+    basis, rows, weights = contrasts(question.training.classes), question.rows, group.class_weights
+    sums = np.zeros((len(weights), len(basis), question.coordinates.shape[1]))
+    for tile in row_tiles(len(rows), len(basis)):
+        transposed, coordinates = np.ascontiguousarray(rows[tile].T), question.coordinates[tile]
+        for total, some in zip(_in_turn(sums), _in_turn(weights), strict=True):
+            shares = np.matmul(some, transposed)
+            shares -= shares.max(axis=1, keepdims=True)
+            np.exp(shares, out=shares)
+            shares /= shares.sum(axis=1, keepdims=True)
+            total += np.matmul(shares, coordinates)
+    return np.asarray(basis.T @ sums / len(rows))
+
+
+def _in_turn(parties: Floats) -> Iterator[Floats]:
+    """Views of a few parties at a time."""
+    return (parties[first : first + _TOGETHER] for first in range(0, len(parties), _TOGETHER))
 
 
 def _of_scores(group: LinearGroup, question: StatisticQuestion) -> Floats:

@@ -1,4 +1,4 @@
-"""A student of the noisy statistic on the public rows: clusters that agree with what was released may replace its model.
+"""A student of the noisy statistic on the public rows: clusters that agree with the release may replace its model.
 
 The public rows are unlabelled, but there may be many, and a release labels them, wrongly here and there. Where classes
 are clusters of the public rows, a mixture of Gaussians started from those labels finds the clusters, whatever
@@ -95,9 +95,8 @@ def student_of(views: Views, asked: PublicRows, shape: Shape) -> Student | None:
     stages: Sequence[Any] = asked.stages or ()
     if [stage_name(stage) for stage in stages[-3:]] != _TAIL:
         return None
-    size, usable = asked.feature_map.dimension - 1, views.usable()
-    wider = usable is not None and min(usable, DIMENSIONS) > size
-    released = views.whitened(min(usable, DIMENSIONS)) if wider else asked
+    wide = 0 if views.spectrum is None else min(views.spectrum.usable(), DIMENSIONS)
+    released = views.whitened(wide) if wide > asked.feature_map.dimension - 1 else asked
     return Student(asked, released, asked.coordinates(shape))
 
 
@@ -128,10 +127,10 @@ class StudentSession(CollectedSession):
 
 
 def gaussian_clusters(points: Floats, labels: np.ndarray, classes: int) -> tuple[Floats, Floats]:
-    """A mixture of `classes` Gaussians of one covariance, by expectation maximisation from labels (N,) of points (N, d).
+    """A mixture of `classes` Gaussians of one covariance, by expectation maximisation from labels (N,).
 
-    The points have covariance I. Returns the responsibilities (N, C), and the linear discriminant (C, d + 1) whose last
-    column is the intercept.
+    The points (N, d) have covariance I. Returns the responsibilities (N, C), and the linear discriminant (C, d + 1)
+    whose last column is the intercept.
 
     Examples:
         >>> points = np.array([[-1.1], [-0.9], [-1.0], [1.0], [0.9], [1.1]])

@@ -8,7 +8,6 @@ from support.voting import ensemble, instance
 
 from aggregator.contract.perturbable import LinearScores, Perturbable
 from aggregator.node.diagnostics import (
-    coordinate_deviation,
     diagnose,
     excess_risk_bound,
     expected_agreement,
@@ -46,13 +45,6 @@ def test_numbers_out_of_range_are_refused(change):
         excess_risk_bound(**{**sizes, **change})
 
 
-@pytest.mark.parametrize(("noise", "dimension"), [("pure", 1), ("pure", 12), ("gaussian", 12)])
-def test_the_deviation_of_a_coordinate_is_that_of_the_noise(noise, dimension):
-    mechanism = calibrate(noise, sensitivity=0.3, dimension=dimension, epsilon=1.0, delta=1e-6)
-    drawn = mechanism.release(np.zeros(dimension), NoiseBits(1, "deviation"), 40_000)
-    assert drawn.std() == pytest.approx(coordinate_deviation(mechanism), rel=0.03)
-
-
 def simulated(classes, rank, noise, epsilon, draws=120, rows=150, seed=1):
     """Predicted agreements (draws,) and measured ones, for signals that vary evenly over the coordinates."""
     random = np.random.default_rng(seed)
@@ -86,7 +78,7 @@ def test_hardly_any_noise_leaves_every_class_and_nothing_but_noise_leaves_chance
 def test_two_classes_have_a_closed_form():
     """One row, one coordinate: Phi(sqrt(rho) |score difference| / (deviation of the difference))."""
     mechanism = calibrate("gaussian", sensitivity=0.1, dimension=1, epsilon=1.0, delta=1e-2)
-    deviation = coordinate_deviation(mechanism)
+    deviation = math.sqrt(mechanism.variance())
     scores = LinearScores.of_features(np.ones((1, 1)), contrasts(2), np.ones(1))
     noisy = np.array([[3 * deviation]])
     expected = norm.cdf(math.sqrt(1 - 1 / 9) * 3)

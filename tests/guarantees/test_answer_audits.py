@@ -19,9 +19,9 @@ TIGHT = {
     "unit": ParameterAverage(),
     "clipped": ParameterAverage(average="clipped"),
     "plain": ParameterAverage(average="plain"),
-    "shares": SoftVote(submit="statistic"),
-    "probabilities": SoftVote(ballot="probabilities"),
-    "gaussian shares": SoftVote(submit="statistic", noise="gaussian"),
+    "shares": SoftVote(share="raw"),
+    "probabilities": SoftVote(submit="votes", ballot="probabilities"),
+    "gaussian shares": SoftVote(share="raw", noise="gaussian"),
 }
 
 

@@ -36,8 +36,8 @@ PUBLIC = PublicNumbers(DELTA, classes=3, features=9, public_rows=50, bags=2, lar
 PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] = [
     ("soft_vote", {}, (2.0, 0.0, "party", "replace"), [(50, False)]),
     ("soft_vote", {"noise": "gaussian"}, (2.0, DELTA, "party", "replace"), [(50, False)]),
-    ("soft_vote", {"submit": "statistic"}, (2.0, 0.0, "party", "replace"), [(18, False)]),
-    ("soft_vote", {"ballot": "probabilities"}, (2.0, 0.0, "party", "replace"), [(100, False)]),
+    ("soft_vote", {"share": "raw"}, (2.0, 0.0, "party", "replace"), [(18, False)]),
+    ("soft_vote", {"submit": "votes", "ballot": "probabilities"}, (2.0, 0.0, "party", "replace"), [(100, False)]),
     ("soft_vote", {"perturb": "output", "protect": "party_and_auxiliary_row"},
      (2.0, 0.0, "party_and_auxiliary_row", "replace"), [(50, False)]),
     ("majority_vote", {}, (2.0, 0.0, "party", "replace"), [(50, False)]),

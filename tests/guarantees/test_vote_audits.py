@@ -60,7 +60,7 @@ def test_a_tight_variant_stands_close_to_its_claim_and_half_its_noise_is_caught(
 
 
 def test_the_discrepancy_decoder_is_post_processing():
-    finding = audited(SoftVote(decoder="discrepancy"), runs=6_000)
+    finding = audited(SoftVote(submit="votes", decoder="discrepancy"), runs=6_000)
     assert 0.5 < finding.result.lower_bound <= 1.0
     assert not finding.twin.passed
 

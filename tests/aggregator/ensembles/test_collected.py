@@ -27,11 +27,12 @@ VARIANTS = {
     "clipped": ("parameter_average", {"average": "clipped", "noise": "gaussian"}),
     "plain": ("parameter_average", {"average": "plain"}),
     "published": ("parameter_average", {"average": "plain", "sensitivity": "published"}),
-    "shares": ("soft_vote", {"submit": "statistic"}),
-    "probability_shares": ("soft_vote", {"submit": "statistic", "ballot": "probabilities"}),
-    "probabilities": ("soft_vote", {"ballot": "probabilities"}),
+    "shares": ("soft_vote", {"share": "raw"}),
+    "probability_shares": ("soft_vote", {"share": "raw", "ballot": "probabilities"}),
+    "probabilities": ("soft_vote", {"submit": "votes", "ballot": "probabilities"}),
     "output": ("soft_vote", {"ballot": "probabilities", "perturb": "output", "regularisation": 1.0}),
-    "votes": ("soft_vote", {}),
+    "votes": ("soft_vote", {"submit": "votes"}),
+    "unit_shares": ("soft_vote", {}),
 }
 PLANS = tuple(VariantPlan(name, kind, options) for name, (kind, options) in VARIANTS.items())
 
@@ -50,7 +51,13 @@ def test_every_variant_learns_and_says_what_it_costs_and_guarantees(plan, public
     _, summary = run(open_grid("inline"), plan, 40)
     costs = {name: cost[0] for name, cost in summary["bytes_per_party"].items()}
     rows, classes, width = len(public.rows), 3, 3
-    assert costs["shares"] == costs["probability_shares"] == costs["unit"] == (classes - 1) * width * 8 + 8
+    assert (
+        costs["shares"]
+        == costs["unit_shares"]
+        == costs["probability_shares"]
+        == costs["unit"]
+        == (classes - 1) * width * 8 + 8
+    )
     assert costs["probabilities"] == costs["output"] == rows * (classes - 1) + 8
     assert costs["votes"] == rows * 2 // 8 + 8
     for entry in summary["ledger"]["releases"]:

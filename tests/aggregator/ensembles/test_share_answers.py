@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from aggregator.answers.vector_answers import ClippedMean
 from aggregator.ensembles.share_answers import share_norm
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.fitting import fit
@@ -47,8 +48,8 @@ def ballots(classes, parties=PARTIES - 2):
 def test_without_noise_shares_and_votes_give_the_same_model(classes, options):
     labels = np.random.default_rng(1).integers(0, classes, (PARTIES - 2, 40))
     ids = np.arange(1, PARTIES - 1)
-    by_votes, _ = perturbed(SoftVote(**options), classes, {"votes": labels.astype(np.uint8)}, ids)
-    chosen = SoftVote(submit="statistic", **options)
+    by_votes, _ = perturbed(SoftVote(submit="votes", **options), classes, {"votes": labels.astype(np.uint8)}, ids)
+    chosen = SoftVote(share="raw", **options)
     by_shares, refused = perturbed(
         chosen, classes, {"statistic": shares_of(chosen, classes, np.eye(classes)[labels])}, ids
     )
@@ -62,9 +63,9 @@ def test_without_noise_shares_and_votes_give_the_same_model(classes, options):
 def test_probability_ballots_and_their_shares_give_the_same_statistic(classes):
     parts, ids = ballots(classes), np.arange(PARTIES - 2)
     wire = parts[..., :-1].reshape(len(parts), -1).astype(np.uint8)
-    by_votes, refused = perturbed(SoftVote(ballot="probabilities"), classes, {"parts": wire}, ids)
+    by_votes, refused = perturbed(SoftVote(submit="votes", ballot="probabilities"), classes, {"parts": wire}, ids)
     assert refused == {}
-    chosen = SoftVote(submit="statistic", ballot="probabilities")
+    chosen = SoftVote(share="raw", ballot="probabilities")
     shares = shares_of(chosen, classes, parts / BALLOT_PARTS)
     by_shares, _ = perturbed(chosen, classes, {"statistic": shares}, ids)
     np.testing.assert_allclose(by_shares.value, by_votes.value, atol=1e-12)
@@ -73,7 +74,7 @@ def test_probability_ballots_and_their_shares_give_the_same_statistic(classes):
 @pytest.mark.parametrize("classes", [2, 3, 5])
 @pytest.mark.parametrize("shape", ["whitened", "isotropic"])
 def test_hostile_shares_move_the_statistic_by_the_sensitivity_and_no_further(classes, shape):
-    chosen = SoftVote(submit="statistic", shape=shape)
+    chosen = SoftVote(share="raw", shape=shape)
     public, training = world(classes)
     question = chosen.question(public, training)
     honest = shares_of(chosen, classes, np.eye(classes)[np.random.default_rng(1).integers(0, classes, (PARTIES, 40))])
@@ -101,7 +102,7 @@ def test_hostile_shares_move_the_statistic_by_the_sensitivity_and_no_further(cla
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_no_votes_make_a_share_longer_than_the_public_norm_and_the_worst_ones_reach_it(classes):
     public, _ = world(classes)
-    chosen = SoftVote(submit="statistic")
+    chosen = SoftVote(share="raw")
     norm = share_norm(public.whitening, classes)
     random = np.random.default_rng(5)
     found = shares_of(chosen, classes, random.dirichlet(np.full(classes, 0.1), size=(200, 40)))
@@ -112,7 +113,7 @@ def test_no_votes_make_a_share_longer_than_the_public_norm_and_the_worst_ones_re
 
 
 def test_a_missing_party_is_the_uniform_vote():
-    chosen = SoftVote(submit="statistic")
+    chosen = SoftVote(share="raw")
     uniform = shares_of(chosen, 3, np.full((1, 40, 3), 1 / 3))
     there, _ = perturbed(chosen, 3, {"statistic": uniform}, [0])
     missing, _ = perturbed(chosen, 3, {"statistic": uniform[:0]}, np.empty(0, np.int64))
@@ -121,5 +122,72 @@ def test_a_missing_party_is_the_uniform_vote():
 
 @pytest.mark.parametrize("options", [{"perturb": "output"}, {"perturb": "votes", "noise": "gaussian"}])
 def test_shares_are_of_the_statistic_only(options):
-    with pytest.raises(InputError, match="submit belongs to perturb: statistic"):
-        SoftVote(submit="statistic", **options)
+    with pytest.raises(InputError, match="share belongs to submit: statistic"):
+        SoftVote(share="scores", **options)
+
+
+def moved(attacks, parties=PARTIES, classes=3, share="both", answering=None):
+    """How far the release moves at most where one party of many sends any two of these, and what is charged."""
+    chosen = SoftVote(share=share)
+    public, training = world(classes)
+    question = chosen.question(public, training)
+    honest = np.random.default_rng(1).normal(size=(parties, *question.fields()["statistic"].shape))
+    values, charged = [], set()
+    for attack in attacks:
+        collector = chosen.collector(public, question, parties)
+        sent = honest / np.linalg.norm(honest, axis=(1, 2), keepdims=True)
+        sent[parties // 2] = attack
+        here = slice(parties // 2, parties // 2 + answering) if answering else slice(None)
+        collector.add(Submission(question.kind, np.arange(parties)[here], {"statistic": sent[here]}))
+        found = chosen.prepare(collector)
+        values.append(found.value)
+        charged.add(found.sensitivity)
+    [sensitivity] = charged
+    return max(np.linalg.norm(a - b) for a in values for b in values), sensitivity
+
+
+@pytest.mark.parametrize("share", ["both", "probabilities", "scores"])
+@pytest.mark.parametrize(("classes", "parties"), [(2, 5), (3, 9), (6, 40)])
+def test_nothing_a_party_sends_moves_unit_shares_by_more_than_2_over_m_and_opposite_ones_do(share, classes, parties):
+    shape = (classes - 1, 4)
+    random = np.random.default_rng(classes)
+    direction = random.normal(size=shape)
+    direction /= np.linalg.norm(direction)
+    lengths = (-1.0, 1.0, 1e-300, -1e-8, 0.3, -0.999, 0.0, np.nan, np.inf, 2.0)
+    attacks = [length * direction for length in lengths]
+    attacks += list(random.normal(size=(40, *shape)) * 10.0 ** random.uniform(-8, -1, size=(40, 1, 1)))
+    furthest, sensitivity = moved(attacks, parties, classes, share)
+    assert furthest <= sensitivity
+    assert furthest == pytest.approx(2 / parties, rel=1e-12)
+    assert sensitivity == pytest.approx(2 / parties, rel=1e-12)
+
+
+def test_a_missing_party_moves_unit_shares_half_as_far_and_counts_among_the_declared():
+    chosen = SoftVote()
+    public, training = world(3)
+    question = chosen.question(public, training)
+    share = np.zeros((1, 2, 4))
+    share[0, 1, 2] = 1.0
+    found = []
+    for parties in ([3], []):
+        collector = chosen.collector(public, question, PARTIES)
+        collector.add(Submission(question.kind, np.array(parties, np.int64), {"statistic": share[: len(parties)]}))
+        found.append(chosen.prepare(collector))
+    assert np.linalg.norm(found[0].value - found[1].value) == pytest.approx(1 / PARTIES, rel=1e-12)
+    assert found[0].sensitivity == found[1].sensitivity == pytest.approx(2 / PARTIES, rel=1e-12)
+
+
+def test_the_search_would_find_a_norm_that_is_not_enforced(monkeypatch):
+    monkeypatch.setattr("aggregator.answers.vector_answers.ClippedMean._in_unit_ball", lambda self, vectors: vectors)
+    direction = np.zeros((2, 4))
+    direction[0, 0] = 1.0 + 5e-10  # which the declared range allows
+    furthest, sensitivity = moved([direction, -direction])
+    assert furthest > sensitivity
+
+
+def test_the_search_would_find_a_mean_over_those_who_answered(monkeypatch):
+    direction = np.eye(2, 4) / np.sqrt(2)
+    monkeypatch.setattr(ClippedMean, "value", lambda mean: mean._sum * 2.0**-mean._bits / 5)
+    furthest, sensitivity = moved([direction, -direction], answering=5)
+    assert furthest == pytest.approx(2 / 5, rel=1e-9)
+    assert furthest > sensitivity

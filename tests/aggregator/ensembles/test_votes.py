@@ -24,10 +24,11 @@ from federation.questions.votes import ProbabilitiesQuestion, StatisticQuestion,
 
 BOTH = "party_and_auxiliary_row"
 STATISTIC = {
-    "isotropic": {"shape": "isotropic"},
-    "discrepancy": {"decoder": "discrepancy"},
-    "discrepancy_isotropic": {"decoder": "discrepancy", "shape": "isotropic", "noise": "gaussian"},
-    "shares_isotropic": {"submit": "statistic", "shape": "isotropic"},
+    "unit": {},
+    "isotropic": {"submit": "votes", "shape": "isotropic"},
+    "discrepancy": {"submit": "votes", "decoder": "discrepancy"},
+    "discrepancy_isotropic": {"submit": "votes", "decoder": "discrepancy", "shape": "isotropic", "noise": "gaussian"},
+    "shares_isotropic": {"share": "raw", "shape": "isotropic"},
 }
 OUTPUT = {
     "tight": {"perturb": "output", "regularisation": 1.0},
@@ -65,7 +66,8 @@ def test_the_ledger_says_what_each_variant_charges(plan):
     _, summary = run(open_grid("inline"), plan, 40)
     parameters = {entry["variant"]: entry["guarantee"]["parameters"] for entry in summary["ledger"]["releases"]}
     dimensions = {name: known["dimension"] for name, known in parameters.items()}
-    assert dimensions["isotropic"] == dimensions["discrepancy"] == dimensions["tight"] == 2 * 3
+    assert parameters["unit"]["sensitivity"] == pytest.approx(2 / 40, rel=1e-6)
+    assert dimensions["unit"] == dimensions["isotropic"] == dimensions["discrepancy"] == dimensions["tight"] == 2 * 3
     assert dimensions["published"] == 3 * 3
     assert dimensions["votes"] == 2 * 120
     assert parameters["votes"]["sensitivity"] == pytest.approx(np.sqrt(2 * 120) / 40)
@@ -104,10 +106,11 @@ def test_nobody_is_asked_when_a_protected_row_was_fitted_on(kind):
 
 
 ASKED = {
-    "votes": ({}, VotesQuestion, Ensemble, 100),
-    "probabilities": ({"ballot": "probabilities"}, ProbabilitiesQuestion, Ensemble, 200),
-    "shares": ({"submit": "statistic"}, StatisticQuestion, ShareAnswers, 8),
-    "shares of probabilities": ({"submit": "statistic", "ballot": "probabilities"}, StatisticQuestion, ShareAnswers, 8),
+    "votes": ({"submit": "votes"}, VotesQuestion, Ensemble, 100),
+    "unit shares": ({}, StatisticQuestion, ShareAnswers, 8),
+    "probabilities": ({"submit": "votes", "ballot": "probabilities"}, ProbabilitiesQuestion, Ensemble, 200),
+    "shares": ({"share": "raw"}, StatisticQuestion, ShareAnswers, 8),
+    "shares of probabilities": ({"share": "raw", "ballot": "probabilities"}, StatisticQuestion, ShareAnswers, 8),
 }
 
 

@@ -15,16 +15,20 @@ DELTA = 1e-6
 
 ATTAINED = {
     "default": ("soft_vote", {}),
-    "isotropic": ("soft_vote", {"shape": "isotropic"}),
-    "discrepancy": ("soft_vote", {"decoder": "discrepancy"}),
+    "unit isotropic": ("soft_vote", {"shape": "isotropic"}),
+    "probability shares": ("soft_vote", {"share": "probabilities"}),
+    "score shares": ("soft_vote", {"share": "scores"}),
+    "votes": ("soft_vote", {"submit": "votes"}),
+    "isotropic": ("soft_vote", {"submit": "votes", "shape": "isotropic"}),
+    "discrepancy": ("soft_vote", {"submit": "votes", "decoder": "discrepancy"}),
     "noisy votes": ("soft_vote", {"perturb": "votes", "noise": "gaussian"}),
     "tight": ("soft_vote", {"perturb": "output", "regularisation": 1000.0}),
     "public features": (
         "soft_vote",
         {"perturb": "output", "sensitivity": "public_features", "regularisation": 1000.0},
     ),
-    "shares": ("soft_vote", {"submit": "statistic"}),
-    "probabilities": ("soft_vote", {"ballot": "probabilities"}),
+    "shares": ("soft_vote", {"share": "raw"}),
+    "probabilities": ("soft_vote", {"submit": "votes", "ballot": "probabilities"}),
     "majority public features": ("majority_vote", {"sensitivity": "public_features", "regularisation": 1000.0}),
     "majority diameter": ("majority_vote", {}),
     "majority diameter, strong": ("majority_vote", {"regularisation": 5.0}),
@@ -65,7 +69,7 @@ def test_the_pair_is_as_far_apart_as_the_sensitivity_that_is_charged(name):
 
 
 @pytest.mark.parametrize(
-    "chosen", [variant("soft_vote"), variant("soft_vote", perturb="output"), variant("majority_vote")]
+    "chosen", [variant("soft_vote", submit="votes"), variant("soft_vote", perturb="output"), variant("majority_vote")]
 )
 def test_one_party_changes_and_tips_every_majority(chosen):
     (before, held), (after, there) = ensembles(chosen)

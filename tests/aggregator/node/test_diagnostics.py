@@ -92,9 +92,9 @@ def test_a_value_of_zero_says_nothing():
 
 
 VARIANTS = {
-    "least squares": SoftVote(noise="gaussian"),
-    "isotropic": SoftVote(noise="gaussian", shape="isotropic"),
-    "discrepancy": SoftVote(noise="gaussian", decoder="discrepancy"),
+    "least squares": SoftVote(submit="votes", noise="gaussian"),
+    "isotropic": SoftVote(submit="votes", noise="gaussian", shape="isotropic"),
+    "discrepancy": SoftVote(submit="votes", noise="gaussian", decoder="discrepancy"),
     "output": SoftVote(noise="gaussian", perturb="output", sensitivity="public_features", regularisation=0.1),
 }
 

@@ -95,7 +95,7 @@ def test_without_noise_there_is_one_release_of_one_draw_and_nothing_is_guarantee
     assert found.guarantees == ({"non_private": True, "reason": "noise is off"},)
     assert summary["ledger"]["non_private"]
     [entry] = summary["ledger"]["releases"]
-    assert "votes were checked on arrival" in " ".join(entry["checks"])
+    assert "answers were checked and clipped on arrival" in " ".join(entry["checks"])
     noisy = replace(plan, variants=variants(("soft_vote", {})), epsilons=(1e9,), budget=None)
     run(open_grid("inline"), noisy, 40)
     little = ReleasedModels.load(Path(plan.directory) / "v0.npz").weights[0][0]
@@ -296,4 +296,4 @@ def test_a_variant_that_cannot_begin_costs_a_sparing_plan_itself_alone(make_plan
     going, inquiry = begun(make_plan(variants=kinds, sparing=True))
     assert list(going.failed) == ["v1"]
     assert list(going.costs()) == ["v0"]
-    assert [question.kind for question, _ in inquiry.questions()] == ["votes"]
+    assert [question.kind for question, _ in inquiry.questions()] == ["statistic"]

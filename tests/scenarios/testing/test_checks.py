@@ -15,7 +15,7 @@ from scenarios.testing.checks import Checked, _audit
 
 SMALL = {"noisy_weighted_llp": {"size": 4}, "weighted_lba": {"size": 4}}  # bags that parties of 24 rows can form
 FURTHER = [
-    ("soft_vote", {"submit": "statistic", "noise": "gaussian"}),
+    ("soft_vote", {"share": "raw", "noise": "gaussian"}),
     ("soft_vote", {"noise": "off"}),
     ("class_ratio", {"estimator": "whitened", "submit": "embedding", "protect": "row", "noise": "gaussian"}),
     ("mean_operator", {"summation": "secure"}),

@@ -26,11 +26,11 @@ def test_an_unknown_protocol_names_the_nearest():
         ({"perturb": "output", "decoder": "erm"}, "decoder belongs to perturb: statistic"),
         ({"perturb": "votes", "noise": "gaussian", "shape": "isotropic"}, "shape belongs to perturb: statistic"),
         ({"perturb": "output", "shape": "isotropic", "decoder": "erm"}, "shape and decoder belong to perturb: stat"),
-        ({"decoder": "erm", "shrinkage": 0.2}, "shrinkage belongs to decoder: least_squares"),
+        ({"submit": "votes", "decoder": "erm", "shrinkage": 0.2}, "shrinkage belongs to decoder: least_squares"),
         ({"perturb": "output", "shrinkage": 0.2}, "shrinkage belongs to decoder: least_squares"),
-        ({"decoder": "erm", "safety_factor": 2.0}, "safety_factor belongs to decoder: discrepancy"),
-        ({"decoder": "discrepancy", "safety_factor": 0.0}, "safety_factor must be a positive"),
-        ({"decoder": "discrepancy", "regularisation": 0.1}, "regularisation belongs to"),
+        ({"submit": "votes", "decoder": "erm", "safety_factor": 2.0}, "safety_factor belongs to decoder: discrepancy"),
+        ({"submit": "votes", "decoder": "discrepancy", "safety_factor": 0.0}, "safety_factor must be a positive"),
+        ({"submit": "votes", "decoder": "discrepancy", "regularisation": 0.1}, "regularisation belongs to"),
         ({"protect": "party_and_auxiliary_row"}, "protect belongs to perturb: output"),
         ({"perturb": "votes", "noise": "gaussian", "sensitivity": "diameter"}, "sensitivity belongs to"),
         ({"perturb": "votes"}, "needs noise: gaussian"),
@@ -40,8 +40,26 @@ def test_an_unknown_protocol_names_the_nearest():
         ),
         ({"sensitivity": "published"}, "belongs to"),
         ({"shrinkage": -0.1}, "shrinkage"),
+        ({"decoder": "erm"}, "decoder belongs to share: raw"),
+        ({"ballot": "probabilities"}, "ballot belongs to share: raw"),
+        ({"submit": "votes", "share": "scores"}, "share belongs to submit: statistic"),
+        ({"perturb": "output", "share": "probabilities"}, "share belongs to submit: statistic"),
+        ({"share": "raw", "student": False}, "student belongs to share: both, probabilities or scores"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, words):
     with pytest.raises(InputError, match=words):
         SoftVote(**options)
+
+
+@pytest.mark.parametrize("options", [{"submit": "votes"}, {"submit": "votes", "share": "raw"}, {"perturb": "output"}])
+def test_votes_are_raw_shares_by_another_name(options):
+    chosen = SoftVote(**options)
+    assert not chosen.by_shares
+    assert not chosen.unit_shares
+
+
+@pytest.mark.parametrize(("options", "unit"), [({}, True), ({"share": "scores"}, True), ({"share": "raw"}, False)])
+def test_parties_send_shares_of_norm_one_by_default(options, unit):
+    assert SoftVote(**options).by_shares
+    assert SoftVote(**options).unit_shares is unit

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from support.fake_protocols import KINDS
 
 from federation.contract.errors import InputError
 from scenarios.settings.schema import Scenario, resolve
@@ -267,3 +268,23 @@ def test_a_baseline_with_instance_labels_suits_class_ratios():
     document = {"data": {"source": "digits"}, "parties": {"count": 9}, "privacy": {"epsilon": 1}}
     kinds = [{"kind": "pooled"}, {"kind": "ratio", "noise": ["auto", "off"]}]
     assert len(resolve({**document, "protocols": kinds}).protocols) == 2
+
+
+@pytest.mark.parametrize(
+    ("parties", "kind"),
+    [
+        ({"partition": {"dirichlet": 0.1}}, "parameter_average"),
+        ({"partition": {"dirichlet": 0.1}, "classifier": {"logistic": {"regularisation": 0.01}}}, "parameter_average"),
+        ({"partition": {"dirichlet": 0.1}, "classifier": "GaussianNB"}, "soft_vote"),
+        ({"partition": {"dirichlet": 0.5}}, "soft_vote"),
+        ({}, "soft_vote"),
+    ],
+)
+def test_without_protocols_parties_who_see_few_classes_average_parameters(
+    parties: dict[str, Any], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(KINDS, "parameter_average", KINDS["soft_vote"])
+    plain = {"data": {"source": "digits"}, "parties": {"count": 20, **parties}, "privacy": {"epsilon": 1}}
+    assert [protocol.kind for protocol in resolve(plain).protocols] == [kind]
+    chosen = resolve({**plain, "protocols": [{"kind": "soft_vote"}]})
+    assert [protocol.kind for protocol in chosen.protocols] == ["soft_vote"]

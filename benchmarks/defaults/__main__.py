@@ -1,0 +1,90 @@
+"""Good by default: what a user gets without choosing, scored beside what else there is: python -m benchmarks.defaults
+
+[--parts party,natural,...] [--splits N] [--draws N] [--sets NAME,...] [--quick] [--data-dir DIR] [--out FILE.csv]
+[--jobs N] [--tables-only]
+
+Every figure comes from the product: a scenario for each set, way of dealing out rows and split, whose seed is the number
+of the split; all variants of it share the split. Sets are the shipped ones (the environment variable FEDERATION_DATA
+names their folder; a set whose file is missing is skipped) and generated ones, or with --data-dir those of a folder: npz
+files with X (n, d) of numbers, y (n,) of classes or real numbers, and perhaps groups (n,), which are natural parties or
+bags. At most 12,000 rows of a set are used, 30,000 where groups are parties.
+
+Values are kept in --out, one row each, and a command that was interrupted goes on where it was. What is measured again
+is decided by settings and data, not by code: after a change of the code name another file. --quick uses few sets, rows
+and worlds, one split and two draws, and takes minutes; its bars mean little.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.common import command_line
+from benchmarks.defaults import party
+from benchmarks.defaults.jobs import run_all
+from benchmarks.defaults.part import Asked, Bar, Part
+from benchmarks.defaults.records import Store
+from benchmarks.defaults.sets import CLASSES, Prepared, Reader, chosen, of_folder, prepared
+from federation.contract.errors import InputError
+
+PARTS: Mapping[str, Part] = {
+    "party": Part(CLASSES, "breast_cancer,digits,three_ordered", party.wanted, party.jobs, party.show),
+}
+
+
+def sets_of(part: Part, names: str, folder: Path | None, quick: bool, place: Path) -> list[Prepared]:
+    """The sets of a part, written to `place`; those whose data is missing are skipped with a message."""
+    known: Mapping[str, Reader] = part.sets if folder is None else of_folder(folder)
+    if folder is None and quick and not names:
+        names = part.quick_sets
+    found = []
+    for name, read in chosen(known, names).items():
+        try:
+            one = prepared(name, read, part.quick_rows if quick else part.rows, place, part.grouped)
+        except InputError as error:
+            print(f"{name}: skipped, {error}", file=sys.stderr)
+            continue
+        if part.wanted(one):
+            found.append(one)
+    return found
+
+
+def main() -> None:
+    """Runs what is missing and prints the tables of all parts asked for, the bars last."""
+    parser = command_line(
+        __doc__, parts=",".join(PARTS), splits=5, draws=5, sets="", quick=False, out="runs/defaults.csv", jobs=0
+    )
+    parser.set_defaults(data_dir=None)
+    given = parser.parse_args()
+    folder = None if given.data_dir is None else Path(given.data_dir).expanduser()
+    asked = Asked(1 if given.quick else given.splits, 2 if given.quick else given.draws, given.quick, folder is not None)
+    names = [name.strip() for name in given.parts.split(",")]
+    try:
+        if unknown := [name for name in names if name not in PARTS]:
+            raise InputError(f"--parts: there is no part '{unknown[0]}'; known: {', '.join(PARTS)}")
+        store, bars = Store(Path(given.out)), dict[str, list[Bar]]()
+        with tempfile.TemporaryDirectory() as place:
+            todo = {
+                name: PARTS[name].jobs(sets_of(PARTS[name], given.sets, folder, given.quick, Path(place)), asked)
+                for name in names
+            }
+            keys = {name: [job.key for job in jobs] for name, jobs in todo.items()}
+            run_all([job for jobs in todo.values() for job in jobs], store, given.jobs or os.cpu_count() or 1)
+        for name in names:
+            print(f"\n=== {name}: {asked.splits} splits x {asked.draws} draws")
+            bars[name] = PARTS[name].show(store.of(keys[name]), asked)
+    except InputError as error:
+        raise SystemExit(str(error)) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    print("\nbars" + " (of a quick run: they mean little)" * given.quick)
+    for name, found in bars.items():
+        for bar in found:
+            print(f"  {name}, {bar}")
+
+
+if __name__ == "__main__":
+    main()

@@ -69,9 +69,9 @@ class Table:
         """The values by split; none where nothing was measured."""
         return self._values.get((cell, variant, metric), {})
 
-    def reference(self, cell: Cell, variant: str, metric: str) -> dict[int, float]:
-        """Of what has no noise and no epsilon, beside a cell."""
-        return self.by_split(Cell(cell.set, cell.world, "", math.inf), variant, metric)
+    def reference(self, cell: Cell, variant: str, metric: str) -> float:
+        """Mean over splits of what has no noise and no epsilon, beside a cell; NaN where nothing was measured."""
+        return self.value(Cell(cell.set, cell.world, "", math.inf), variant, metric)
 
     def value(self, cell: Cell, variant: str, metric: str) -> float:
         """Mean over splits; NaN where nothing was measured."""
@@ -90,11 +90,22 @@ class Table:
 
     def gaps(
         self, cells: Sequence[Cell], variant: str, variants: Sequence[str], metric: str = "accuracy"
-    ) -> NDArray[np.float64]:
-        """By how much the variant is below the best of the variants in each cell (cells,), 0 where it is the best."""
-        best = [max(self.value(cell, name, metric) for name in variants) for cell in cells]
-        own = [self.value(cell, variant, metric) for cell in cells]
-        return np.array(best) - np.array(own)
+    ) -> list[Mean]:
+        """By how much the variant is below the best of the variants in each cell.
+
+        Which one is best is decided on the other splits, so that it is not chosen for its luck; on a single split by
+        that split. A gap is negative where the variant is better than the one chosen.
+        """
+        return [self._gap(cell, variant, variants, metric) for cell in cells]
+
+    def _gap(self, cell: Cell, variant: str, variants: Sequence[str], metric: str) -> Mean:
+        found = [self.by_split(cell, name, metric) for name in variants]
+        splits = [split for split in found[0] if all(split in values for values in found)]
+        values = np.array([[one[split] for split in splits] for one in found])  # (variants, splits)
+        own = values[list(variants).index(variant)]
+        others = values.sum(axis=1, keepdims=True) - values if len(splits) > 1 else values
+        best = np.take_along_axis(values, others.argmax(axis=0)[None], axis=0)[0]
+        return Mean(_mean(best - own), _error((best - own).tolist()))
 
     def falls(self, cells: Sequence[Cell], variant: str, metric: str = "accuracy") -> list[Fall]:
         """The largest fall with epsilon of each set, world and noise, from the largest on; negative without any."""
@@ -118,9 +129,7 @@ class Table:
         self, cells: Sequence[Cell], variant: str, reference: str, metric: str = "accuracy"
     ) -> NDArray[np.float64]:
         """By how much the variant is below a reference without noise in each cell (cells,); negative above it."""
-        return np.array(
-            [_mean(self.reference(c, reference, metric).values()) - self.value(c, variant, metric) for c in cells]
-        )
+        return np.array([self.reference(c, reference, metric) - self.value(c, variant, metric) for c in cells])
 
 
 def rho(noise: str, parties: int, epsilon: float, coordinates: int, delta: float) -> float:

@@ -7,10 +7,10 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
@@ -26,11 +26,17 @@ from federation.contract.errors import FederationError
 from federation.grids.launch import open_grid
 from scenarios.data.catalogue import digest
 from scenarios.runs.world import Costs, World, worlds
+from scenarios.scores.tasks import L1, MSE
 from scenarios.settings.protocol_options import BASELINES
 from scenarios.settings.schema import resolve
+from scenarios.simulated.targets import wants_targets
 
 DELTA = 1e-6
 REFERENCES = ("constant", "pooled")
+SETS_ERROR = "l1_of_sets"  # of class ratios, on the groups of a file of further rows
+MEAN = "mean"  # of private labels, or their ratios, as an answer to everything: a reference without privacy
+Place = tuple[str, str]  # variant and noise
+Values = dict[tuple[str, str, float, str], list[float]]  # by variant, noise, epsilon and metric
 _SECONDS_BETWEEN_LINES = 30.0
 
 
@@ -43,7 +49,7 @@ class Variant:
 
     name: str
     kind: str
-    options: Mapping[str, Any]
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     noises: tuple[str, ...] = ("",)
 
     def protocols(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -54,7 +60,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Job:
-    """One split of one world: `labels` are the (variant, noise) of the scenario's protocols, in their order."""
+    """One split of one world: `labels` are the (variant, noise) of the scenario's protocols, in their order.
+
+    `sets` is a file of further rows X, y and groups: unlabelled sets, on which released class ratios are scored, too.
+    """
 
     part: str
     set: str
@@ -62,13 +71,15 @@ class Job:
     split: int
     labels: tuple[tuple[str, str], ...]
     scenario: Mapping[str, Any]
+    sets: str = ""
 
     @property
     def key(self) -> str:
         """Of all that the job runs and of the contents of its data, wherever that lies."""
         source = self.scenario["data"]["source"]
         data = {**self.scenario["data"], "source": digest(source) or source}
-        plain = [self.part, self.set, self.world, self.split, self.labels, {**self.scenario, "data": data}]
+        whole = {**self.scenario, "data": data}
+        plain = [self.part, self.set, self.world, self.split, self.labels, whole, self.sets and digest(self.sets)]
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -80,25 +91,26 @@ def job(
     variants: Sequence[Variant],
     scenario: Mapping[str, Any],
     references: Sequence[str] = REFERENCES,
+    sets: str = "",
 ) -> Job:
     """The scenario with the protocols of all variants and with baselines; `split` numbers its seed."""
     found = [(variant.name, *pair) for variant in variants for pair in variant.protocols()]
     labels = [(name, noise) for name, noise, _ in found] + [(name, "") for name in references]
     protocols = [protocol for *_, protocol in found] + [{"kind": name} for name in references]
     whole = {"name": "defaults", **scenario, "protocols": protocols, "seed": split + 1}
-    return Job(part, name, world, split, tuple(labels), whole)
+    return Job(part, name, world, split, tuple(labels), whole, sets)
 
 
 def measured(todo: Job) -> list[Record]:
-    """Everything that the job measures, the seconds that it took last. Variants that fail are named and left out.
+    """Everything that the job measures, the processor seconds that it took last. Variants that fail are named and left out.
 
     Raises `FederationError` when nothing of it can run.
     """
-    started = time.perf_counter()
+    started = time.process_time()
     [world] = worlds(resolve(todo.scenario), None)
     base = (todo.part, todo.set, todo.world, todo.split, todo.key)
     labels = dict(zip((variant.name for variant in world.variants), todo.labels, strict=True))
-    values: dict[tuple[str, str, float, str], list[float]] = {}
+    values: Values = {}
     with tempfile.TemporaryDirectory() as folder, closing(open_grid("inline")) as grid, threadpool_limits(1):
         rows, summary = world.run(grid, Costs(), Path(folder), sparing=True)
         for name, epsilon, dimension in _dimensions(world, Path(folder), summary["failed_variants"]):
@@ -107,29 +119,60 @@ def measured(todo: Job) -> list[Record]:
         print(f"\n{todo.set}, {todo.world}, {labels[name][0]}: failed, {cause}", file=sys.stderr)
     for row in rows:
         values.setdefault((*labels[row["variant"]], row["epsilon"], row["metric"]), []).append(row["value"])
-    for metric, value in _of_data(world).items():
-        values["data", "", np.inf, metric] = [value]
+        if todo.sets:
+            values |= _on_sets(world, Path(folder), todo, labels, summary["failed_variants"])
+    values |= _of_data(world)
     records = [Record(*base, *place, fmean(several)) for place, several in values.items()]
-    return [*records, Record(*base, "job", "", np.inf, DONE, time.perf_counter() - started)]
+    return [*records, Record(*base, "job", "", np.inf, DONE, time.process_time() - started)]
 
 
-def _dimensions(world: World, folder: Path, failed: Mapping[str, str]) -> Iterator[tuple[str, float, float]]:
-    """Variant, epsilon and number of features behind the map of each release."""
+def _released(world: World, folder: Path, failed: Collection[str]) -> Iterator[tuple[str, Any, list[float]]]:
+    """Name, models and epsilons of each variant that did not fail."""
     for variant in world.variants:
         if variant.kind not in BASELINES and variant.name not in failed:
             path = folder / f"{variant.name}.npz"
             kind, aims = head(path)
-            for epsilon, mapped in zip(aims, model(kind).load(path).feature_maps, strict=True):
-                yield variant.name, float(epsilon), float(mapped.dimension)
+            yield variant.name, model(kind).load(path), [float(aim) for aim in aims]
 
 
-def _of_data(world: World) -> dict[str, float]:
-    """Public numbers of the world; and of real labels the error of their private mean, NON-PRIVATE."""
+def _dimensions(world: World, folder: Path, failed: Collection[str]) -> Iterator[tuple[str, float, float]]:
+    """Variant, epsilon and number of features behind the map of each release."""
+    for name, models, epsilons in _released(world, folder, failed):
+        for epsilon, mapped in zip(epsilons, models.feature_maps, strict=True):
+            yield name, epsilon, float(mapped.dimension)
+
+
+def _on_sets(world: World, folder: Path, todo: Job, labels: Mapping[str, Place], failed: Collection[str]) -> Values:
+    """L1 errors of released class ratios on the groups of a file, and of the private rows' own ratios, NON-PRIVATE."""
     table, cut = world.split.table, world.split.cut
-    found = {"classes": float(len(table.classes)), "parties": float(cut.parties), "rows": float(len(cut.order))}
+    with np.load(todo.sets) as file:
+        rows, named, groups = file["X"].astype(np.float64), file["y"].astype(str), file["groups"]
+    truth = np.array([named == name for name in table.classes], dtype=float).T
+    places = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    ratios = np.array([truth[place].mean(axis=0) for place in places])
+    found: Values = {}
+    for name, models, epsilons in _released(world, folder, failed):
+        for release, epsilon in enumerate(epsilons):
+            for draw in range(models.draws(release)):
+                guesses = np.array([models.predicted(release, draw, rows[place]) for place in places])
+                error = float(np.abs(guesses - ratios).sum(axis=1).mean())
+                found.setdefault((*labels[name], epsilon, SETS_ERROR), []).append(error)
+    mean = np.bincount(table.labels[cut.order], minlength=len(table.classes)) / len(cut.order)
+    found[(MEAN, "", np.inf, SETS_ERROR)] = [float(np.abs(mean - ratios).sum(axis=1).mean())]
+    return found
+
+
+def _of_data(world: World) -> Values:
+    """Public numbers of the world, and the errors of the mean of all private labels, or of their ratios."""
+    table, cut = world.split.table, world.split.cut
+    numbers = {"classes": len(table.classes), "parties": cut.parties, "rows": len(cut.order)}
+    found: Values = {("data", "", np.inf, name): [float(number)] for name, number in numbers.items()}
     if not table.classes:
-        guess = table.labels[cut.order].mean()
-        found["constant_mse"] = float(np.mean((table.labels[cut.test] - guess) ** 2))
+        errors = table.labels[cut.test] - table.labels[cut.order].mean()
+        found[MEAN, "", np.inf, MSE.name] = [float(np.mean(errors**2))]
+    elif wants_targets(world.scenario):
+        mean = np.bincount(table.labels[cut.order], minlength=len(table.classes)) / len(cut.order)
+        found[MEAN, "", np.inf, L1.name] = [float(np.abs(one.proportions - mean).sum()) for one in world.targets()]
     return found
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmarks.defaults.cells import BANDS, Cell, Table, grouped, in_bands, rho, share
 from benchmarks.defaults.jobs import DELTA, Job, Variant, job
+from benchmarks.defaults.lines import by_world, each, with_error
 from benchmarks.defaults.part import Asked, Bar, said
 from benchmarks.defaults.records import Record
 from benchmarks.defaults.sets import AUXILIARY, TEST, Prepared
@@ -15,10 +16,12 @@ from benchmarks.defaults.sets import AUXILIARY, TEST, Prepared
 LAWS = ("pure", "gaussian")
 DEFAULT, BEFORE, AVERAGE = "default", "before", "average"
 VARIANTS = (
-    Variant(BEFORE, "soft_vote", {"submit": "votes"}, LAWS),
-    Variant(DEFAULT, "soft_vote", {"submit": "statistic"}, LAWS),
+    Variant(DEFAULT, "soft_vote", {}, LAWS),
+    Variant(BEFORE, "soft_vote", {"share": "raw", "submit": "votes"}, LAWS),
     Variant(AVERAGE, "parameter_average", {}, LAWS),
-    Variant("probabilities", "soft_vote", {"ballot": "probabilities"}, LAWS),
+    Variant("probabilities", "soft_vote", {"share": "probabilities"}, LAWS),
+    Variant("scores", "soft_vote", {"share": "scores"}, LAWS),
+    Variant("no student", "soft_vote", {"student": False}, LAWS),
 )
 NAMES = tuple(variant.name for variant in VARIANTS)
 EPSILONS = (0.3, 1.0, 3.0, 10.0)
@@ -65,7 +68,9 @@ def show(records: Iterable[Record], asked: Asked) -> list[Bar]:
         print("\nparty: nothing is measured yet")
         return []
     for law in LAWS:
-        _by_parties(table, [cell for cell in cells if cell.noise == law], law)
+        print(f"\nmean accuracy over sets, {law} noise, at epsilon {each(cell.epsilon for cell in cells)}")
+        some = sorted((cell for cell in cells if cell.noise == law), key=lambda cell: cell.parties)
+        by_world(table, some, NAMES, ACCURACY)
     _by_set(table, cells)
     rhos = np.array([_rho(table, cell) for cell in cells])
     _overall(table, cells, "all cells")
@@ -80,25 +85,8 @@ def show(records: Iterable[Record], asked: Asked) -> list[Bar]:
 def _rho(table: Table, cell: Cell) -> float:
     """Of the default's release, averaged over splits: their spectra differ a little."""
     features = table.value(cell, DEFAULT, "features")
-    classes = np.mean([*table.reference(cell, "data", "classes").values()])
+    classes = table.reference(cell, "data", "classes")
     return rho(cell.noise, cell.parties, cell.epsilon, round((classes - 1) * features), DELTA)
-
-
-def _by_parties(table: Table, cells: Sequence[Cell], law: str) -> None:
-    epsilons = sorted({cell.epsilon for cell in cells})
-    listed = " ".join(f"{epsilon:g}" for epsilon in epsilons)
-    print(f"\nmean accuracy over sets, {law} noise, at epsilon {listed}")
-    width = 5 * len(epsilons) + 3
-    print(f"{'K':>5}{'sets':>5}  " + "".join(f"{name:{width}}" for name in NAMES))
-    errors = []
-    for parties, some in sorted(grouped(cells, lambda cell: cell.parties).items()):
-        line = f"{parties:>5}{len({cell.set for cell in some}):>5}  "
-        for name in NAMES:
-            means = [table.mean([c for c in some if c.epsilon == epsilon], name, ACCURACY) for epsilon in epsilons]
-            errors += [mean.error for mean in means]
-            line += f"{' '.join(said(mean.value) for mean in means):{width}}"
-        print(line)
-    print(f"standard errors over splits: {said(np.median(errors))} in the median, at most {said(max(errors))}")
 
 
 def _by_set(table: Table, cells: Sequence[Cell]) -> None:
@@ -108,21 +96,23 @@ def _by_set(table: Table, cells: Sequence[Cell]) -> None:
         line = f"{name!s:24}{len(some):>6}  "
         for variant in NAMES:
             line += f"{' '.join(said(table.mean(some, variant, metric).value) for metric in METRICS):16}"
-        references = [np.mean([*table.reference(some[0], kind, ACCURACY).values()]) for kind in ("constant", "pooled")]
+        references = [table.reference(some[0], kind, ACCURACY) for kind in ("constant", "pooled")]
         print(line + "      ".join(map(said, references)))
 
 
 def _overall(table: Table, cells: Sequence[Cell], title: str) -> None:
-    print(f"\n{title}: {len(cells)}; w01 within {NEAR} of the best, b03 more than {FAR} below it (accuracy)")
-    print(f"{'':16}accuracy (s.e.)  balanced   AUC    w01    b03   worst   where")
+    print(f"\n{title}: {len(cells)}; w01 within {NEAR} of the best, b03 more than {FAR} below it, by accuracy")
+    print(f"{'':16}accuracy (s.e.)  balanced   AUC    w01    b03   worst (s.e.)  where")
     for name in NAMES:
         accuracy, *others = (table.mean(cells, name, metric) for metric in METRICS)
-        gaps = table.gaps(cells, name, NAMES)
+        found = table.gaps(cells, name, NAMES)
+        gaps = np.array([gap.value for gap in found])
         worst = int(gaps.argmax())
         print(
-            f"{name:16}{said(accuracy.value):>6} ({said(accuracy.error)})"
+            f"{name:16}{with_error(accuracy):>12}"
             + "".join(f"{said(mean.value):>9}" for mean in others)
-            + f"{share(gaps <= NEAR):7.2f}{share(gaps > FAR):7.3f}{-gaps[worst]:8.3f}   {cells[worst]}"
+            + f"{share(gaps <= NEAR):7.2f}{share(gaps > FAR):7.3f}{-gaps[worst]:8.3f} ({said(found[worst].error)})"
+            f"  {cells[worst]}"
         )
 
 
@@ -156,7 +146,7 @@ def _falls(table: Table, cells: Sequence[Cell]) -> None:
 
 
 def _bars(table: Table, cells: Sequence[Cell], strong: Sequence[Cell], asked: Asked) -> list[Bar]:
-    gaps = table.gaps(strong, DEFAULT, NAMES)
+    gaps = np.array([gap.value for gap in table.gaps(strong, DEFAULT, NAMES)])
     found = []
     if strong:
         found.append(Bar(f"share of cells of rho >= 1 within {NEAR} of the best", share(gaps <= NEAR), least=0.90))

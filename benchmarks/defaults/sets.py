@@ -207,3 +207,11 @@ REAL: Mapping[str, Reader] = {
     "friedman2": partial(_friedman, make_friedman2, 30.0),
     "friedman3": partial(_friedman, make_friedman3, 0.1),
 }
+RATIOS: Mapping[str, Reader] = {  # bags are simulated where there are no groups
+    **{name: CLASSES[name] for name in ("higgs", "mnist")},
+    "adult": partial(_shipped, "adult"),
+    "har_by_subject": NATURAL["har"],
+    "kdd99_by_service": NATURAL["kdd99"],
+    "adult_by_occupation": partial(_shipped, "adult", families=("occupation=",)),
+    "adult_by_education": partial(_shipped, "adult", families=("education=",)),
+}

@@ -1,17 +1,19 @@
 """Good by default: what a user gets without choosing, scored beside what else there is: python -m benchmarks.defaults
 
-[--parts party,natural,...] [--splits N] [--draws N] [--sets NAME,...] [--quick] [--data-dir DIR] [--out FILE.csv]
-[--jobs N] [--tables-only]
+[--parts party,natural,mean_operator,regressions,class_ratio,speed] [--splits N] [--draws N] [--sets NAME,...] [--quick]
+[--data-dir DIR] [--out FILE.csv] [--jobs N]
 
-Every figure comes from the product: a scenario for each set, way of dealing out rows and split, whose seed is the number
-of the split; all variants of it share the split. Sets are the shipped ones (the environment variable FEDERATION_DATA
-names their folder; a set whose file is missing is skipped) and generated ones, or with --data-dir those of a folder: npz
-files with X (n, d) of numbers, y (n,) of classes or real numbers, and perhaps groups (n,), which are natural parties or
-bags. At most 12,000 rows of a set are used, 30,000 where groups are parties.
+Every figure comes from the product: a scenario for each set, way of dealing out rows and split, whose seed is the
+number of the split; all variants share it. Sets are the shipped ones (the environment variable FEDERATION_DATA names
+their folder; a set whose file is missing is skipped) and generated ones, or with --data-dir those of a folder: npz
+files with X (n, d) of numbers, y (n,) of classes or real numbers, and perhaps groups (n,), which are natural parties
+or bags. Real labels get the range that they have, which a private use must declare. At most 12,000 rows of a set are
+used, 30,000 where groups are parties or bags.
 
 Values are kept in --out, one row each, and a command that was interrupted goes on where it was. What is measured again
-is decided by settings and data, not by code: after a change of the code name another file. --quick uses few sets, rows
-and worlds, one split and two draws, and takes minutes; its bars mean little.
+follows from settings and data, not from the code: after a change of the code name another file. --quick uses few sets,
+rows and worlds, one split and two draws; its bars mean little. --jobs is how many worlds run at a time (0: one for
+each processor).
 """
 
 from __future__ import annotations
@@ -83,9 +85,8 @@ def main() -> None:
     parser.set_defaults(data_dir=None)
     given = parser.parse_args()
     folder = None if given.data_dir is None else Path(given.data_dir).expanduser()
-    asked = Asked(
-        1 if given.quick else given.splits, 2 if given.quick else given.draws, given.quick, folder is not None
-    )
+    splits, draws = (1, 2) if given.quick else (given.splits, given.draws)
+    asked = Asked(splits, draws, given.quick, folder is not None)
     names = [name.strip() for name in given.parts.split(",")]
     try:
         if unknown := [name for name in names if name not in PARTS]:

@@ -102,9 +102,9 @@ def job(
 
 
 def measured(todo: Job) -> list[Record]:
-    """Everything that the job measures, the processor seconds that it took last. Variants that fail are named and left out.
+    """Everything that the job measures, the processor seconds that it took last.
 
-    Raises `FederationError` when nothing of it can run.
+    Variants that fail are named and left out. Raises `FederationError` when nothing of it can run.
     """
     started = time.process_time()
     [world] = worlds(resolve(todo.scenario), None)

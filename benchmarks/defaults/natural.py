@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from benchmarks.defaults.cells import Table, grouped
 from benchmarks.defaults.jobs import Job, job
-from benchmarks.defaults.lines import each
 from benchmarks.defaults.part import Asked, Bar, said
 from benchmarks.defaults.party import ACCURACY, AVERAGE, BEFORE, DEFAULT, LAWS, METRICS, VARIANTS, scenario
 from benchmarks.defaults.records import Record
@@ -15,7 +14,7 @@ from benchmarks.defaults.sets import Prepared
 NAMES = (DEFAULT, BEFORE, AVERAGE)
 LEAST_GROUPS = 5
 _COMPARED = [variant for variant in VARIANTS if variant.name in NAMES]
-_BY_GROUPS = {"partition": {"by": "groups"}}
+_BY_GROUPS: dict[str, object] = {"partition": {"by": "groups"}}
 
 
 def wanted(prepared: Prepared) -> bool:
@@ -36,9 +35,10 @@ def show(records: Iterable[Record], asked: Asked) -> list[Bar]:
     """Prints accuracy, balanced accuracy and AUC of every set, law and epsilon."""
     table = Table(records)
     cells = table.cells(NAMES, ACCURACY)
-    print(
-        f"\naccuracy, balanced accuracy and AUC (two classes), groups as parties, epsilon {each(c.epsilon for c in cells)}"
-    )
+    if not cells:
+        print("\nnatural: nothing is measured yet")
+        return []
+    print("\ngroups as parties: accuracy, balanced accuracy and AUC (two classes)")
     print(f"{'':10}{'epsilon':>7}  " + "".join(f"{name:18}" for name in (*NAMES, "constant", "pooled")))
     for name, of_set in grouped(cells, lambda cell: cell.set).items():
         parties = table.reference(of_set[0], "data", "parties")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from benchmarks.defaults.cells import BANDS, Cell, Table, grouped, in_bands, rho, share
+from benchmarks.defaults.cells import BANDS, Cell, Fall, Table, grouped, in_bands, rho, share
 from benchmarks.defaults.jobs import DELTA, Job, Variant, job
 from benchmarks.defaults.lines import by_world, each, with_error
 from benchmarks.defaults.part import Asked, Bar, said
@@ -133,7 +133,7 @@ def _falls(table: Table, cells: Sequence[Cell]) -> None:
     print("\nlargest falls of accuracy where epsilon grows")
     for name in NAMES:
         found = table.falls(cells, name)
-        by_set = {}
+        by_set: dict[str, Fall] = {}
         for fall in found:
             by_set.setdefault(fall.low.set, fall)
         print(f"{name}:")

@@ -81,10 +81,10 @@ def show(records: Iterable[Record], asked: Asked) -> list[Bar]:
         worst = int(ratios.argmax())
         better = [int((table.below_reference(cells, name, MEAN, MSE.name) > 0).sum()) for name in (before, now)]
         print(
-            f"\n{now} over least squares before, {len(cells)} cells: geometric mean {_geometric(ratios):.3f} (at epsilon "
-            f"{each(epsilons)}: {' '.join(f'{mean:.3f}' for mean in means)}); worst {ratios[worst]:.3f} ({cells[worst]}); "
-            f"above {WORSE} in {int((ratios > WORSE).sum())}; better than the mean of the labels in {better[0]} before, "
-            f"{better[1]} now"
+            f"\nerror of {now} over that of {before}, {len(cells)} cells: geometric mean {_geometric(ratios):.3f}\n"
+            f"  at epsilon {each(epsilons)}: {' '.join(f'{mean:.3f}' for mean in means)}\n"
+            f"  worst {ratios[worst]:.3f} ({cells[worst]}), above {WORSE} in {int((ratios > WORSE).sum())}\n"
+            f"  better than the mean of the labels in {better[0]} cells before, in {better[1]} now"
         )
         bars.append(Bar(f"{now}: geometric mean of errors over those before", _geometric(ratios), most=0.25))
         bars.append(Bar(f"{now}: largest", float(ratios.max()), most=WORSE))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,8 @@ class Rows:
     """Features (n, d), labels (n,) that are classes, or numbers in a `label_range`, and perhaps groups (n,)."""
 
     features: NDArray[np.float64]
-    labels: NDArray[np.generic]
-    groups: NDArray[np.generic] | None = None
+    labels: NDArray[Any]
+    groups: NDArray[Any] | None = None
     label_range: tuple[float, float] | None = None
 
     def taken(self, kept: NDArray[np.int64]) -> Rows:
@@ -69,9 +70,11 @@ def prepared(name: str, read: Reader, most: int, folder: Path, grouped: bool = F
         _, codes, sizes = np.unique(rows.groups, return_inverse=True, return_counts=True)
         rows = rows.taken(np.flatnonzero(sizes[codes] >= LEAST_OF_A_GROUP))
     single = rows.features.astype(np.float32)  # half the file, and half the memory, where nothing is lost
-    groups = {} if rows.groups is None else {"groups": rows.groups.astype(str)}
+    arrays = {"X": single if np.array_equal(single, rows.features) else rows.features, "y": rows.labels}
+    if rows.groups is not None:
+        arrays["groups"] = rows.groups.astype(str)
     file = folder / f"{name}-{most}{'-grouped' * grouped}.npz"
-    np.savez(file, X=single if np.array_equal(single, rows.features) else rows.features, y=rows.labels, **groups)
+    np.savez(file, allow_pickle=False, **arrays)
     classes = () if rows.label_range else tuple(map(str, np.unique(rows.labels).tolist()))
     number = 0 if rows.groups is None else len(np.unique(rows.groups))
     return Prepared(name, file, len(rows.labels), classes, number, rows.label_range)
@@ -138,7 +141,7 @@ def _indicated(features: NDArray[np.float64], columns: tuple[str, ...], families
     return names
 
 
-def _in_two(source: str, positive: Callable[[NDArray[np.generic]], NDArray[np.bool_]], most: int) -> Rows:
+def _in_two(source: str, positive: Callable[[NDArray[Any]], NDArray[np.bool_]], most: int) -> Rows:
     """Label 1 where a shipped set's label is positive, else 0."""
     rows = _shipped(source, most)
     return Rows(rows.features, positive(rows.labels).astype(np.int64))

@@ -29,6 +29,7 @@ SIMULATED = {"4 bags": 4, "12 small bags": 12}
 NATURAL, DRAWN = "natural bags", "natural, drawn ratios"
 MARGIN = 0.02  # of an L1 error
 _SMALL = 100  # rows of a small bag
+_WIDE = 50  # principal components of sets with more than twice as many columns
 _LEAST, _MOST, _GROUPS, _LEAST_GROUPS = 50, 600, 30, 6  # rows of a natural bag, and groups
 _SETS = 1 / 3  # of the groups are unlabelled sets
 _DRAWN = (0.1, 0.9)  # shares of the last class
@@ -68,11 +69,18 @@ def _natural(prepared: Prepared, name: str, sets: Path, split: int, asked: Asked
 
 
 def _scenario(prepared: Prepared, parties: dict[str, object], asked: Asked) -> dict[str, object]:
+    wide = {"features": ["scale", {"pca": _WIDE}]} if prepared.columns > 2 * _WIDE else {}  # fits take a minute else
     return {
-        "data": {"source": str(prepared.file), "test": 0.2, "auxiliary": 0.2, "classes": list(prepared.classes)},
+        "data": {
+            "source": str(prepared.file),
+            "test": 0.2,
+            "auxiliary": 0.2,
+            "classes": list(prepared.classes),
+            **wide,
+        },
         "parties": parties,
         "privacy": {"epsilon": list(EPSILONS), "delta": DELTA},
-        "trials": {"splits": 1, "noise": max(1, asked.draws // 5)},  # fits are slow, and noise matters little
+        "trials": {"splits": 1, "noise": max(1, asked.draws // 10)},  # fits are slow, and noise matters little
     }
 
 

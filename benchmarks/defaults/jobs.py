@@ -113,14 +113,15 @@ def measured(todo: Job) -> list[Record]:
     values: Values = {}
     with tempfile.TemporaryDirectory() as folder, closing(open_grid("inline")) as grid, threadpool_limits(1):
         rows, summary = world.run(grid, Costs(), Path(folder), sparing=True)
-        for name, epsilon, dimension in _dimensions(world, Path(folder), summary["failed_variants"]):
+        failed = summary["failed_variants"]
+        for name, epsilon, dimension in _dimensions(world, Path(folder), failed):
             values[(*labels[name], epsilon, "features")] = [dimension]
-    for name, cause in summary["failed_variants"].items():
+        if todo.sets:
+            values |= _on_sets(world, Path(folder), todo, labels, failed)
+    for name, cause in failed.items():
         print(f"\n{todo.set}, {todo.world}, {labels[name][0]}: failed, {cause}", file=sys.stderr)
     for row in rows:
         values.setdefault((*labels[row["variant"]], row["epsilon"], row["metric"]), []).append(row["value"])
-        if todo.sets:
-            values |= _on_sets(world, Path(folder), todo, labels, summary["failed_variants"])
     values |= _of_data(world)
     records = [Record(*base, *place, fmean(several)) for place, several in values.items()]
     return [*records, Record(*base, "job", "", np.inf, DONE, time.process_time() - started)]

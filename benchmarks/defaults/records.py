@@ -59,8 +59,8 @@ class Store:
             csv.writer(file, lineterminator="\n").writerows(records)
 
     def of(self, keys: Iterable[str]) -> list[Record]:
-        """The records of those jobs that are complete; of a job that was repeated the first ones."""
-        wanted = set(keys)
+        """The records of those jobs that are complete, in the order of the keys; of a repeated job the first ones."""
+        wanted = dict.fromkeys(keys)
         found: dict[str, list[Record]] = {}
         complete: dict[str, list[Record]] = {}
         with self.path.open(newline="", encoding="utf-8") as file:
@@ -70,7 +70,7 @@ class Store:
                     found.setdefault(record.key, []).append(record)
                     if record.metric == DONE:
                         complete[record.key] = found.pop(record.key)
-        return [record for records in complete.values() for record in records]
+        return [record for key in wanted for record in complete.get(key, [])]
 
 
 def _read(row: dict[str, str]) -> Record:

@@ -49,6 +49,7 @@ class Prepared:
     name: str
     file: Path
     rows: int
+    columns: int
     classes: tuple[str, ...]
     groups: int
     label_range: tuple[float, float] | None
@@ -77,7 +78,7 @@ def prepared(name: str, read: Reader, most: int, folder: Path, grouped: bool = F
     np.savez(file, allow_pickle=False, **arrays)
     classes = () if rows.label_range else tuple(map(str, np.unique(rows.labels).tolist()))
     number = 0 if rows.groups is None else len(np.unique(rows.groups))
-    return Prepared(name, file, len(rows.labels), classes, number, rows.label_range)
+    return Prepared(name, file, *rows.features.shape, classes, number, rows.label_range)
 
 
 def of_folder(folder: Path) -> dict[str, Reader]:

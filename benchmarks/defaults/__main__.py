@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.common import command_line
@@ -36,37 +36,58 @@ from benchmarks.defaults.sets import (
     REAL,
     TWO_CLASSES,
     Prepared,
-    Reader,
-    chosen,
+    Readers,
     of_folder,
     prepared,
 )
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, nearest_name
 
 _GROUPED = 30_000  # rows of a set whose groups are parties or bags
 PARTS: Mapping[str, Part] = {
-    "party": Part(CLASSES, "breast_cancer,digits,three_ordered", party.wanted, party.jobs, party.show),
-    "natural": Part(NATURAL, "har,kdd99", natural.wanted, natural.jobs, natural.show, _GROUPED, 6_000, True),
+    "party": Part(CLASSES, ("breast_cancer", "digits", "three_ordered"), party.wanted, party.jobs, party.show),
+    "natural": Part(NATURAL, ("har", "kdd99"), natural.wanted, natural.jobs, natural.show, _GROUPED, 6_000, True),
     "mean_operator": Part(
-        TWO_CLASSES, "breast_cancer,digits_from_5", mean_operator.wanted, mean_operator.jobs, mean_operator.show
+        TWO_CLASSES, ("breast_cancer", "digits_from_5"), mean_operator.wanted, mean_operator.jobs, mean_operator.show
     ),
-    "regressions": Part(REAL, "diabetes,friedman1", regressions.wanted, regressions.jobs, regressions.show),
+    "regressions": Part(REAL, ("diabetes", "friedman1"), regressions.wanted, regressions.jobs, regressions.show),
     "class_ratio": Part(
-        RATIOS, "adult,kdd99_by_service", class_ratio.wanted, class_ratio.jobs, class_ratio.show, _GROUPED, 6_000, True
+        RATIOS,
+        ("adult", "kdd99_by_service"),
+        class_ratio.wanted,
+        class_ratio.jobs,
+        class_ratio.show,
+        _GROUPED,
+        6_000,
+        True,
     ),
-    "speed": Part({}, "", lambda _: False, speed.no_jobs, speed.show),
+    "speed": Part({}, (), lambda _: False, speed.no_jobs, speed.show),
 }
 
 
-def sets_of(part: Part, names: str, folder: Path | None, quick: bool, place: Path) -> list[Prepared]:
-    """The sets of a part, written to `place`; those whose data is missing are skipped with a message."""
-    if not part.sets:
-        return []
-    known: Mapping[str, Reader] = part.sets if folder is None else of_folder(folder)
-    if folder is None and quick and not names:
-        names = part.quick_sets
+def known_sets(parts: Sequence[str], names: Sequence[str], folder: Path | None, quick: bool) -> dict[str, Readers]:
+    """By part the sets with these names, or all that it takes where none is given; those of a folder suit all parts.
+
+    Raises `InputError` for unknown parts, and for a name that no part has.
+    """
+    if unknown := [name for name in parts if name not in PARTS]:
+        raise InputError(f"--parts: there is no part '{unknown[0]}'; known: {', '.join(PARTS)}")
+    own = None if folder is None else of_folder(folder)
+    known = {part: PARTS[part].sets if own is None or not PARTS[part].sets else own for part in parts}
+    every = list(dict.fromkeys(name for sets in known.values() for name in sets))
+    for name in names:
+        if name not in every:
+            raise InputError(f"--sets: there is no set '{name}'; known: {', '.join(every)}{nearest_name(name, every)}")
+    found: dict[str, Readers] = {}
+    for part, sets in known.items():
+        wanted = names or (PARTS[part].quick_sets if quick and own is None else list(sets))
+        found[part] = {name: sets[name] for name in wanted if name in sets}
+    return found
+
+
+def written(part: Part, sets: Readers, quick: bool, place: Path) -> list[Prepared]:
+    """Those sets that a part can use, written to `place`; one whose data is missing is skipped with a message."""
     found = []
-    for name, read in chosen(known, names).items():
+    for name, read in sets.items():
         try:
             one = prepared(name, read, part.quick_rows if quick else part.rows, place, part.grouped)
         except InputError as error:
@@ -87,19 +108,18 @@ def main() -> None:
     folder = None if given.data_dir is None else Path(given.data_dir).expanduser()
     splits, draws = (1, 2) if given.quick else (given.splits, given.draws)
     asked = Asked(splits, draws, given.quick, folder is not None)
-    names = [name.strip() for name in given.parts.split(",")]
+    parts, names = ([name.strip() for name in text.split(",") if name.strip()] for text in (given.parts, given.sets))
     try:
-        if unknown := [name for name in names if name not in PARTS]:
-            raise InputError(f"--parts: there is no part '{unknown[0]}'; known: {', '.join(PARTS)}")
+        sets = known_sets(parts, names, folder, given.quick)
         store, bars = Store(Path(given.out)), dict[str, list[Bar]]()
         with tempfile.TemporaryDirectory() as place:
             todo = {
-                name: PARTS[name].jobs(sets_of(PARTS[name], given.sets, folder, given.quick, Path(place)), asked)
-                for name in names
+                name: PARTS[name].jobs(written(PARTS[name], sets[name], given.quick, Path(place)), asked)
+                for name in parts
             }
             keys = {name: [job.key for job in jobs] for name, jobs in todo.items()}
             run_all([job for jobs in todo.values() for job in jobs], store, given.jobs or os.cpu_count() or 1)
-        for name in names:
+        for name in parts:
             print(f"\n=== {name}: {asked.splits} splits x {asked.draws} draws")
             bars[name] = PARTS[name].show(store.of(keys[name]), asked)
     except InputError as error:

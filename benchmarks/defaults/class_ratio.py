@@ -45,7 +45,7 @@ def jobs(sets: Sequence[Prepared], asked: Asked) -> list[Job]:
     found = []
     for split in range(asked.splits):
         for one in sets:
-            if not one.groups:
+            if asked.folder or not one.groups:
                 found += [_simulated(one, name, number, split, asked) for name, number in SIMULATED.items()]
             for name in (NATURAL, DRAWN) if one.groups >= _LEAST_GROUPS else ():
                 if files := natural_bags(one.file, split, None if name == NATURAL else _DRAWN):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.defaults.jobs import Job
 from benchmarks.defaults.records import Record
-from benchmarks.defaults.sets import Prepared, Reader
+from benchmarks.defaults.sets import Prepared, Readers
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Part:
     `rows` are the most of a set, `quick_rows` with --quick, `grouped` leaves out rare groups.
     """
 
-    sets: Mapping[str, Reader]
-    quick_sets: str
+    sets: Readers
+    quick_sets: tuple[str, ...]
     wanted: Callable[[Prepared], bool]
     jobs: Callable[[Sequence[Prepared], Asked], list[Job]]
     show: Callable[[Iterable[Record], Asked], list[Bar]]

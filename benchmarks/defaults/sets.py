@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_wine, make_classification, make_friedman1, make_friedman2, make_friedman3
 
-from federation.contract.errors import InputError, nearest_name
+from federation.contract.errors import InputError
 from federation.contract.randomness import generator
 from scenarios.data.archives import Archive
 from scenarios.data.catalogue import load
@@ -40,6 +40,7 @@ class Rows:
 
 
 Reader = Callable[[int], Rows]  # called with the most rows that are wanted
+Readers = Mapping[str, Reader]
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def prepared(name: str, read: Reader, most: int, folder: Path, grouped: bool = F
     np.savez(file, allow_pickle=False, **arrays)
     classes = () if rows.label_range else tuple(map(str, np.unique(rows.labels).tolist()))
     number = 0 if rows.groups is None else len(np.unique(rows.groups))
-    return Prepared(name, file, *rows.features.shape, classes, number, rows.label_range)
+    count, columns = rows.features.shape
+    return Prepared(name, file, count, columns, classes, number, rows.label_range)
 
 
 def of_folder(folder: Path) -> dict[str, Reader]:
@@ -92,15 +94,6 @@ def of_folder(folder: Path) -> dict[str, Reader]:
     if not found:
         raise InputError(f"--data-dir {folder} holds no npz file; each needs the arrays X and y, perhaps groups")
     return found
-
-
-def chosen(known: Mapping[str, Reader], names: str) -> dict[str, Reader]:
-    """Those of the names, which are separated by commas, or all where none is given. Raises `InputError`."""
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    for name in wanted:
-        if name not in known:
-            raise InputError(f"--sets: there is no set '{name}'; known: {', '.join(known)}{nearest_name(name, known)}")
-    return {name: known[name] for name in (wanted or known)}
 
 
 def _sample(count: int, most: int) -> NDArray[np.int64]:
@@ -183,7 +176,7 @@ def _friedman(make: Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]
 
 
 _CATALOGUE = ("har", "kdd99", "adult", "mnist", "ctg", "digits", "breast_cancer", "higgs")
-CLASSES: Mapping[str, Reader] = {
+CLASSES: Readers = {
     **{name: partial(_shipped, name) for name in _CATALOGUE},
     "wine": _wine,
     "gaussians_1_percent": partial(_gaussians, 0.01),
@@ -193,25 +186,25 @@ CLASSES: Mapping[str, Reader] = {
     "made_3_classes": partial(_made, 3, 5, 40),
     "made_4_classes": partial(_made, 4, 10, 20),
 }
-TWO_CLASSES: Mapping[str, Reader] = {
+TWO_CLASSES: Readers = {
     **{name: CLASSES[name] for name in ("adult", "higgs", "kdd99", "breast_cancer")},
     "ctg_abnormal": partial(_in_two, "ctg", lambda labels: labels > 0),
     "mnist_odd": partial(_in_two, "mnist", lambda labels: labels % 2 == 1),
     "digits_from_5": partial(_in_two, "digits", lambda labels: labels >= 5),
     "protein_above_5": partial(_in_two, "protein", lambda labels: labels > 5),
 }
-NATURAL: Mapping[str, Reader] = {  # with groups
+NATURAL: Readers = {  # with groups
     "har": partial(_shipped, "har"),
     "kdd99": partial(_shipped, "kdd99", families=("service=",)),
     "adult": partial(_shipped, "adult", families=("education=", "occupation=")),
 }
-REAL: Mapping[str, Reader] = {
+REAL: Readers = {
     **{name: partial(_shipped, name) for name in ("diabetes", "housing", "protein", "census_weeks")},
     "friedman1": partial(_friedman, make_friedman1, 1.0),
     "friedman2": partial(_friedman, make_friedman2, 30.0),
     "friedman3": partial(_friedman, make_friedman3, 0.1),
 }
-RATIOS: Mapping[str, Reader] = {  # bags are simulated where there are no groups
+RATIOS: Readers = {  # bags are simulated where there are no groups
     **{name: CLASSES[name] for name in ("higgs", "mnist")},
     "adult": partial(_shipped, "adult"),
     "har_by_subject": NATURAL["har"],

@@ -42,6 +42,11 @@ class Fall(NamedTuple):
     low: Cell
     high: Cell
 
+    @property
+    def clear(self) -> float:
+        """The amount less two standard errors, or as it is where there are none."""
+        return _clear(self.amount, self.error)
+
 
 @dataclass(frozen=True)
 class Mean:
@@ -49,6 +54,11 @@ class Mean:
 
     value: float
     error: float
+
+    @property
+    def clear(self) -> float:
+        """The value less two standard errors, or as it is where there are none."""
+        return _clear(self.value, self.error)
 
 
 class Table:
@@ -163,6 +173,10 @@ def grouped(cells: Iterable[Cell], key: Callable[[Cell], str | int | float]) -> 
     for cell in cells:
         found.setdefault(key(cell), []).append(cell)
     return found
+
+
+def _clear(value: float, error: float) -> float:
+    return value if math.isnan(error) else value - 2 * error
 
 
 def _mean(values: Iterable[float]) -> float:

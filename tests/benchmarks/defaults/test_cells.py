@@ -81,7 +81,8 @@ def test_the_largest_fall_is_found_between_any_two_epsilons() -> None:
     table = Table(_record("new", split, v, epsilon) for epsilon, of in values.items() for split, v in enumerate(of))
     [fall] = table.falls(table.cells(["new"], "accuracy"), "new")
     assert (fall.low.epsilon, fall.high.epsilon) in {(1.0, 10.0), (3.0, 10.0)}
-    assert fall.amount == pytest.approx(0.05)
+    # Of the splits .1 and 0, so that two standard errors, .1, exceed it.
+    assert (fall.amount, fall.error, fall.clear) == pytest.approx((0.05, 0.05, -0.05))
 
 
 def test_falls_are_of_one_set_and_noise_and_negative_where_nothing_falls() -> None:

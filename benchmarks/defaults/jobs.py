@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import closing
+from contextlib import closing, redirect_stderr
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -112,7 +113,8 @@ def measured(todo: Job) -> list[Record]:
     labels = dict(zip((variant.name for variant in world.variants), todo.labels, strict=True))
     values: Values = {}
     with tempfile.TemporaryDirectory() as folder, closing(open_grid("inline")) as grid, threadpool_limits(1):
-        rows, summary = world.run(grid, Costs(), Path(folder), sparing=True)
+        with redirect_stderr(io.StringIO()):  # what a run says of its budget is in the tables
+            rows, summary = world.run(grid, Costs(), Path(folder), sparing=True)
         failed = summary["failed_variants"]
         for name, epsilon, dimension in _dimensions(world, Path(folder), failed):
             values[(*labels[name], epsilon, "features")] = [dimension]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stderr
 from typing import Any
 
 from benchmarks.common import run_of
@@ -46,6 +48,7 @@ def _measured(parties: int, options: Mapping[str, Any]) -> tuple[float, float]:
     """Seconds of collecting, and bytes per party."""
     settings = [f"parties.count={parties}", "engine.kind=inline", "privacy.epsilon=[1]", "trials.noise=1"]
     pairs = ", ".join(f"{name}: {value}" for name, value in {"kind": "soft_vote", **options}.items())
-    run = run_of("scale", overrides=[*settings, f"protocols=[{{{pairs}}}]"])
+    with redirect_stderr(io.StringIO()):
+        run = run_of("scale", overrides=[*settings, f"protocols=[{{{pairs}}}]"])
     sent = max(row["value"] for row in run.rows if row["metric"] == "bytes_per_party")
     return run.costs.seconds["collect"], sent

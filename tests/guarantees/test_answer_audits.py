@@ -19,6 +19,8 @@ TIGHT = {
     "unit": ParameterAverage(),
     "clipped": ParameterAverage(average="clipped"),
     "plain": ParameterAverage(average="plain"),
+    "unit shares": SoftVote(),
+    "gaussian unit shares": SoftVote(noise="gaussian"),
     "shares": SoftVote(share="raw"),
     "probabilities": SoftVote(submit="votes", ballot="probabilities"),
     "gaussian shares": SoftVote(share="raw", noise="gaussian"),

@@ -26,7 +26,8 @@ from scenarios.simulated.simulation import SplitSpec
 
 PARTIES = 12
 PROTOCOLS = {  # a variant for every kind of answer and of perturbed vector
-    "votes to a statistic": SoftVote(),
+    "unit shares": SoftVote(),
+    "votes to a statistic": SoftVote(submit="votes"),
     "votes to a minimiser": SoftVote(perturb="output", regularisation=1.0),
     "votes to a majority": MajorityVote(regularisation=1.0),
     "probabilities to a statistic": SoftVote(submit="votes", ballot="probabilities"),
@@ -85,18 +86,18 @@ def test_no_party_moves_the_perturbed_vector_beyond_the_sensitivity(protocol, so
 def test_what_is_out_of_form_is_refused_where_it_can_be_written():
     one = Conduct(hostile=1 / PARTIES, kind="malformed", seed=1)
     attacker = {int(np.flatnonzero(one.attackers(PARTIES))[0])}
-    assert perturbed(SoftVote(), "digits", one)[2] == attacker
-    assert perturbed(SoftVote(), "breast_cancer", one)[2] == set()
+    assert perturbed(SoftVote(submit="votes"), "digits", one)[2] == attacker
+    assert perturbed(SoftVote(submit="votes"), "breast_cancer", one)[2] == set()
     largest = Conduct(hostile=1 / PARTIES, kind="oversized", seed=1)
-    assert perturbed(SoftVote(), "digits", largest)[2] == set()
+    assert perturbed(SoftVote(submit="votes"), "digits", largest)[2] == set()
 
 
 def test_a_refused_party_counts_as_one_that_dropped_out():
     conduct = Conduct(hostile=1 / PARTIES, kind="malformed", seed=1)
     [attacker] = np.flatnonzero(conduct.attackers(PARTIES))
-    refused, _, _ = perturbed(SoftVote(), "digits", conduct)
+    refused, _, _ = perturbed(SoftVote(submit="votes"), "digits", conduct)
     seed = next(s for s in range(10_000) if [Conduct(dropout=0.05, seed=s).drops_out(p) for p in range(PARTIES)]
                 == [p == attacker for p in range(PARTIES)])  # fmt: skip
-    dropped, _, gone = perturbed(SoftVote(), "digits", Conduct(dropout=0.05, seed=seed))
+    dropped, _, gone = perturbed(SoftVote(submit="votes"), "digits", Conduct(dropout=0.05, seed=seed))
     assert gone == {attacker}
     np.testing.assert_array_equal(refused, dropped)

@@ -21,8 +21,9 @@ from federation.questions.votes import Training
 PARTIES = 9
 CLASSIFIER = {"name": "logistic", "parameters": {"regularisation": 1e-2}}
 PROTOCOLS = {
-    "statistic": SoftVote(),
-    "isotropic": SoftVote(shape="isotropic"),
+    "unit shares": SoftVote(),
+    "statistic": SoftVote(submit="votes"),
+    "isotropic": SoftVote(submit="votes", shape="isotropic"),
     "erm": SoftVote(submit="votes", decoder="erm"),
     "discrepancy": SoftVote(submit="votes", decoder="discrepancy"),
     "output": SoftVote(perturb="output", regularisation=0.1),
@@ -92,4 +93,4 @@ def test_a_decoder_that_sees_the_value_is_found(monkeypatch):
         return ready
 
     monkeypatch.setattr(soft_vote, "perturb_statistic", leaky)
-    assert all(differences(SoftVote(), 3).values())
+    assert all(differences(SoftVote(submit="votes"), 3).values())

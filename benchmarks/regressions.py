@@ -69,7 +69,7 @@ class Errors:
 
 
 def world(source: str, seed: int, data_dir: str | None = None) -> tuple[Split, LabelRange]:
-    """One split of a set, with a constant column, and the declared range of labels. Raises `InputError` without data."""
+    """One split of a set, with a constant column, and the range of its labels. Raises `InputError` without data."""
     if source in _GENERATORS:
         return _generated(source, seed)
     return split(_SOURCES.get(source, source), seed, data_dir, ROWS)

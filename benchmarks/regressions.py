@@ -1,13 +1,14 @@
 """Test errors of regressions on private labels: of what is released, of least squares, and of that clipped.
 
-Run from the repository root: python -m benchmarks.regressions [--data-dir DIR] [--splits COUNT] [--draws COUNT] [SET]
+Run from the repository root: python -m benchmarks.regressions [--data-dir DIR] [--splits COUNT] [--draws COUNT]
+[--rows COUNT] [SET ...]
 
-Sets: diabetes, housing, protein and weeks (of the census), of which 8600 rows at most are for training; friedman1 to
-friedman3 (Friedman 1991) and sparse (60 columns, of which 3 matter), of 4000. Mechanisms: `label_sums` with pure and
-Gaussian noise of 1, 10 and 100 parties that add noise each, and `private_labels` with every noise of its own that is
-listed in `LABELS`; epsilon .1, .3, 1 and 3, delta 1e-6. A cell is the mean over splits and noise draws; what is
-released is compared with least squares, which the same answers give. `constant` is the mean of the training labels,
-which no private method knows.
+Sets: diabetes, housing, protein and weeks (of the census); friedman1 to friedman3 (Friedman 1991); and sparse (60
+columns, of which 3 matter). Of each COUNT rows are used at most, a fifth of them for testing. Mechanisms: `label_sums`
+with pure and Gaussian noise of 1, 10 and 100 parties that add noise each, and `private_labels` with every noise that
+`LABELS` lists; epsilon .1, .3, 1 and 3, delta 1e-6. A cell is the mean over splits and noise draws; what is released is
+compared with least squares, which the same answers give. `constant` is the mean of the training labels, which no
+private method knows.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0)
 SUMS: tuple[Noise, ...] = ("pure", "gaussian")
 LABELS: tuple[LabelNoise, ...] = ("one_bit", "laplace", "bins")
 SEVERAL = (1, 10, PARTIES)
-ROWS = 10_750  # of a data set at most, a fifth of them for testing
+ROWS = 3750  # of a set at most, a fifth of them for testing: with many more, noise hardly matters
 WORSE = 1.02  # a cell this much above least squares is listed
 
+_Made = tuple[np.ndarray, np.ndarray]  # rows and labels
 _SOURCES = {"weeks": "census_weeks"}
-_GENERATED = 5000
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,11 @@ class Errors:
         return self.after / self.before
 
 
-def world(source: str, seed: int, data_dir: str | None = None) -> tuple[Split, LabelRange]:
+def world(source: str, seed: int, data_dir: str | None = None, rows: int = ROWS) -> tuple[Split, LabelRange]:
     """One split of a set, with a constant column, and the range of its labels. Raises `InputError` without data."""
     if source in _GENERATORS:
-        return _generated(source, seed)
-    return split(_SOURCES.get(source, source), seed, data_dir, ROWS)
+        return _generated(source, seed, rows)
+    return split(_SOURCES.get(source, source), seed, data_dir, rows)
 
 
 def measure(
@@ -84,12 +85,13 @@ def measure(
     sums: Sequence[Noise] = SUMS,
     labels: Sequence[LabelNoise] = LABELS,
     parties: Sequence[int] = SEVERAL,
+    rows: int = ROWS,
     data_dir: str | None = None,
 ) -> dict[Cell, Errors]:
     """The errors of every cell of a set, means over `splits` and `draws` of noise. Raises `InputError` without data."""
     found: dict[Cell, list[Errors]] = {}
     for seed in range(splits):
-        known, ends = world(source, seed, data_dir)
+        known, ends = world(source, seed, data_dir, rows)
         for cell, errors in _measured(source, seed, known, ends, draws, epsilons, sums, labels, parties):
             found.setdefault(cell, []).append(errors)
     return {cell: _mean(several) for cell, several in found.items()}
@@ -188,19 +190,17 @@ def _mean(several: Sequence[Errors]) -> Errors:
     return Errors(*np.mean([list(vars(one).values()) for one in several], axis=0).tolist())
 
 
-def _friedman(
-    make: Callable[..., tuple[np.ndarray, np.ndarray]], noise: float
-) -> Callable[[int], tuple[np.ndarray, ...]]:
-    return lambda seed: make(n_samples=_GENERATED, noise=noise, random_state=seed)
+def _friedman(make: Callable[..., _Made], noise: float) -> Callable[[int, int], _Made]:
+    return lambda seed, rows: make(n_samples=rows, noise=noise, random_state=seed)
 
 
-def _sparse(seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _sparse(seed: int, rows: int) -> _Made:
     random = generator(seed, "benchmark sparse")
-    rows = random.normal(size=(_GENERATED, 60))
-    return rows, rows[:, :3] @ [1.0, 2.0, -1.5] + random.normal(size=_GENERATED)
+    columns = random.normal(size=(rows, 60))
+    return columns, columns[:, :3] @ [1.0, 2.0, -1.5] + random.normal(size=rows)
 
 
-_GENERATORS: dict[str, tuple[Callable[[int], tuple[np.ndarray, ...]], tuple[float, float]]] = {
+_GENERATORS: dict[str, tuple[Callable[[int, int], _Made], tuple[float, float]]] = {
     "friedman1": (_friedman(make_friedman1, 1.0), (-5.0, 35.0)),
     "friedman2": (_friedman(make_friedman2, 125.0), (0.0, 1800.0)),
     "friedman3": (_friedman(make_friedman3, 0.1), (-1.6, 1.6)),
@@ -208,18 +208,20 @@ _GENERATORS: dict[str, tuple[Callable[[int], tuple[np.ndarray, ...]], tuple[floa
 }
 
 
-def _generated(source: str, seed: int) -> tuple[Split, LabelRange]:
+def _generated(source: str, seed: int, count: int) -> tuple[Split, LabelRange]:
     make, ends = _GENERATORS[source]
-    rows, labels = make(seed)
-    train = _GENERATED * 4 // 5
-    rows = np.column_stack([(rows - rows[:train].mean(axis=0)) / rows[:train].std(axis=0), np.ones(_GENERATED)])
+    rows, labels = make(seed, count)
+    train = count * 4 // 5
+    rows = np.column_stack([(rows - rows[:train].mean(axis=0)) / rows[:train].std(axis=0), np.ones(count)])
     labels = np.clip(labels, *ends)
     return Split(rows[:train], labels[:train], rows[train:], labels[train:]), LabelRange(*ends)
 
 
 def show(name: str, arguments: argparse.Namespace, every: dict[Cell, Errors]) -> None:
     """Prints the cells of one set, and adds them to `every`."""
-    found = measure(name, splits=arguments.splits, draws=arguments.draws, data_dir=arguments.data_dir)
+    found = measure(
+        name, splits=arguments.splits, draws=arguments.draws, rows=arguments.rows, data_dir=arguments.data_dir
+    )
     every.update(found)
     first = next(iter(found.values()))
     print(f"\n{name}: without noise {first.exact:.4g}, constant {first.constant:.4g}")
@@ -248,7 +250,7 @@ def told(found: dict[Cell, Errors]) -> None:
 def main() -> None:
     """Prints every set that is asked for, and all of them together."""
     every: dict[Cell, Errors] = {}
-    print_tables(__doc__, SETS, lambda name, chosen: show(name, chosen, every), splits=3, draws=3)
+    print_tables(__doc__, SETS, lambda name, chosen: show(name, chosen, every), splits=3, draws=3, rows=ROWS)
     if len({cell.source for cell in every}) > 1:
         print("\nall sets")
         told(every)

@@ -36,6 +36,14 @@ class RegressionScoring(Scoring):
         weights = np.linalg.lstsq(*self.held(feature_map), rcond=None)[0]
         return self._error(self.tested(feature_map) @ weights)
 
+    def constant(self) -> Metrics:
+        """Of the baseline `constant`: the mean label of the private rows, whatever the row; NON-PRIVATE.
+
+        A private model can do worse: nobody who asks privately knows that mean.
+        """
+        mean = self.table.labels[self.private].mean()
+        return self._error(np.full(len(self.test), mean))
+
     def _error(self, predictions: NDArray[np.float64]) -> Metrics:
         """Of predictions (T,) for the test rows. Raises `InputError` when one of them is not finite."""
         if not np.isfinite(predictions).all():

@@ -75,6 +75,11 @@ def test_pooled_is_the_solution_of_least_norm_where_columns_repeat(rng):
     assert scoring_of(twice).pooled(FeatureMap(3, ()), CLASSIFIER, rng)["mse"] == pytest.approx(0, abs=1e-20)
 
 
+def test_constant_is_the_mean_label_of_the_private_rows(split):
+    mean, labels = split.table.labels[split.cut.order].mean(), split.table.labels[split.cut.test]
+    assert scoring_of(split).constant() == {"mse": pytest.approx(np.mean((labels - mean) ** 2))}
+
+
 def test_predictions_that_are_not_finite_are_refused(split, tmp_path):
     path = stored(tmp_path / "x.npz", [[[np.nan, 0, 0]]], [OFF], WITH_CONSTANT)
     with pytest.raises(InputError, match="its training has diverged"):

@@ -5,37 +5,52 @@ Run from the repository root: python -m benchmarks.regressions [--data-dir DIR] 
 
 Sets: diabetes, housing, protein and weeks (of the census); friedman1 to friedman3 (Friedman 1991); and sparse (60
 columns, of which 3 matter). Of each COUNT rows are used at most, a fifth of them for testing. Mechanisms: `label_sums`
-with pure and Gaussian noise of 1, 10 and 100 parties that add noise each, and `private_labels` with every noise that
-`LABELS` lists; epsilon .1, .3, 1 and 3, delta 1e-6. A cell is the mean over splits and noise draws; what is released is
-compared with least squares, which the same answers give. `constant` is the mean of the training labels, which no
-private method knows.
+with pure and Gaussian noise of 1, 10 and 100 parties that add noise each, `private_labels` with every noise that
+`LABELS` lists, and the bags of `BAGS`; epsilon .1, .3, 1 and 3, delta 1e-6. A cell is the mean over splits and noise
+draws; what is released is compared with least squares, which the same answers give. `constant` is the mean of the
+training labels, which no private method knows.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import make_friedman1, make_friedman2, make_friedman3
 
+from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
 from aggregator.protocols.private_labels import PrivateLabels
-from aggregator.regressions.models import from_labels, from_moments, shrunk
+from aggregator.protocols.weighted_lba import WeightedLBA
+from aggregator.regressions.models import from_labels, from_moments, from_sums, shrunk
 from aggregator.releases.released_estimators import Described
 from benchmarks.common import bar, print_tables
 from benchmarks.label_privacy import DELTA, PARTIES, Split, split
+from federation.contract.question import ReleaseId
 from federation.contract.randomness import NoiseBits, generator
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Append
+from federation.mechanisms.bag_sums.noisy_labels import NoisyBagSums
 from federation.mechanisms.labels import shaped_gaussian
 from federation.mechanisms.labels.calibrated_labels import LabelNoise, calibrate
 from federation.mechanisms.labels.label_range import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
 from federation.mechanisms.noise.additive import Noise
+from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, sign_weights
+from federation.questions.labels import LabelledRows, WeightedSumsQuestion
 
+BagProtocol = NoisyWeightedLLP | WeightedLBA
 SETS = ("diabetes", "housing", "protein", "weeks", "friedman1", "friedman2", "friedman3", "sparse")
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 SUMS: tuple[Noise, ...] = ("pure", "gaussian")
 LABELS: tuple[LabelNoise, ...] = ("one_bit", "laplace", "bins")
+BAGS: dict[str, BagProtocol] = {
+    "noisy_weighted_llp 4": NoisyWeightedLLP(size=4),
+    "noisy_weighted_llp 64": NoisyWeightedLLP(size=64),
+    "weighted_lba 16": WeightedLBA(size=16),
+}
 SEVERAL = (1, 10, PARTIES)
 ROWS = 3750  # of a set at most, a fifth of them for testing: with many more, noise hardly matters
 WORSE = 1.02  # a cell this much above least squares is listed
@@ -85,6 +100,7 @@ def measure(
     epsilons: Sequence[float] = EPSILONS,
     sums: Sequence[Noise] = SUMS,
     labels: Sequence[LabelNoise] = LABELS,
+    bags: Mapping[str, BagProtocol] = BAGS,
     parties: Sequence[int] = SEVERAL,
     rows: int = ROWS,
     data_dir: str | None = None,
@@ -93,7 +109,7 @@ def measure(
     found: dict[Cell, list[Errors]] = {}
     for seed in range(splits):
         known, ends = world(source, seed, data_dir, rows)
-        for cell, errors in _measured(source, seed, known, ends, draws, epsilons, sums, labels, parties):
+        for cell, errors in _measured(source, seed, known, ends, draws, epsilons, sums, labels, bags, parties):
             found.setdefault(cell, []).append(errors)
     return {cell: _mean(several) for cell, several in found.items()}
 
@@ -118,6 +134,7 @@ def _measured(
     epsilons: Sequence[float],
     sums: Sequence[Noise],
     labels: Sequence[LabelNoise],
+    bags: Mapping[str, BagProtocol],
     parties: Sequence[int],
 ) -> Iterator[tuple[Cell, Errors]]:
     label_range = ends.low, ends.high
@@ -140,6 +157,10 @@ def _measured(
         for epsilon in epsilons:
             cell = Cell(source, f"private_labels {kind}", 1, epsilon)
             yield cell, errors(_from_labels(known, ends, cell, kind, draws, seed))
+    for name, protocol in bags.items():
+        for epsilon in epsilons:
+            cell = Cell(source, name, 1, epsilon)
+            yield cell, errors(_from_bags(known, ends, cell, protocol, draws, seed))
 
 
 def _from_sums(
@@ -178,6 +199,28 @@ def _from_labels(
             from_labels("linear", known.rows, private, label_range, seed, noise) for noise in (None, known_noise)
         )
         yield plain, noisy
+
+
+def _from_bags(
+    known: Split, ends: LabelRange, cell: Cell, protocol: BagProtocol, draws: int, seed: int
+) -> Iterator[tuple[Described, Described]]:
+    count, label_range = len(known.rows), (ends.low, ends.high)
+    held = LabelledRows(FeatureMap(known.rows.shape[1] - 1, (Append(1.0),)), *label_range, count)
+    noise: Any = protocol.noise_of(cell.epsilon, DELTA)
+    release = ReleaseId("benchmark regressions")
+    question = protocol.question(held, count, noise, release=release, draws=1, seeded=True)
+    for draw in range(draws):
+        bits = NoiseBits(seed, f"benchmark regressions {cell}", draw)
+        chosen = disjoint_bags(count, question.design.bags, protocol.size, bits)
+        draw_weights = gaussian_weights if isinstance(question, WeightedSumsQuestion) else sign_weights
+        weights = draw_weights(len(chosen), protocol.size, bits)
+        mechanism = question.mechanism()
+        if isinstance(mechanism, NoisyBagSums):
+            sums = mechanism.release(known.labels[chosen], weights, np.ones(chosen.shape, dtype=bool), bits)
+        else:
+            sums = mechanism.release(known.labels[chosen], weights, bits)
+        row_sums = np.einsum("mk,mkd->md", weights, known.rows[chosen])
+        yield from_sums(row_sums, sums, label_range), from_sums(row_sums, sums, label_range, question)
 
 
 def _error(known: Split, model: Described, clip: bool = True) -> float:

@@ -41,6 +41,7 @@ def advise(
 ) -> None:
     """Rank the mechanisms for private labels by the excess risk that public numbers predict, and say why.
 
+    Predicted is the risk of least squares; releases are shrunk by their noise, and have less where that is large.
     Without --range, labels have the documented range of the --source, or lie between 0 and 1.
     """
     from aggregator.advice.ranking import rank

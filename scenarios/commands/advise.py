@@ -67,7 +67,11 @@ def advise(
             "name": "advised",
             "data": _data(source, label, bounds),
             "parties": {"count": 1 if trust == "aggregator" else parties},  # who may hold all rows is one party
-            "protocols": [*({"kind": one["mechanism"], **one["options"]} for one in advice[:_FEW]), {"kind": "pooled"}],
+            "protocols": [
+                *({"kind": one["mechanism"], **one["options"]} for one in advice[:_FEW]),
+                {"kind": "pooled"},
+                {"kind": "constant"},
+            ],
             "privacy": {"epsilon": epsilon, **({"delta": delta} if delta > 0 else {})},
             "trials": {"splits": _FEW, "noise": _MANY // _FEW},
         }

@@ -24,6 +24,9 @@ class NoisyLabelSums(LabelProtocol):
     shape: of the noise: `optimal` (of least excess risk), `whitened` or `isotropic`.
     noise: `auto` (the less of the next two, by the number of features, epsilon and delta), `gaussian` (uses delta),
         `pure` (L2-Gamma) or `off` (NON-PRIVATE).
+    shrink: whether the model takes its noise into account: the noisier a direction, the closer it stays to the middle
+        of the labels' range. That is nearly always more accurate. Without it the model is least squares, whose weights
+        are right on average and at a small epsilon far off; predictions stay within the range either way.
     """
 
     why_default: ClassVar[str] = (
@@ -33,6 +36,7 @@ class NoisyLabelSums(LabelProtocol):
 
     shape: Literal["optimal", "whitened", "isotropic"] = "optimal"
     noise: Literal["auto", "gaussian", "pure", "off"] = "auto"
+    shrink: bool = True
 
     def noise_of(self, epsilon: float, delta: float) -> LabelSumsNoise:
         """The noise that parties are asked for."""
@@ -54,9 +58,14 @@ class NoisyLabelSums(LabelProtocol):
         return LabelSumsQuestion(noise, rows, self.shape, release=release, draws=draws, seeded=seeded)
 
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
-        """X'X as it is, X'y with noise."""
-        gram = Sent("the second moment X'X of its public rows", product(public.features, public.features), False)
-        return (gram, Sent("the sum X'y of rows and labels", public.features, self.noise != "off"))
+        """X'X as it is, X'y with noise, and how much noise that is."""
+        square = product(public.features, public.features)
+        gram = Sent("the second moment X'X of its public rows", square, False)
+        moment = Sent("the sum X'y of rows and labels", public.features, self.noise != "off")
+        if self.noise == "off":
+            return gram, moment
+        rows = Sent("the sum X'1 of its public rows", public.features, False)
+        return gram, moment, rows, Sent("the covariance of its noise, which its rows decide", square, False)
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
         """One label moves from one end of its range to the other."""
@@ -65,9 +74,13 @@ class NoisyLabelSums(LabelProtocol):
         return worst_labels(units, public, RUNS_OF_SUMS)
 
     def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
-        """The model of one noise draw: least squares from the sums of all parties."""
-        from aggregator.regressions.models import from_moments
+        """The model of one noise draw from the sums of all parties that answered, and of their noise."""
+        from aggregator.regressions.models import from_moments, shrunk
 
-        present = answers.present
+        present, label_range = answers.present, answers.question.rows.label_range
         gram = answers.array("gram")[present].sum(axis=0)
-        return from_moments(gram, answers.array("moment")[present, draw].sum(axis=0))
+        moment = answers.array("moment")[present, draw].sum(axis=0)
+        if self.noise == "off" or not self.shrink:
+            return from_moments(gram, moment, label_range)
+        noise, row_sum = (answers.array(name)[present].sum(axis=0) for name in ("covariance", "row_sum"))
+        return shrunk(gram, moment, noise, row_sum, answers.array("size")[present].sum(), label_range)

@@ -9,7 +9,7 @@ import numpy as np
 
 from aggregator.contract.option_rules import refuse_misplaced
 from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Trust
+from aggregator.contract.protocol import Rule, Trust
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.question import ReleaseId
@@ -39,8 +39,13 @@ class PrivateLabels(LabelProtocol):
     learner: `linear` (closed form) or `network` (128-64-1).
     """
 
-    why_default: ClassVar[str] = (
-        "the default: pure, unbiased, and of the least variance of all unbiased ones at small epsilon"
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "noise: auto",
+            "by epsilon alone: one_bit below 1, unbiased from 1 to 12, above 12 the noise of 12 and no more is spent",
+            "mean variance over one_bit's at epsilon 2 and 4: house values .56 and .15, protein deviations .65 and "
+            ".20, weeks worked 1.05 and .65; worst where all labels are at one end of the range: 1.22 and 1.57",
+        ),
     )
 
     noise: Literal["auto", "unbiased", "one_bit", "laplace", "gaussian", "bins", "estimated_bins", "off"] = "auto"

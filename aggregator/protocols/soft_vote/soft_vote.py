@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.protocol import Rule
 from aggregator.ensembles.decoding import Decoder
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import PUBLISHED_REGULARISATION, perturb_output
@@ -48,9 +49,22 @@ class SoftVote(VoteProtocol):
     safety_factor: of `discrepancy`: the distance allowed, in expected noise norms, positive.
     """
 
-    why_default: ClassVar[str] = (
-        "the default: needs no tuning, takes any classifier, and no variant beats it clearly on whitened features;\n"
-        "activity recognition, 1000 parties, epsilon 1: .83, as published .17, or .77 with hindsight on lam"
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "perturb: statistic, decoder: least_squares",
+            "noise of so few numbers needs no tuning and takes any classifier; their number follows from classes, "
+            "parties, epsilon and delta",
+            "activity recognition, 1000 parties, epsilon 1: accuracy .83, beside .17 as published and .77 with "
+            "hindsight on lam",
+        ),
+        Rule(
+            "shares of norm 1, of probabilities and scores over all declared classes",
+            "one party moves the mean of M such shares by 2/M at most, whatever its model is; parties that saw one "
+            "class do not vote for it everywhere",
+            "5 two-class sets not chosen on, 5 to 1000 parties: within .01 of the best of three candidates in 96 % of "
+            "cells, .017 below it at worst; 6 sets of 3 to 10 classes: 82 %, .058; behind parameter_average where "
+            "labels differ much between parties",
+        ),
     )
 
     perturb: Literal["statistic", "output", "votes"] = "statistic"

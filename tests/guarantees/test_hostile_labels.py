@@ -27,7 +27,8 @@ VARIANTS = {  # every question, mechanism and way to learn
     "whitened": ("label_sums", {"shape": "whitened", "noise": "gaussian"}),
     "optimal": ("label_sums", {"noise": "gaussian"}),
     "exact sums": ("label_sums", {"noise": "off"}),
-    "one bit": ("private_labels", {}),
+    "unbiased": ("private_labels", {}),
+    "one bit": ("private_labels", {"noise": "one_bit"}),
     "laplace": ("private_labels", {"noise": "laplace"}),
     "gaussian": ("private_labels", {"noise": "gaussian"}),
     "bins": ("private_labels", {"noise": "bins"}),
@@ -158,7 +159,7 @@ def test_extreme_values_end_no_run(predicted, hostile, name, factor, more, refus
         "row_sums": ("secret", "published"),
         "label_sums": ("secret", "published"),
         "size": ("sums", "exact sums", "one bit", "exact labels"),
-        "labels": ("one bit", "laplace", "gaussian", "bins", "debiased", "estimated", "exact labels", "free"),
+        "labels": [name for name, (kind, _) in VARIANTS.items() if kind == "private_labels" and name != "network"],
         "gram": ("sums", "isotropic", "whitened", "optimal", "exact sums"),
         "moment": ("sums", "isotropic", "whitened", "optimal", "exact sums"),
     }

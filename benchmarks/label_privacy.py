@@ -3,7 +3,8 @@
 Run from the repository root: python -m benchmarks.label_privacy [--data-dir DIR] [--splits COUNT] [TABLE ...]
 
 Tables: housing, protein and census (weeks worked) with one party, and many (census dealt out to 100 parties that trust
-nobody) at (epsilon, delta) = (1, 1e-6), and large (2 million rows of 64 columns: how long a shape takes). Rows are
+nobody) at (epsilon, delta) = (1, 1e-6); variances (mean variance of single private labels over that of one bit, by
+epsilon, on the labels of all data sets); and large (2 million rows of 64 columns: how long a shape takes). Rows are
 public: columns are standardised on the training rows, and the counts and incomes of housing are log(1 + x) first, so
 that a few districts do not need most of the noise. Labels lie in the range that the data set's documentation gives. A
 fifth of the rows is for testing. Errors are means over splits and releases, with standard errors over the splits.
@@ -32,6 +33,7 @@ from federation.mechanisms.noise.additive import Noise
 from scenarios.data.catalogue import load
 
 EPSILON, DELTA = 1.0, 1e-6
+EPSILONS = 0.5, 1.0, 2.0, 4.0, 8.0, 12.0
 RELEASES = 50
 PARTIES = 100
 SKEWED = {"housing": [3, 4, 5, 6, 7]}  # rooms, bedrooms, population, households, income
@@ -178,7 +180,8 @@ def name_of(advice: ranking.Advice) -> str:
     options = advice.options
     if advice.mechanism == "label_sums":
         return f"X'y, {options['shape']}, {options['noise']}"
-    return f"labels, {options['noise']}" + (", debiased" if options.get("debiased") else "")
+    noise = "unbiased" if options["noise"] == "auto" else options["noise"]  # what it stands for from epsilon 1 up
+    return f"labels, {noise}" + (", debiased" if options.get("debiased") else "")
 
 
 def single_labels(labels: LabelRange) -> list[tuple[str, LabelMechanism]]:
@@ -191,6 +194,31 @@ def single_labels(labels: LabelRange) -> list[tuple[str, LabelMechanism]]:
         debiased = calibrate(kind, epsilon=EPSILON, delta=DELTA, label_range=ends, debiased=True)
         found.append((f"{kind}, debiased", debiased))
     return found
+
+
+def variances(data_dir: str | None) -> None:
+    """Mean variance of private labels over that of one bit, and where all labels are at one end of their range."""
+    print("\nmean variance of unbiased private labels / of Laplace noise, over that of one bit")
+    print(f"{'labels of':14}" + "".join(f"{f'epsilon {epsilon:g}':>18}" for epsilon in EPSILONS))
+    ranged = {source: load(source, data_dir=data_dir) for source in ("housing", "protein", "census_weeks", "diabetes")}
+    for source, table in ranged.items():
+        assert table.label_range is not None, "its documentation gives one"
+        _show_variances(source, np.clip(table.labels, *table.label_range), table.label_range)
+    _show_variances("one end only", np.zeros(1), (0.0, 1.0))
+
+
+def _show_variances(name: str, labels: np.ndarray, label_range: tuple[float, float]) -> None:
+    """One row of `variances`, and the largest bias of the unbiased ones in parts of the range."""
+    line, bias = f"{name:14}", 0.0
+    for epsilon in EPSILONS:
+        bit, best, other = (
+            calibrate(kind, epsilon=epsilon, delta=0.0, label_range=label_range)
+            for kind in ("one_bit", "unbiased", "laplace")
+        )
+        ratios = [np.mean(noise.variance(labels)) / np.mean(bit.variance(labels)) for noise in (best, other)]
+        bias = max(bias, float(best.bias()) / (label_range[1] - label_range[0]))
+        line += f"{ratios[0]:9.3f} /{ratios[1]:7.3f}"
+    print(f"{line}   bias {bias:.1e}")
 
 
 def large() -> None:
@@ -215,6 +243,8 @@ def show(name: str, arguments: argparse.Namespace) -> None:
     """Prints one table, and beside housing the bars."""
     if name == "large":
         return large()
+    if name == "variances":
+        return variances(arguments.data_dir)
     source, parties, most, title, references = COMPARED[name]
     errors = compare(source, parties, range(arguments.splits)[:most], arguments.data_dir)
     errors.show(title, references)
@@ -224,4 +254,4 @@ def show(name: str, arguments: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    print_tables(__doc__, [*COMPARED, "large"], show, splits=10)
+    print_tables(__doc__, [*COMPARED, "variances", "large"], show, splits=10)

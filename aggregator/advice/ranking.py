@@ -13,10 +13,11 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import require_delta, require_epsilon
 from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma, smallest_tau
 from federation.mechanisms.bag_sums.design import BagDesign
-from federation.mechanisms.labels import private_prior
+from federation.mechanisms.labels import private_prior, unbiased_design
 from federation.mechanisms.labels.binned_response import BinnedResponse, mean_errors
 from federation.mechanisms.labels.calibrated_labels import LabelNoise, calibrate
 from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.unbiased_response import MOST_EPSILON
 from federation.mechanisms.noise import gaussian
 
 Trust = Literal["aggregator", "none"]
@@ -135,18 +136,21 @@ def _sums(world: _World) -> Iterator[Advice]:
 
 def _single_labels(world: _World) -> Iterator[Advice]:
     kinds: list[tuple[LabelNoise, bool]] = [("laplace", False), ("one_bit", False), ("bins", False), ("bins", True)]
+    if world.epsilon >= unbiased_design.WORTHWHILE:
+        kinds.append(("unbiased", False))
     if world.delta > 0:
         kinds.append(("gaussian", False))
     span = (world.labels.low, world.labels.high)
     for noise, debiased in kinds:
-        mechanism = calibrate(noise, epsilon=world.epsilon, delta=world.delta, label_range=span, debiased=debiased)
+        named, spent = (noise, world.epsilon) if noise != "unbiased" else ("auto", min(world.epsilon, MOST_EPSILON))
+        mechanism = calibrate(noise, epsilon=spent, delta=world.delta, label_range=span, debiased=debiased)
         if isinstance(mechanism, BinnedResponse):
             variance, bias = mean_errors(mechanism)
             options: Options = {"noise": noise, "debiased": debiased}
             remark = f"squared bias {bias:.3g} for labels of any value alike, and "
             yield _labels(world, options, variance, bias, remark)
         else:
-            yield _labels(world, {"noise": noise}, float(mechanism.variance()), 0.0, "unbiased; ", mechanism.delta)
+            yield _labels(world, {"noise": named}, float(mechanism.variance()), 0.0, "unbiased; ", mechanism.delta)
     if world.rows // world.parties * world.epsilon >= _COUNTED * private_prior.DEFAULT_POINTS:
         left = world.epsilon * (1 - private_prior.DEFAULT_SHARE)
         even = calibrate("bins", epsilon=left, delta=0.0, label_range=span, debiased=True)

@@ -12,6 +12,7 @@ from aggregator.contract.promise import Promise
 from aggregator.contract.session import Session
 from aggregator.contract.worst_case import WorstCase
 from aggregator.world.public_numbers import PublicNumbers
+from federation.contract.errors import InputError
 
 if TYPE_CHECKING:
     from aggregator.world.world import World
@@ -61,6 +62,31 @@ class Requires:
     features: tuple[str | Mapping[str, Any], ...] = ()
 
 
+@dataclass(frozen=True)
+class Rule:
+    """How a default was chosen, in three sentences that users read: each on one line, without a full stop.
+
+    default: what is chosen, with the names of the options.
+    rule: by which public numbers, or by what argument.
+    validated: on which data sets, with which figures, and where it is not the best.
+
+    Raises `InputError` for a sentence that is empty or has several lines.
+
+    Examples:
+        >>> Rule("noise: pure", "it needs no delta", "digits, 200 parties, epsilon 1: .29").default
+        'noise: pure'
+    """
+
+    default: str
+    rule: str
+    validated: str
+
+    def __post_init__(self) -> None:
+        for name, text in vars(self).items():
+            if not isinstance(text, str) or not text.strip() or len(text.splitlines()) > 1:
+                raise InputError(f"{name} of a Rule must be a sentence on one line, got {text!r:.80}")
+
+
 class Protocol(ABC):
     """A protocol's options are the fields of a frozen dataclass that derives from this class.
 
@@ -73,7 +99,7 @@ class Protocol(ABC):
     requires: ClassVar[Requires]
     task: ClassVar[str]  # entry point `federation.tasks`: what its releases are scored by
     model: ClassVar[str]  # entry point `federation.models`: the kind of model that it releases
-    why_default: ClassVar[str] = ""  # of the defaults, and on what they were validated; a line or two
+    why_default: ClassVar[tuple[Rule, ...]] = ()  # how its defaults were chosen
 
     @abstractmethod
     def noise_at(self, trust: Trust) -> Place | Refused:

@@ -6,7 +6,7 @@ import dataclasses
 from functools import cache
 from typing import Any
 
-from aggregator.contract.protocol import Protocol
+from aggregator.contract.protocol import Protocol, Rule
 from aggregator.contract.task import Task
 from aggregator.releases.model_files import ReleasedFile
 from federation.contract.errors import InputError
@@ -63,6 +63,9 @@ def lacks(found: Any) -> list[str]:
         missing.append("@dataclass(frozen=True)")
     said = {name for base in found.__mro__ for name in vars(base)}
     missing += [name for name in _DECLARED if name not in said]
+    rules = getattr(found, "why_default", ())
+    if not (isinstance(rules, tuple) and all(isinstance(rule, Rule) for rule in rules)):
+        missing.append(f"a tuple of {Rule.__name__} of {Rule.__module__} as why_default")
     left: frozenset[str] = found.__abstractmethods__ if issubclass(found, Protocol) else frozenset()
     missing += [f"{name}()" for name in sorted(Protocol.__abstractmethods__) if name in left or name not in said]
     if dataclasses.is_dataclass(found):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from aggregator.contract.promise import Sent
+from aggregator.contract.protocol import Rule
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.question import ReleaseId
@@ -29,9 +30,24 @@ class NoisyLabelSums(LabelProtocol):
         are right on average and at a small epsilon far off; predictions stay within the range either way.
     """
 
-    why_default: ClassVar[str] = (
-        "the default: of all mechanisms the least excess risk for linear models at few parties; with many, each of\n"
-        "which adds noise, private_labels is ahead (federation advise says from where on)"
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "noise: auto",
+            "the less variance of L2-Gamma and Gaussian noise, by the number of features, epsilon and delta",
+            "exact variances; house values, one party, (1, 1e-6): mean squared error .483, .482 without noise",
+        ),
+        Rule(
+            "shape: optimal",
+            "noise in the shape that costs least squares least, from public rows alone",
+            "house values, Gaussian, (1, 1e-6): .492, beside .504 whitened and .490 without noise; with many parties, "
+            "each of which adds noise, private_labels is ahead (federation advise says from where on)",
+        ),
+        Rule(
+            "a model averaged over shrinkage by the known noise, predictions within the declared range",
+            "the released sums, the exact covariance of their noise and the range: nothing is spent or tuned",
+            "4 sets, 160 cells of epsilon .1 to 3: error .24 of least squares in geometric mean, 2.5 % above it at "
+            "worst; 280 cells of 8 others: .23 and 2.4 %",
+        ),
     )
 
     shape: Literal["optimal", "whitened", "isotropic"] = "optimal"

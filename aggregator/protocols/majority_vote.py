@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.protocol import Rule
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import PUBLISHED_REGULARISATION, perturb_output
 from aggregator.ensembles.votes import VoteProtocol
@@ -28,6 +29,15 @@ class MajorityVote(VoteProtocol):
     protect: `party`, or `party_and_auxiliary_row`: one auxiliary row may change as well.
     regularisation: lam, positive.
     """
+
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "sensitivity: diameter",
+            "it is the least of those that hold for all rows: one party may tip every label",
+            "by computation: never above tight or published; a reference (Hamm et al. 2016, Alg. 1) that is tuned on "
+            "no data",
+        ),
+    )
 
     perturb: Literal["output"] = "output"
     sensitivity: Literal["published", "tight", "diameter", "public_features"] = "diameter"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.contract.promise import Sent
+from aggregator.contract.protocol import Rule
 from aggregator.regressions.bag_options import bags_of_size, require_size
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
@@ -42,9 +43,13 @@ class NoisyWeightedLLP(LabelProtocol):
         mostly far off; predictions stay within the range either way.
     """
 
-    why_default: ClassVar[str] = (
-        "the default: signs and stratified noise need the least noise of all designs of bags of this size;\n"
-        "the smaller the bags, the less error, down to single labels (protocol private_labels)"
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "weights: signs, noise on every label of a bag",
+            "of all designs of bags of this size the one that needs the least noise, exactly accounted",
+            "house values, one party, (1, 1e-6): mean squared error .747, beside 1.93 of published Gaussian weights "
+            "and .498 of single labels (private_labels): the smaller the bags, the less error",
+        ),
     )
 
     size: int = 64

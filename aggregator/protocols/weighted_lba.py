@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from aggregator.contract.promise import Sent
+from aggregator.contract.protocol import Rule
 from aggregator.regressions.bag_options import bags_of_size, require_size
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
@@ -32,7 +33,13 @@ class WeightedLBA(LabelProtocol):
         mostly far off; predictions stay within the range either way.
     """
 
-    why_default: ClassVar[str] = "the default: with noise on the label sums it has a guarantee for all data"
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "noise: gaussian",
+            "with noise on the label sums it has a guarantee for all data, which the published release has not",
+            "house values, one party, (1, 1e-6): mean squared error 1.92, .483 of label_sums; a reference, no advice",
+        ),
+    )
 
     size: int = 64
     bags: int | None = None

@@ -13,6 +13,8 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion, Question
 from federation.contract.submission import Submission
+from federation.mechanisms.labels.label_mechanism import LabelMechanism
+from federation.mechanisms.labels.unbiased_response import UnbiasedResponse
 from federation.questions.labels import BagSumsQuestion, LabelSumsQuestion, PrivateLabelsQuestion, WeightedSumsQuestion
 
 CHANGED = 4  # so many labels with random weights move a sum as one does whose range is twice as wide
@@ -63,7 +65,8 @@ class WorstLabels(PrivateWorstCase):
         promised = question.promise()
         name = promised.mechanism if isinstance(promised, Guarantee) else ""
         if isinstance(question, PrivateLabelsQuestion):
-            return lambda sent: self._of_labels(sent["labels"][:, : self.changed], name)
+            mechanism = question.mechanism() if name else None
+            return lambda sent: self._of_labels(sent["labels"][:, : self.changed], mechanism)
         if isinstance(question, LabelSumsQuestion):
             return lambda sent: self._of_moments(sent["moment"], question, name)
         if isinstance(question, WeightedSumsQuestion):
@@ -74,8 +77,10 @@ class WorstLabels(PrivateWorstCase):
             return lambda sent: self._of_bags(sent, question, name)
         raise InputError(f"the worst case of labels is for questions about real labels, got '{question.kind}'")
 
-    def _of_labels(self, labels: np.ndarray, mechanism: str) -> np.ndarray:
-        if mechanism == "label_laplace":
+    def _of_labels(self, labels: np.ndarray, mechanism: LabelMechanism | None) -> np.ndarray:
+        if isinstance(mechanism, UnbiasedResponse):
+            labels = mechanism.log_ratios(labels)
+        elif mechanism is not None and mechanism.name == "label_laplace":
             labels = np.abs(labels - self.low) - np.abs(labels - self.high)
         return np.asarray(labels.sum(axis=1))
 

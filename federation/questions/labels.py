@@ -30,6 +30,7 @@ from federation.mechanisms.labels.label_mechanism import LabelMechanism
 from federation.mechanisms.labels.label_range import LabelRange
 from federation.mechanisms.labels.shaped_gaussian import LabelSums, Shape, fit_shape
 from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
+from federation.mechanisms.labels.unbiased_response import UnbiasedResponse, Weights
 from federation.mechanisms.noise import gaussian
 from federation.questions.bags import DIFFERENT_PEOPLE, LARGEST_FEATURE
 from federation.questions.row_premises import HELD_ONCE
@@ -40,6 +41,7 @@ _LARGEST = 2.0**80  # of sums over a party's rows, noise included
 _LARGEST_WEIGHT = 9.0  # normal weights are drawn by 52 bits, and none is beyond 8.3
 _PREMISES = (HELD_ONCE, DIFFERENT_PEOPLE)
 _labels = lru_cache(calibrate_labels)  # all parties of a release have the same
+_unbiased = lru_cache(UnbiasedResponse)  # whose table is checked once
 _repaired = lru_cache(repaired.calibrate)  # parties of equal size have equal mechanisms
 _UNSAFE = (
     "sums of rows and labels with secret weights have no guarantee for all data: a bag whose labels are a linear "
@@ -261,10 +263,16 @@ class WeightedSumsQuestion(LabelQuestion):
 
 @dataclass(frozen=True)
 class LabelsNoise(Noise):
-    """Noise of single labels; `debiased` corrects the answers of bins."""
+    """Noise of single labels; `debiased` corrects the answers of bins.
+
+    "unbiased" carries its table of answers, `outputs` in half widths of the range and `weights` of each over 2^32: a
+    party checks that it keeps epsilon, and does not make it again.
+    """
 
     kind: LabelNoise | Literal["off"]
     debiased: bool = False
+    outputs: tuple[float, ...] = ()
+    weights: Weights = ()
 
 
 @dataclass(frozen=True)
@@ -289,7 +297,10 @@ class PrivateLabelsQuestion(LabelQuestion):
         return {"size": self.rows.size, "rows": rows, "labels": _real(self.draws, self.rows.most)}
 
     def mechanism(self) -> LabelMechanism:
-        """Noise on single labels. Raises `InputError`."""
+        """Noise on single labels. Raises `InputError`, also for a table that does not keep epsilon."""
+        if self.noise.kind == "unbiased":
+            labels = LabelRange(*self.rows.label_range, "clip")
+            return _unbiased(labels, self.noise.epsilon, self.noise.outputs, self.noise.weights)
         known = {"label_range": self.rows.label_range, "outside": "clip", "debiased": self.noise.debiased}
         return _labels(self.noise.kind, **self.noise.target, **known)
 

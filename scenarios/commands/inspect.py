@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from federation.contract.errors import InputError
@@ -10,13 +11,24 @@ from scenarios.commands.output import tell
 
 
 def show(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = False) -> None:  # noqa: B006 - copied
-    """Print a scenario with every default that applies written out, as YAML that can be run.
+    """Print a scenario with every default that applies written out, as YAML that can be run; or explain a protocol.
 
-    SCENARIO is a file, or the name of a library scenario.
+    SCENARIO is a file, the name of a library scenario, or that of a protocol: its options, its defaults, by which
+    rules they were chosen, and on what data that was validated.
     """
+    from aggregator.contract.registry import protocol_names
+    from scenarios.settings.default_rules import described
     from scenarios.settings.explained import to_yaml
     from scenarios.settings.schema import resolve
 
+    if scenario in protocol_names() and not Path(scenario).is_file():
+        if settings:
+            raise InputError(
+                f"--set changes a scenario, and '{scenario}' is a protocol; name a scenario, or leave it out"
+            )
+        found, lines = described(scenario)
+        tell(as_json, found, text=lines, hidden=found)
+        return
     resolved = resolve(scenario, settings)
     record = resolved.to_plain()
     tell(as_json, record, text=[to_yaml(resolved).rstrip("\n")], hidden=record)

@@ -26,6 +26,7 @@ _CHECKS = {
     "declared": "declared: nobody can check it here, whoever runs this vouches for it",
 }
 _SAID = ("non_private", "status", "worlds", "failures", "seconds", "peak_memory_mebibytes")  # of run.json, as it is
+_RULE = ("protocol", "default", "rule", "validated")  # of each entry of "defaults" in run.json
 
 
 def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path, list[Row]] | None = None) -> Path:
@@ -129,6 +130,7 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
             if world["published_together"]
         ],
         "failed_variants": run.get("failed_variants", []),
+        "defaults": [[rule[part] for part in _RULE] for rule in run.get("defaults", [])],
         "bytes": [
             (summary.variant, summary.place, next(iter(summary.by_epsilon.values())).mean)
             for summary in summarise(rows, "bytes_per_party")

@@ -23,6 +23,7 @@ from scenarios.runs.directory import RunDirectory
 from scenarios.runs.progress import Progress
 from scenarios.runs.world import Costs, World, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
+from scenarios.settings.default_rules import recorded
 from scenarios.settings.explained import to_yaml
 from scenarios.settings.label_rules import require_two_classes
 from scenarios.settings.protocol_options import BASELINES, promise
@@ -237,6 +238,7 @@ def _write(
             "engine": scenario.engine.kind,
             "non_private": any(variant.kind not in BASELINES for variant in unprotected),
             "non_private_variants": [variant.name for variant in unprotected],
+            "defaults": recorded(protocol.kind for protocol in scenario.protocols),
             "note": "a diagnostic of a simulation: nothing in this file is covered by a guarantee",
             "versions": {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}},
             "seconds": {phase: round(seconds, 3) for phase, seconds in costs.seconds.items()},

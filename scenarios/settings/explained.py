@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scenarios.settings.protocol_options import Protocol, default_kind, is_default, why_default
+from scenarios.settings.default_rules import in_short
+from scenarios.settings.protocol_options import Protocol, default_kind, is_default
 from scenarios.settings.schema import Scenario
 from scenarios.settings.unused_settings import idle
 from scenarios.settings.yaml_rules import KeyPath, dump
@@ -58,5 +59,5 @@ def _entries(protocols: Sequence[Protocol], indent: str) -> Iterator[str]:
     kind = default_kind(protocols)
     for protocol in protocols:
         if protocol.kind == kind and any(is_default(kind, options) for options, _ in protocol.choices()):
-            yield from (f"{indent}# {line}\n" for line in why_default(kind).splitlines())
+            yield from (f"{indent}# {line}\n" for line in in_short(kind))
         yield f"{indent}- {dump(protocol.shown(), flow=True)}"

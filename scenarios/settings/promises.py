@@ -22,7 +22,8 @@ _NOISE = {
 def promises(scenario: Scenario) -> list[dict[str, str]]:
     """For every variant that is no baseline its `variant`, its `promise` and what a party `sends`, in words.
 
-    By what a scenario says alone, without a look at data, at the first of its epsilons and sweeps.
+    By what a scenario says alone, without a look at data, at the first of its epsilons and sweeps. Raises `InputError`
+    for an epsilon that a variant cannot work with, be it the first or another.
 
     Examples:
         >>> from scenarios.settings.schema import resolve
@@ -48,7 +49,8 @@ def promises(scenario: Scenario) -> list[dict[str, str]]:
     )
     found = []
     for variant in variants(scenario):
-        promised = promise(variant.kind, variant.options, scenario.privacy.epsilon[0], public)
+        asked = [promise(variant.kind, variant.options, epsilon, public) for epsilon in scenario.privacy.epsilon]
+        promised = asked[0]  # of the others only whether there is one
         if promised is None:
             continue
         where = placed(variant.kind, variant.options)

@@ -269,11 +269,6 @@ def without_noise(kind: str, options: Mapping[str, Any]) -> bool:
     return kind not in BASELINES and place(kind, options) is Place.NOWHERE
 
 
-def why_default(kind: str) -> str:
-    """Why a kind's defaults are what they are, in a line or two."""
-    return "" if kind in BASELINES else registry.protocol(kind).why_default
-
-
 def _class(kind: str) -> type[OptionsClass] | None:
     return None if kind in BASELINES else registry.protocol(kind)
 

@@ -20,6 +20,7 @@ from federation.contract.reference import Reference
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
 from federation.grids.codec import decode_question, encode_question
+from federation.mechanisms.labels.unbiased_design import table
 from federation.questions.labels import BagSums, LabelledRows
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
@@ -29,6 +30,7 @@ PUBLIC = LabelledRows(FeatureMap(2, ()), -1.0, 1.0, ROWS)
 STRATIFIED = BagSums(ROWS, 2, 4, "signs", 2, 0)
 FIXED = BagSums(ROWS, 2, 4, "gaussian", 0, ROWS)
 ASKED = ReleaseId("asked")
+TABLE = table(1.0)
 
 
 def aimed(kind, noise, known, **parts):
@@ -108,6 +110,7 @@ ORDINARY = {
     "one bit": single(),
     "laplace": single("laplace"),
     "gaussian": single("gaussian"),
+    "unbiased": single("unbiased", outputs=TABLE[0], weights=TABLE[1]),
     "bins": single("bins"),
     "estimated bins": single("estimated_bins"),
     "sums": sums(),
@@ -116,7 +119,7 @@ ORDINARY = {
 }
 
 
-SOME = {name: ORDINARY[name] for name in ("bags", "secret", "one bit", "bins", "estimated bins", "sums")}
+SOME = {name: ORDINARY[name] for name in ("bags", "secret", "one bit", "unbiased", "bins", "estimated bins", "sums")}
 
 
 def with_range(question, low, high):
@@ -143,6 +146,13 @@ RANGES = {
     "long": (-(10**400), 10**400),
     "inside": (0.29, 0.31),
 }
+LOUD = ((2**32 - 1, 1), (1, 2**32 - 1))
+TABLES = (
+    ("outputs", ()), ("outputs", (0.0, math.inf)), ("outputs", (1.0, -1.0)), ("outputs", "01"), ("weights", ()),
+    ("weights", LOUD), ("weights", TABLE[1][:1]), ("weights", TABLE[1] * 3), ("weights", [row[1:] for row in TABLE[1]]),
+    ("weights", [[1.0 * weight for weight in row] for row in TABLE[1]]), ("weights", [[True] * len(TABLE[0])] * 17),
+    ("weights", [[10**400, *row[1:]] for row in TABLE[1]]), ("weights", [[-1, *row[1:]] for row in TABLE[1]]),
+)  # fmt: skip
 OVERFLOW = FeatureMap(2, (Affine(np.zeros(2), np.full(2, 1e308)),))
 HUGE = FeatureMap(2, (Affine(np.zeros(2), np.array([1e300, 1e-300])),))
 CRAFTED = {
@@ -165,6 +175,8 @@ CRAFTED = {
            ("kind", "published"), ("kind", ["gaussian"]), ("kind", None), ("floor", 1), ("label_range", [0, 1]),
            ("outside", "clip"), ("prior", [1.0, 0.0]), ("prior", [0.5] * 1000), ("points", 2), ("points", 10**9),
            ("share", 1 - 1e-16), ("share", 1e-300), ("debiased", True))},
+    **{f"unbiased, {part}={value!s:.40}": Crafted(ORDINARY["unbiased"], {f"noise.{part}": value})
+       for part, value in TABLES},
     **{f"bags, sigma={sigma!r}": Crafted(bags(), {"noise.sigma": sigma})
        for sigma in (1e-300, 1e-9, math.nan, 0, True, "1", 1e9)},
     **{f"weights {weights!r}, {noise}": Crafted(bags(noise=noise), {"design.weights": weights})
@@ -272,6 +284,23 @@ def test_exact_sums_of_labels_are_computed_in_simulations_only(tmp_path, monkeyp
     )
     assert len(asked(node(tmp_path, first="1"), secret()).parties) == 1
     assert not np.any(seen)
+
+
+@pytest.mark.parametrize(("part", "value"), TABLES, ids=lambda value: f"{value!s:.30}")
+def test_a_table_that_does_not_keep_its_epsilon_is_never_answered_by(part, value, tmp_path):
+    crafted = Crafted(ORDINARY["unbiased"], {f"noise.{part}": value})
+    for received in (False, True):
+        assert isinstance(asked(node(tmp_path), crafted, received), str)
+    assert not (tmp_path / "spent.json").exists()
+
+
+def test_a_table_is_for_its_epsilon_and_for_more(tmp_path):
+    for epsilon, answered_by in ((1 - 1e-6, 0), (1.0, 1), (1.5, 1)):
+        folder = tmp_path / str(epsilon)
+        folder.mkdir()
+        sent = asked(node(folder, epsilon=2.0), single("unbiased", epsilon=epsilon, outputs=TABLE[0], weights=TABLE[1]))
+        assert (0 if isinstance(sent, str) else len(sent.parties)) == answered_by
+        assert (folder / "spent.json").exists() == (answered_by == 1)
 
 
 class TestFewOfManyRows:

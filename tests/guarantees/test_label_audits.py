@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -16,13 +17,14 @@ from federation.mechanisms.labels.label_range import LabelRange
 from federation.mechanisms.labels.one_bit import OneBitLabels
 from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
 from federation.mechanisms.labels.shaped_gaussian import fit_shape
+from federation.mechanisms.labels.unbiased_response import UnbiasedResponse
 
 RUNS = 200_000
 RANGE = (0.0, 4.0)
 ENDS = np.array(RANGE)  # the worst pair
 EPSILON, DELTA = 1.0, 0.01
 PRIOR = [0.3, 0.2, 0.2, 0.3]
-TIGHT = ("laplace", "gaussian", "one_bit", "bins")
+TIGHT = ("laplace", "gaussian", "one_bit", "unbiased", "bins")
 
 
 def mechanism_of(noise, **others):
@@ -55,6 +57,8 @@ def test_half_the_noise_is_refuted(noise):
     mechanism = mechanism_of(noise)
     if isinstance(mechanism, OneBitLabels | BinnedResponse):
         twin = replace(mechanism, redraw=mechanism.redraw // 2)
+    elif isinstance(mechanism, UnbiasedResponse):
+        twin = mechanism_of(noise, epsilon=2 * EPSILON)  # a sampler that uses another table
     else:
         twin = replace(mechanism, scale=mechanism.scale // 2)
     assert not judged(of_labels(twin.release, noise), EPSILON, mechanism.delta).passed
@@ -89,6 +93,22 @@ def test_one_bit_of_a_rounded_label_without_response_is_refuted():
         return (labels > bits.words(len(labels)) * 2.0**-64 * 4.0).astype(float)
 
     assert not judged(of_labels(rounded, "one_bit"), EPSILON, 0.0).passed
+
+
+def test_a_table_with_one_output_that_tells_too_much_is_refuted():
+    """Half of all weight of the low end's row goes to its likeliest output: nobody would answer by such a table."""
+    mechanism = mechanism_of("unbiased")
+    first = mechanism.weights[0]
+    loud = [weight // 2 for weight in first]
+    loud[int(np.argmax(first))] += sum(first) - sum(loud)
+    table = (tuple(loud), *mechanism.weights[1:])
+    with pytest.raises(InputError, match="not private at epsilon 1"):
+        replace(mechanism, weights=table)
+    unchecked = copy.copy(mechanism)
+    object.__setattr__(unchecked, "weights", table)
+    assert not audit(
+        *of_labels(unchecked.release, "loud"), mechanism.log_ratios, epsilon=EPSILON, runs=RUNS, confidence=0.999
+    ).passed
 
 
 def test_bins_from_a_histogram_that_is_not_private_are_refuted():

@@ -12,6 +12,7 @@ from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audit.estimate import audit
+from federation.mechanisms.labels.unbiased_response import TOTAL, UnbiasedResponse
 from federation.numerics.bag_weights import stratified_noise
 from parties.answers import bag_sums
 from scenarios.audits.small_worlds import SEED
@@ -24,7 +25,8 @@ TIGHT = {  # protocol, options
     "sums, gaussian": (SUMS, {"noise": "gaussian"}),
     "sums, isotropic": (SUMS, {"shape": "isotropic", "noise": "pure"}),
     "sums, whitened": (SUMS, {"shape": "whitened", "noise": "gaussian"}),
-    "one bit": (LABELS, {}),
+    "unbiased": (LABELS, {}),
+    "one bit": (LABELS, {"noise": "one_bit"}),
     "laplace": (LABELS, {"noise": "laplace"}),
     "gaussian": (LABELS, {"noise": "gaussian"}),
     "bins": (LABELS, {"noise": "bins"}),
@@ -129,6 +131,11 @@ def test_labels_with_half_the_noise_are_refuted(name, monkeypatch):
         mechanism = question.mechanism()
         if hasattr(mechanism, "scale"):
             return replace(mechanism, scale=mechanism.scale // 2)
+        if isinstance(mechanism, UnbiasedResponse):  # the same outputs by a table of about twice the epsilon
+            squared = [[weight * weight for weight in row] for row in mechanism.weights]
+            rows = [[weight * TOTAL // sum(row) for weight in row] for row in squared]
+            table = tuple((row[0] + TOTAL - sum(row), *row[1:]) for row in rows)
+            return replace(mechanism, epsilon=3.0, weights=table)
         return replace(mechanism, redraw=mechanism.redraw // 2)
 
     mistake_mechanism(monkeypatch, halved)

@@ -35,8 +35,9 @@ PUBLIC = PublicNumbers(DELTA, classes=3, features=9, public_rows=50, bags=2, lar
 # A promise (epsilon, delta, unit, adjacency), or why there is none; then (numbers, private) of all that is sent.
 SUMS: list[tuple[int | None, bool]] = [(81, False), (9, True), (9, False), (81, False)]  # X'X, X'y, X'1, its noise
 PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] = [
-    ("soft_vote", {}, (2.0, 0.0, "party", "replace"), [(50, False)]),
-    ("soft_vote", {"noise": "gaussian"}, (2.0, DELTA, "party", "replace"), [(50, False)]),
+    ("soft_vote", {}, (2.0, 0.0, "party", "replace"), [(18, False)]),
+    ("soft_vote", {"noise": "gaussian"}, (2.0, DELTA, "party", "replace"), [(18, False)]),
+    ("soft_vote", {"submit": "votes"}, (2.0, 0.0, "party", "replace"), [(50, False)]),
     ("soft_vote", {"share": "raw"}, (2.0, 0.0, "party", "replace"), [(18, False)]),
     ("soft_vote", {"submit": "votes", "ballot": "probabilities"}, (2.0, 0.0, "party", "replace"), [(100, False)]),
     ("soft_vote", {"perturb": "output", "protect": "party_and_auxiliary_row"},

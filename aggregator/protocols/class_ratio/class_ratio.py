@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
@@ -35,9 +35,19 @@ class ClassRatio(RatioOptions, Protocol):
     task: ClassVar[str] = "class_ratio"
     model: ClassVar[str] = "class_ratio"
     requires: ClassVar[Requires] = Requires(bags=True, features=("scale",))  # the kernel does the rest
-    why_default: ClassVar[str] = (
-        "the default: the most accurate on census, particle and digit data; whitened with submit: embedding is\n"
-        "the choice where rows should not leave a party, or where they are many"
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "noise: auto",
+            "the less distorting one of lattice Laplace and discrete Gaussian, by classes, bags, epsilon and delta",
+            "exact distortions; census incomes, 4 bags of 600 rows, (.05, .05): L1 error .033 with it, .067 with "
+            "published Laplace noise",
+        ),
+        Rule(
+            "the bag classifier, or a stack of several estimators where bags differ in more than their ratios",
+            "a test of the bags' means on released counts (p below .01), and errors by leaving bags out",
+            "6 simulated worlds: unchanged, .034 to .121; 13 worlds of natural or shifted bags: never above the mean "
+            "of bags, at most .012 above the bag classifier, up to .41 below it",
+        ),
     )
 
     def noise_at(self, trust: Trust) -> Place | Refused:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.protocols.error_marginals.exchange_options import ExchangeOptions
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
@@ -33,9 +33,18 @@ class ErrorMarginals(ExchangeOptions, Protocol):
     task: ClassVar[str] = "classification"
     model: ClassVar[str] = "classifier"
     requires: ClassVar[Requires] = Requires(two_classes=True, single_rows=True, features=("standardise",))
-    why_default: ClassVar[str] = (
-        "the default: noisy errors and noisy corrects, which protect a row; mean_operator needs one answer in place\n"
-        "of rounds, and is the more accurate one on most data"
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "noise: auto",
+            "the less variance of discrete Laplace and discrete Gaussian, by bins, queries, epsilon and delta",
+            "cardiotocograms, one hospital, (1, 1e-5): accuracy .874, .843 with pure noise; 9 other sets: .835, "
+            "beside .834 of mean_operator, which needs one answer in place of rounds",
+        ),
+        Rule(
+            "importance: auto",
+            "asked for where the scenario says that public rows are drawn otherwise than the parties'",
+            "cardiotocograms with other public rows, chosen by heart rate: accuracy .875, .874 with the same ones",
+        ),
     )
 
     def idle(self) -> dict[str, str]:

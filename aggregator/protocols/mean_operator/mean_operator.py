@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.protocols.mean_operator.moment_options import RANDOMISED_RESPONSE, MomentOptions
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
@@ -31,9 +31,20 @@ class MeanOperator(MomentOptions, Protocol):
     task: ClassVar[str] = "classification"
     model: ClassVar[str] = "linear"
     requires: ClassVar[Requires] = Requires(two_classes=True, single_rows=True, features=("standardise", "constant"))
-    why_default: ClassVar[str] = (
-        "the default: one answer serves every draw of the model; expansion: fourier is for classes that no line\n"
-        "divides, summation: secure for many parties"
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "noise: auto",
+            "the law of the least exact variance for each party, by features, rows, epsilon and delta; randomised "
+            "response where rows are public and sent anyway",
+            "5 sets not chosen on, 135 cells of epsilon .3 to 3 and 1 to 1000 parties: within .01 of the best law in "
+            "99 %, .017 below it at worst",
+        ),
+        Rule(
+            "unlabelled: auto",
+            "the parties' own rows where these are public, else the auxiliary ones",
+            "breast cancer, one provider, epsilon 1: accuracy .94, .971 without noise; not compared with auxiliary "
+            "rows alone",
+        ),
     )
 
     @classmethod

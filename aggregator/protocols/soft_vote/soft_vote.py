@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
+from aggregator.contract.protocol import Rule
 from aggregator.ensembles.collected import CollectedSession
 from aggregator.ensembles.decoding import Decoder
 from aggregator.ensembles.ensemble import Ensemble
@@ -58,9 +59,34 @@ class SoftVote(VoteProtocol):
     safety_factor: of `discrepancy`: the distance allowed, in expected noise norms, positive.
     """
 
-    why_default: ClassVar[str] = (
-        "the default: needs no tuning, takes any classifier, and no variant beats it clearly on whitened features;\n"
-        "activity recognition, 1000 parties, epsilon 1: .83, as published .17, or .77 with hindsight on lam"
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "perturb: statistic, decoder: least_squares",
+            "noise of so few numbers needs no tuning and takes any classifier; their number follows from classes, "
+            "parties, epsilon and delta",
+            "activity recognition, 1000 parties, epsilon 1: accuracy .83, beside .17 as published and .77 with "
+            "hindsight on lam",
+        ),
+        Rule(
+            "shares of norm 1, of probabilities and scores over all declared classes",
+            "one party moves the mean of M such shares by 2/M at most, whatever its model is; parties that saw one "
+            "class do not vote for it everywhere",
+            "5 two-class sets not chosen on, 5 to 1000 parties: within .01 of the best of three candidates in 96 % of "
+            "cells, .017 below it at worst; 6 sets of 3 to 10 classes: 82 %, .058; up to .010 behind parameter_average "
+            "where parties see few classes",
+        ),
+        Rule(
+            "every party counts alike, whatever the number of its rows",
+            "that number is private, and shares that shrink with it below a public number were worse",
+            "census incomes of 180 occupations by education, mean accuracy at epsilon .3 to 10 and balanced: .775 and "
+            ".723, votes .777 and .679; smaller parties counting less: .750 to .774 and .724 to .726",
+        ),
+        Rule(
+            "student: true",
+            "a test on the release and on public rows lets clusters replace the model: its signal is beyond the noise, "
+            "they explain nine tenths of it, and their rows are told apart with certainty .9",
+            "sets of three classes or more: +.008 in mean accuracy, +.125 at best, -.028 at worst (-.046 on other sets)",
+        ),
     )
 
     perturb: Literal["statistic", "output", "votes"] = "statistic"

@@ -8,14 +8,14 @@ from typing import Literal, get_args
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.mechanisms.labels import additive, binned_response, one_bit
+from federation.mechanisms.labels import additive, binned_response, one_bit, unbiased_design
 from federation.mechanisms.labels.bins import MAX_POINTS
 from federation.mechanisms.labels.label_mechanism import LabelMechanism
 from federation.mechanisms.labels.label_range import LabelRange, Outside
 from federation.mechanisms.labels.private_prior import DEFAULT_POINTS, DEFAULT_SHARE, EstimatedBins
 from federation.mechanisms.noise.checks import require_wanted, require_whole
 
-LabelNoise = Literal["laplace", "gaussian", "one_bit", "bins", "estimated_bins"]
+LabelNoise = Literal["laplace", "gaussian", "one_bit", "unbiased", "bins", "estimated_bins"]
 
 
 def calibrate(
@@ -32,18 +32,19 @@ def calibrate(
 ) -> LabelMechanism:
     """The least noise of a kind that makes each label (epsilon, delta)-private within its declared range.
 
-    `noise`: "laplace" and "gaussian" (discrete), "one_bit" (two values), "bins" (randomised response on the best bins
-    for a public `prior`, weights of evenly spaced points from the low end to the high one, or without it for equal
-    weights of `points` points), "estimated_bins" (the same, with `share` of epsilon for a private histogram on `points`
-    points). `debiased` corrects the answers of bins. `delta` in [0, 1), above 0 for "gaussian"; the others claim 0
-    whatever it is. All arguments are public numbers, and plain JSON. Raises `InputError` for arguments out of range, or
-    of another kind.
+    `noise`: "laplace" and "gaussian" (discrete), "one_bit" (two values), "unbiased" (the unbiased answers of the least
+    variance, for epsilon from .01 to 12; another version of the solver may find another table), "bins" (randomised
+    response on the best bins for a public `prior`, weights of evenly spaced points from the low end to the high one, or
+    without it for equal weights of `points` points), "estimated_bins" (the same, with `share` of epsilon for a private
+    histogram on `points` points). `debiased` corrects the answers of bins. `delta` in [0, 1), above 0 for "gaussian";
+    the others claim 0 whatever it is. All arguments are public numbers, and plain JSON. Raises `InputError` for
+    arguments out of range, or of another kind.
 
     Examples:
-        >>> kinds = get_args(LabelNoise)[:3]
+        >>> kinds = get_args(LabelNoise)[:4]
         >>> made = [calibrate(kind, epsilon=1.0, delta=1e-5, label_range=(0.0, 1.0)) for kind in kinds]
         >>> [(noise.name, round(float(noise.variance()), 2)) for noise in made]
-        [('label_laplace', 2.0), ('label_gaussian', 13.92), ('label_one_bit', 1.17)]
+        [('label_laplace', 2.0), ('label_gaussian', 13.92), ('label_one_bit', 1.17), ('label_unbiased', 1.08)]
     """
     known = get_args(LabelNoise)
     require_wanted(noise, epsilon, delta, known=known, with_delta=("gaussian",), pure="laplace or one_bit")
@@ -56,6 +57,8 @@ def calibrate(
         return additive.laplace(labels, epsilon)
     if noise == "one_bit":
         return one_bit.calibrate(labels, epsilon)
+    if noise == "unbiased":
+        return unbiased_design.calibrate(labels, epsilon)
     if noise == "bins":
         if prior is None:
             require_whole("points", points, 2, MAX_POINTS)

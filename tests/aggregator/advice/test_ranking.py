@@ -39,10 +39,10 @@ def test_housing_is_in_the_measured_order():
     assert 0.2 < found["gaussian labels"] < 0.35
 
 
-def test_a_hundred_parties_without_trust_send_one_bit_and_one_party_sends_sums():
+def test_a_hundred_parties_without_trust_send_private_labels_and_one_party_sends_sums():
     """Census weeks, 79809 rows of rank 113: 127.8 by one bit and 190.8 by sums of 100 parties; 124.8 by one's sum."""
     many, one = rank(79_809, 113, 100, 1.0, 1e-6, **CENSUS), rank(79_809, 113, 1, 1.0, 1e-6, **CENSUS)
-    assert key(many[0]) == "one_bit labels"
+    assert [key(advice) for advice in many[:2]] == ["auto labels", "one_bit labels"]
     assert key(one[0]) == "optimal gaussian sums"
     assert excesses(many)["one_bit labels"] == pytest.approx(127.8 - 124.1, abs=1.5)
     assert 30 < excesses(many)["optimal gaussian sums"] < 300

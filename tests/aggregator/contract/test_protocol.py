@@ -7,8 +7,9 @@ from dataclasses import FrozenInstanceError, dataclass
 import pytest
 
 from aggregator.contract.promise import Promise
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.world.public_numbers import PublicNumbers
+from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 
 DONE = {"noise_at", "promise", "begin", "worst_case"}
@@ -39,8 +40,17 @@ def test_a_protocol_needs_classes_of_any_number_and_takes_any_setting():
 def test_without_a_formula_no_error_is_expected_and_no_option_is_idle():
     plain = Plain()
     assert plain.expected_error(PublicNumbers(1e-6), 1.0) is None
-    assert (plain.idle(), plain.why_default) == ({}, "")
+    assert (plain.idle(), plain.why_default) == ({}, ())
     assert Plain.why_refused("noise", "loud") is None
+
+
+@pytest.mark.parametrize("name", ["default", "rule", "validated"])
+@pytest.mark.parametrize("text", ["", "  ", "two\nlines", None])
+def test_a_rule_is_three_sentences_of_one_line(name, text):
+    assert Rule("noise: pure", "it needs no delta", "digits: .29").rule == "it needs no delta"
+    said = {"default": "noise: pure", "rule": "it needs no delta", "validated": "digits: .29", name: text}
+    with pytest.raises(InputError, match=f"{name} of a Rule must be a sentence on one line, got"):
+        Rule(**said)
 
 
 @pytest.mark.parametrize("missing", sorted(DONE))

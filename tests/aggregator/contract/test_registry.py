@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from support.packages import CAUSE
 
-from aggregator.contract.protocol import Place, Protocol, Requires
+from aggregator.contract.protocol import Place, Protocol, Requires, Rule
 from aggregator.contract.registry import lacks, model, protocol, protocol_names
 from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import InputError
@@ -54,6 +54,15 @@ def test_what_holds_to_the_contract_lacks_nothing():
 @pytest.mark.parametrize("found", [made()(), "soft_vote", None])
 def test_an_object_is_no_class(found):
     assert lacks(found) == ["a class"]
+
+
+def test_reasons_of_defaults_are_rules():
+    found = made()
+    for why in ("the default: it is good", ["rule"], ("rule",), None):
+        found.why_default = why
+        assert lacks(found) == ["a tuple of Rule of aggregator.contract.protocol as why_default"]
+    found.why_default = (Rule("size: 3", "it is odd", "digits: .29"),)
+    assert lacks(found) == []
 
 
 def test_a_base_class_is_missed():

@@ -7,6 +7,7 @@ import pytest
 from support.label_answers import PARTIES, collected, question
 from support.linear_labels import RANGE, WEIGHTS, draw
 
+from aggregator.contract.protocol import Trust
 from aggregator.protocols.private_labels import PrivateLabels
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
@@ -19,7 +20,30 @@ def test_only_bins_can_be_debiased():
     assert PrivateLabels(noise="laplace").asked() == ()
 
 
-@pytest.mark.parametrize("noise", ["one_bit", "laplace", "bins", "gaussian"])
+@pytest.mark.parametrize(
+    ("epsilon", "law", "spent"),
+    [(0.3, "one_bit", 0.3), (0.999, "one_bit", 0.999), (1.0, "unbiased", 1.0), (12.0, "unbiased", 12.0),
+     (40.0, "unbiased", 12.0)],
+)  # fmt: skip
+def test_the_default_is_unbiased_from_one_up_and_spends_twelve_at_most(epsilon, law, spent):
+    asked, known = question(PrivateLabels(), epsilon), PublicNumbers(1e-6)
+    assert (asked.noise.kind, asked.promise().epsilon) == (law, spent)
+    assert PrivateLabels().promise(known, epsilon, Trust.AGGREGATOR).spends.epsilon == spent
+    assert (asked.mechanism().name, asked.mechanism().bias() < 1e-7) == (f"label_{law}", True)  # in a range of 20
+    assert PrivateLabels(noise="one_bit").promise(known, epsilon, Trust.AGGREGATOR).spends.epsilon == epsilon
+
+
+@pytest.mark.parametrize("epsilon", [0.005, 12.5])
+def test_unbiased_by_name_is_refused_where_there_is_no_table(epsilon):
+    for ask in (
+        lambda: PrivateLabels(noise="unbiased").promise(PublicNumbers(1e-6), epsilon, Trust.AGGREGATOR),
+        lambda: PrivateLabels(noise="unbiased").noise_of(epsilon, 1e-6),
+    ):
+        with pytest.raises(InputError, match=f"from 0.01 to 12, got {epsilon}; choose noise"):
+            ask()
+
+
+@pytest.mark.parametrize("noise", ["auto", "unbiased", "one_bit", "laplace", "bins", "gaussian"])
 def test_only_gaussian_noise_spends_delta(noise):
     options = PrivateLabels(noise=noise)
     assert options.spends_delta == (noise == "gaussian") == (question(options).promise().delta > 0)

@@ -11,6 +11,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, NoGuarantee, Unit
 from federation.contract.question import ReleaseId
 from federation.grids.codec import decode_question, encode_question, question_digest
+from federation.mechanisms.labels.unbiased_design import table
 from federation.questions.labels import (
     BagSums,
     BagSumsNoise,
@@ -77,6 +78,8 @@ def test_every_part_of_a_question_is_in_its_digest():
             for changed in ({"lowest": -3.0}, {"highest": 3.0}, {"most": 51})
         ),
         replace(labels, noise=replace(labels.noise, debiased=False)),
+        replace(labels, noise=replace(labels.noise, outputs=(-1.0, 1.0))),
+        replace(labels, noise=replace(labels.noise, weights=((1, 2), (2, 1)))),
         replace(labels, seeded=True),
         replace(labels, draws=1),
         replace(labels, release=ReleaseId("another")),
@@ -167,3 +170,15 @@ def test_the_most_rows_are_a_whole_number(most):
 def test_bags_are_formed_of_whole_numbers(name, value):
     with pytest.raises(InputError, match=f"{name}.* must be a whole number from"):
         replace(DESIGN, **{name: value})
+
+
+def test_a_table_travels_as_it_is_and_its_reader_checks_it():
+    asked = PrivateLabelsQuestion(LabelsNoise("unbiased", 2.0, 0.0, False, *table(2.0)), ROWS, **KNOWN)
+    restored = decode_question(encode_question(asked), PrivateLabelsQuestion)
+    assert restored.noise == asked.noise
+    promised = restored.promise()
+    assert (promised.epsilon, promised.delta, promised.mechanism) == (2.0, 0.0, "label_unbiased")
+    assert restored.mechanism() is asked.mechanism()  # for equal tables it is made, and checked, once
+    for changed in ({"epsilon": 1.9}, {"weights": ()}, {"outputs": ()}, {"epsilon": 13.0}):
+        with pytest.raises(InputError, match="label noise"):
+            replace(asked, noise=replace(asked.noise, **changed)).promise()

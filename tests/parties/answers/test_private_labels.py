@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from federation.contract.question import ReleaseId
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
 from federation.features.feature_map import FeatureMap
+from federation.mechanisms.labels.unbiased_design import table
 from federation.questions.labels import (
     LabelledRows,
     LabelsNoise,
@@ -25,7 +27,7 @@ ROWS = LabelledRows(FeatureMap(3, ()), *RANGE, 90)
 
 
 def single(noise, rows=ROWS, draws=3, seeded=True, name="a world"):
-    asked = LabelsNoise(noise, 1.0, 1e-3)
+    asked = LabelsNoise(noise, 1.0, 1e-3, False, *(table(1.0) if noise == "unbiased" else ()))
     return PrivateLabelsQuestion(asked, rows, release=ReleaseId(name), draws=draws, seeded=seeded)
 
 
@@ -38,7 +40,7 @@ def cohort(count=2, **config):
     return Cohort(LINEAR.to_json(), 0, count, **{"seed": 5, **config})
 
 
-@pytest.mark.parametrize("noise", ["one_bit", "laplace", "gaussian"])
+@pytest.mark.parametrize("noise", ["one_bit", "unbiased", "laplace", "gaussian"])
 def test_private_labels_are_unbiased_with_the_variance_of_their_mechanism(noise):
     asked = single(noise, draws=2000)
     found = answered(cohort(count=1), asked)
@@ -85,13 +87,13 @@ def test_without_noise_the_sum_is_exact():
 
 def test_a_party_with_more_rows_than_declared_costs_no_other_party():
     few = LabelledRows(FeatureMap(3, ()), *RANGE, 80)
-    for question in (single("one_bit", few), summed("gaussian", few)):
+    for question in (single("unbiased", few), summed("gaussian", few)):
         found = answered(cohort(), question)
         assert found.parties.tolist() == [0]
         assert "87 rows" in found.failures[1]
 
 
-@pytest.mark.parametrize(("asked", "noise"), [(single, "one_bit"), (summed, "gaussian")])
+@pytest.mark.parametrize(("asked", "noise"), [(single, "one_bit"), (single, "unbiased"), (summed, "gaussian")])
 def test_a_deployed_party_pays_and_keeps_features_that_are_not_public(asked, noise, tmp_path):
     allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1.0, "delta": 1e-3})
     first, second = (asked(noise, draws=1, seeded=False, name=name) for name in ("first", "second"))
@@ -100,3 +102,10 @@ def test_a_deployed_party_pays_and_keeps_features_that_are_not_public(asked, noi
     node = cohort(count=1, seed=None, allowance=allowance, public_features=True)
     assert len(answered(node, first).parties) == 1
     assert len(answered(node, second).parties) == 0
+
+
+@pytest.mark.parametrize("changed", [{"epsilon": 0.999}, {"weights": ()}, {"outputs": (0.0, 1.0)}])
+def test_a_party_does_not_answer_by_a_table_that_is_not_private(changed):
+    asked = single("unbiased")
+    with pytest.raises(InputError, match="table of label noise"):
+        answered(cohort(), replace(asked, noise=replace(asked.noise, **changed)))

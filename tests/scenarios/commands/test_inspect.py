@@ -11,6 +11,7 @@ from support.command_line import call
 from scenarios.settings.loader import library
 from scenarios.settings.schema import resolve
 
+WORLD = {"data": {"source": "digits"}, "parties": {"count": 4}, "privacy": {"epsilon": 1}}
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -45,15 +46,43 @@ def test_show_says_why_the_default_is_one_and_hides_what_does_not_apply(
     listed = lines[start + 1 : lines.index("privacy:")]
     entries = [line for line in listed if line.startswith("  - ")]
     reason = listed[: listed.index(entries[0])]
-    assert reason
-    assert len(reason) <= 2
-    assert "the default" in reason[0]
+    assert all(line.startswith("  # ") for line in reason)
+    assert reason[0].startswith("  # Default perturb: statistic")
+    assert reason[-1] == "  # Validated on: see `federation show soft_vote`"
     assert listed == [*reason, *entries]  # no other entry needs an explanation
     assert "shrinkage" in entries[0]
     assert "regularisation" not in entries[0]
     assert "sensitivity" not in entries[0]
     assert "perturb: output, sensitivity: published" in entries[2]
     assert "shrinkage" not in entries[2]
+
+
+def test_show_explains_a_protocol_and_the_entry_that_it_shows_can_be_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "show", "class_ratio") == 0
+    text = capsys.readouterr().out
+    assert "noise: of the label counts: `auto`" in text  # options that a base has are explained as well
+    [entry] = [line for line in text.splitlines() if line.startswith("  - ")]
+    shown = resolve({**WORLD, "parties": {"count": 4, "bags": 2}}, [f"protocols=[{entry[4:]}]"])
+    assert shown.protocols[0].options == resolve(WORLD, ["protocols=[{kind: class_ratio}]"]).protocols[0].options
+    assert call(monkeypatch, "show", "class_ratio", "--json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["defaults"] == {**shown.protocols[0].options}
+    assert record["why_default"][0].keys() == {"protocol", "default", "rule", "validated"}
+    for rule in record["why_default"]:
+        assert all(part in " ".join(text.split()) for part in rule.values())
+
+
+def test_settings_are_for_scenarios_and_a_file_goes_before_a_protocol(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert call(monkeypatch, "show", "soft_vote", "--set", "seed=5") == 2
+    assert "--set changes a scenario, and 'soft_vote' is a protocol" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    Path("soft_vote").write_text("data: {source: digits}\nparties: {count: 10}\nprivacy: {epsilon: 1}\n")
+    assert call(monkeypatch, "show", "soft_vote", "--set", "seed=5") == 0
+    assert "seed: 5" in capsys.readouterr().out
 
 
 def test_validate_counts_what_is_asked_for(

@@ -146,6 +146,16 @@ def test_a_run_without_any_guarantee(make_run):
     assert "Nobody is protected" in text
 
 
+def test_it_says_once_how_defaults_were_chosen(make_run):
+    rules = [{"protocol": "soft_vote", "default": "noise: pure", "rule": "a < b", "validated": "digits: .29"}]
+    text = page(make_run(defaults=rules)).text
+    assert text.count("How defaults were chosen") == 1
+    assert "soft_votenoise: purea < bdigits: .29" in text
+    assert "How defaults were chosen" not in page(make_run("before it was recorded")).text
+    with pytest.raises(InputError, match="do not belong together"):
+        page(make_run("damaged", defaults=[{"protocol": "soft_vote"}]))
+
+
 def test_an_interrupted_run_says_so(make_run):
     directory = make_run(status="interrupted", worlds={"finished": 1, "all": 3}, failures={"ValueError": 4})
     text = page(directory).text

@@ -2,6 +2,7 @@
 
 import pytest
 
+from federation.contract.errors import InputError
 from scenarios.settings.promises import promises
 from scenarios.settings.schema import resolve
 
@@ -30,6 +31,14 @@ def test_every_variant_is_told_at_the_first_epsilon_and_baselines_are_left_out()
         "soft_vote": (f"epsilon 0.5, delta 0 {aggregator}", votes),
         "soft_vote-gaussian": (f"epsilon 0.5, delta 1e-05 {aggregator}", votes),
     }
+
+
+def test_an_epsilon_that_a_variant_cannot_work_with_is_refused_wherever_it_stands():
+    real = {"source": "diabetes"}
+    with pytest.raises(InputError, match=r"from 0\.01 to 12, got 20; choose noise laplace or auto"):
+        promised({"kind": "private_labels", "noise": "unbiased"}, data=real, privacy={"epsilon": [1, 20]})
+    [(promise, _)] = promised({"kind": "private_labels"}, data=real, privacy={"epsilon": [20, 1]}).values()
+    assert promise == "epsilon 12, delta 0 for one label (replace); every party adds the noise itself"
 
 
 def test_nothing_is_promised_without_noise():

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +24,6 @@ from scenarios.settings.protocol_options import (
     spending,
     task,
     variant_name,
-    why_default,
 )
 from scenarios.settings.schema import resolve
 
@@ -179,8 +178,6 @@ def test_no_option_is_infinite_and_classes_are_asked_about_words_only(
 class Ruled(Fake):
     """Options of which some belong to choices of others."""
 
-    why_default: ClassVar[str] = "because\nof that"
-
     how: Literal["a", "b"] = "a"
     only: Literal["one"] = "one"
     strength: float | None = None
@@ -226,12 +223,11 @@ def test_what_makes_no_difference_in_any_variant_is_refused(monkeypatch: pytest.
     Protocol.parse({"kind": "ruled", "note": note, "deep": [False, True]})
 
 
-def test_the_default_kind_is_the_first_that_is_no_baseline_and_may_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_kind_is_the_first_that_is_no_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KINDS, "ruled", Ruled)
     listed = [Protocol.parse({"kind": kind}) for kind in ("pooled", "ruled", "soft_vote")]
     assert default_kind(listed) == "ruled"
     assert default_kind(listed[:1]) is None
-    assert [why_default(kind) for kind in ("ruled", "soft_vote", "pooled")] == ["because\nof that", "", ""]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ NAMES = {
     "laplace": "label_laplace",
     "gaussian": "label_gaussian",
     "one_bit": "label_one_bit",
+    "unbiased": "label_unbiased",
     "bins": "label_bins",
     "estimated_bins": "label_estimated_bins",
 }
@@ -62,6 +63,7 @@ def test_labels_outside_are_refused_or_clipped_as_declared(noise):
         ("gaussian", {"delta": 0.0}, "delta must be above 0 for noise gaussian"),
         ("gaussian", {"delta": 1.0}, r"delta must lie in \[0, 1\)"),
         ("one_bit", {"prior": [0.5, 0.5]}, "prior is for noise bins"),
+        ("unbiased", {"epsilon": 12.5}, "from 0.01 to 12, got 12.5; choose noise laplace or auto"),
         ("one_bit", {"label_range": (1.0, 1.0)}, "label_range"),
         ("bins", {"points": 1}, "points"),
         ("bins", {"points": 1000}, "2 to 512, got 1000"),

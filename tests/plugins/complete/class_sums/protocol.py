@@ -11,7 +11,7 @@ import numpy as np
 from aggregator.answers.local_answers import CHECKED, SummedAnswers
 from aggregator.contract.premises import local_guarantee
 from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
+from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.contract.session import Asked, OneRound, Session
 from aggregator.contract.worst_case import PrivateWorstCase, Rows, Seen, Statistic, WorstCase
 from aggregator.releases.released_estimators import Described
@@ -35,7 +35,9 @@ class ClassSums(Protocol):
     requires: ClassVar[Requires] = Requires(two_classes=True, single_rows=True, features=("standardise", "unit_norm"))
     task: ClassVar[str] = "classification"
     model: ClassVar[str] = "nearest_mean"
-    why_default: ClassVar[str] = "the default: pure noise needs no delta"
+    why_default: ClassVar[tuple[Rule, ...]] = (
+        Rule("noise: pure", "it needs no delta", "two clusters of 2 features, not beyond"),
+    )
 
     noise: Literal["pure", "gaussian", "off"] = "pure"
     shrinkage: float = 1.0

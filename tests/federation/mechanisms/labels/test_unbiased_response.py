@@ -1,0 +1,146 @@
+"""Unbiased answers from a table: its law by all words, privacy in rational numbers, and tables that are refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.scripted_words import Script, evenly
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.labels import unbiased_design
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.labels.unbiased_response import TOTAL, UnbiasedResponse, exponential_below
+
+RANGE = LabelRange(-1.0, 3.0)
+QUARTER = TOTAL // 4
+OUTPUTS = (-2.0, 2.0)
+SMALL = ((3 * QUARTER, QUARTER), (2 * QUARTER, 2 * QUARTER), (QUARTER, 3 * QUARTER))  # three points, odds of 3 at most
+KEPT = UnbiasedResponse(RANGE, 1.1, OUTPUTS, SMALL)  # log 3 = 1.0986
+
+
+@pytest.mark.parametrize("share", [0.0, 0.125, 0.25, 0.5, 0.875, 1.0])
+def test_the_law_by_all_words(share):
+    """4 words to round a label on eighths and 4 to choose an output are all."""
+    rounding, choice = (words.ravel() for words in np.meshgrid(evenly(4), evenly(4)))
+    labels = np.full(16, RANGE.low + share * RANGE.width)
+    released = KEPT.release(labels, Script(rounding, choice))
+    assert set(released) <= {-3.0, 5.0}  # the middle, 1, and twice half of the width beyond it
+    assert (released > 0).mean() == 0.25 + share / 2
+    assert released.mean() == labels[0]
+    assert released.var() == pytest.approx(KEPT.variance(labels[:1])[0], rel=1e-12)
+    assert KEPT.bias(labels[:1])[0] == 0.0
+
+
+@given(epsilon=st.floats(0.05, 3.0), label=st.floats(-1.0, 3.0), other=st.floats(-1.0, 3.0))
+def test_no_pair_of_labels_makes_an_answer_more_than_e_to_the_epsilon_times_as_likely(epsilon, label, other):
+    """In rational numbers, with the very places to which labels are rounded."""
+    mechanism = UnbiasedResponse(RANGE, 4.0, *unbiased_design.table(4.0)) if epsilon > 1.5 else KEPT
+    laws = []
+    for one in (label, other):
+        steps = (len(mechanism.weights) - 1) * 2**48
+        place = int(RANGE.positions(np.array([one]), steps)[0])
+        row, part = divmod(place, 2**48)
+        above = mechanism.weights[min(row + 1, len(mechanism.weights) - 1)]
+        up = Fraction(part, 2**48)
+        laws.append([(1 - up) * w + up * v for w, v in zip(mechanism.weights[row], above, strict=True)])
+    assert all(sum(law) == TOTAL for law in laws)
+    assert max(here / there for here, there in zip(*laws, strict=True)) <= exponential_below(mechanism.epsilon)
+    beyond = [float(max(h - Fraction(math.exp(epsilon)) * t, 0) / TOTAL) for h, t in zip(*laws, strict=True)]
+    assert sum(beyond) <= mechanism.delta_at(epsilon) + 1e-15
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5, 4.0])
+def test_delta_is_that_of_the_worst_pair_in_rational_numbers(epsilon):
+    mechanism = UnbiasedResponse(RANGE, 4.0, *unbiased_design.table(4.0))
+    factor = Fraction(math.exp(epsilon))
+    exact = max(
+        sum(max(Fraction(h) - factor * t, Fraction(0)) for h, t in zip(here, there, strict=True)) / TOTAL
+        for here in mechanism.weights
+        for there in mechanism.weights
+    )
+    assert mechanism.delta_at(epsilon) == pytest.approx(float(exact), rel=1e-12, abs=1e-15)
+    assert (exact > 0) == (epsilon < 4.0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, math.log(3), 5.7, 12.0])
+def test_the_bound_of_e_to_the_epsilon_is_below_it_and_hardly(epsilon):
+    with localcontext() as context:
+        context.prec = 80
+        exact = Fraction(Decimal(epsilon).exp())
+    bound = exponential_below(epsilon)
+    assert 0 < exact - bound < Fraction(1, 2**63)
+    assert bound.denominator <= 2**64
+
+
+def test_a_table_is_private_up_to_the_last_unit():
+    """A column with a largest weight of floor(e^epsilon times its smallest) is allowed, one more is not."""
+    least = 2**30
+    most = math.floor(exponential_below(0.5) * least)
+    kept = ((least, TOTAL - least), (most, TOTAL - most))
+    assert UnbiasedResponse(RANGE, 0.5, OUTPUTS, kept).delta_at(0.5) == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(InputError, match=r"not private at epsilon 0.5: one label makes an output 1.6487\d times"):
+        UnbiasedResponse(RANGE, 0.5, OUTPUTS, (kept[0], (most + 1, TOTAL - most - 1)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"epsilon": 1.0}, "not private at epsilon 1: one label makes an output 3 times as likely as another"),
+        ({"epsilon": 0.0}, "above 0 and at most 12, got 0"),
+        ({"epsilon": 12.5}, "at most 12, got 12.5; choose laplace or auto"),
+        ({"epsilon": math.nan}, "at most 12"),
+        ({"outputs": (2.0, -2.0)}, "outputs that rise"),
+        ({"outputs": (0.0, 0.0)}, "outputs that rise"),
+        ({"outputs": (math.nan, 0.0)}, "outputs that rise"),
+        ({"outputs": (0.0, math.inf)}, "outputs that rise"),
+        ({"outputs": (-1e9, 0.0)}, "outputs that rise"),
+        ({"outputs": ()}, "2 to 128 outputs"),
+        ({"outputs": tuple(range(129))}, "2 to 128 outputs"),
+        ({"outputs": (0.0, 1.0, 2.0)}, "2 to 33 rows of 3 weights"),
+        ({"weights": SMALL[:1]}, "2 to 33 rows"),
+        ({"weights": SMALL * 12}, "2 to 33 rows"),
+        ({"weights": (SMALL[0], SMALL[1][:1])}, "2 to 33 rows of 2 weights"),
+        ({"weights": ((TOTAL, 0), SMALL[1])}, "from 1 that add up"),
+        ({"weights": ((TOTAL + 1, -1), SMALL[1])}, "from 1 that add up"),
+        ({"weights": ((QUARTER, QUARTER), SMALL[1])}, f"add up to {TOTAL}, got a sum of {2 * QUARTER}"),
+        ({"weights": ((0.5 * TOTAL, 0.5 * TOTAL), SMALL[1])}, "whole numbers"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(changed, message):
+    with pytest.raises(InputError, match=message):
+        replace(KEPT, **changed)
+
+
+def test_answers_have_the_stated_mean_variance_and_law():
+    mechanism = UnbiasedResponse(RANGE, 2.0, *unbiased_design.table(2.0))
+    labels = np.repeat([-1.0, 0.31, 1.0, 3.0], 100_000)
+    released = mechanism.release(labels, NoiseBits(4, "unbiased"))
+    parts, own = released.reshape(4, -1), labels[::100_000]
+    np.testing.assert_allclose(parts.mean(axis=1), own, atol=4.5 * (mechanism.variance() / 100_000) ** 0.5)
+    np.testing.assert_allclose(parts.var(axis=1), mechanism.variance(own), rtol=0.03)
+    values = RANGE.middle + RANGE.width / 2 * np.array(mechanism.outputs)
+    shares = (parts[-1][:, None] == values).mean(axis=0)
+    np.testing.assert_allclose(shares, np.array(mechanism.weights[-1]) / TOTAL, atol=4.5 * 0.5 / 100_000**0.5)
+
+
+def test_the_likelihood_ratio_of_an_answer_is_that_of_the_ends():
+    values = RANGE.middle + RANGE.width / 2 * np.array([OUTPUTS, OUTPUTS[::-1]])
+    np.testing.assert_allclose(KEPT.log_ratios(values), np.log([[1 / 3, 3], [3, 1 / 3]]))
+
+
+def test_the_guarantee_is_pure_names_its_table_and_is_for_replaced_labels_only():
+    promised = KEPT.guarantee()
+    assert (promised.epsilon, promised.delta, promised.mechanism) == (1.1, 0.0, "label_unbiased")
+    assert (promised.parameters["points"], promised.parameters["outputs"]) == (3, 2)
+    assert promised.parameters["table"] != replace(KEPT, weights=SMALL[::-1]).parameters["table"]
+    with pytest.raises(InputError, match="adjacency must be replace"):
+        KEPT.guarantee(adjacency=Adjacency.ADD_REMOVE)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.two_class_questions import moment
 
-from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
+from aggregator.answers.moment_answers import MomentAnswers
 from federation.contract.submission import Submission
 
 

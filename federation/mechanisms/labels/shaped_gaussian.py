@@ -26,11 +26,11 @@ from federation.mechanisms.noise.checks import require_whole
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 from federation.numerics.trace_ellipsoid import BLOCK, smallest_trace
+from federation.numerics.whitening import whitening
 
 Rows = NDArray[np.floating[Any]]  # of any precision, in memory or mapped from a file
 ShapeKind = Literal["optimal", "whitened", "isotropic"]
 
-_RANK_CUT = 1e-12  # of the largest eigenvalue of X'X with columns of norm 1: the rest is rounding
 _REGULAR = 1e-3  # of the mean square of the rows' coordinates, for directions that these rows lack
 _MOST_STEPS = 2.0**52  # of the noise's grid, in a sum
 _LONGER = 1e-9  # by so much may a row's norm exceed 1 after the transform; charged
@@ -80,7 +80,7 @@ def fit_shape(
         )
     if not own.any():
         raise InputError("rows must not all be zero: there is nothing to learn from them")
-    whiten, unwhiten = _whitening(moments)
+    whiten, unwhiten = whitening(moments)
     if shape == "optimal":
         inner = whiten.T @ own @ whiten
         regular = inner + _REGULAR * np.trace(inner) / len(inner) * np.eye(len(inner))
@@ -194,19 +194,6 @@ def calibrate(
             "epsilon or use fewer rows"
         )
     return LabelSums(shape, labels, rows, additive)
-
-
-def _whitening(moments: Floats) -> tuple[Floats, Floats]:
-    """W and V, (d, r), with W' moments W = 1 and V W' = 1 on the span of the rows.
-
-    Columns are scaled to norm 1 first, so that units do not decide which directions are rounding errors.
-    """
-    norms = np.sqrt(np.diag(moments))
-    scale = np.where(norms > 0, norms, 1.0)
-    values, vectors = np.linalg.eigh(moments / np.outer(scale, scale))
-    kept = values > _RANK_CUT * values[-1]
-    root = np.sqrt(values[kept])
-    return vectors[:, kept] / root / scale[:, None], vectors[:, kept] * root * scale[:, None]
 
 
 def _blocks(rows: Rows, transform: Floats | None = None) -> Callable[[], Iterator[Floats]]:

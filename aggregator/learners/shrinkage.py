@@ -1,0 +1,164 @@
+"""Linear regression from a noisy X'y whose noise has a known covariance: hierarchical Bayes in closed form.
+
+In whitened coordinates z = W'b is the answer plus noise of covariance S = W'NW, and the excess risk of an estimate is
+its squared distance to the answer over n. The prior knows the declared range of labels and nothing else. Its strength
+is averaged over by the evidence, not chosen: few dimensions make a choice noisy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.special import softmax
+
+from federation.contract.errors import InputError
+from federation.numerics.arrays import Floats
+from federation.numerics.whitening import whitening
+
+GRID = 25  # strengths of the prior, for each family
+
+_WEAKEST = 1e-4  # of the largest strength
+_MIDDLE_VARIANCE = 1 / 12  # of the answer to a constant, in squared widths of the range: uniform over the range
+_MOST_VARIANCE = 1 / 4  # of labels in a range of width 1
+_CONSTANT = 1e-7  # columns whose spread is below this share of their norm are constant but for rounding
+_JITTER = 1e-12  # of each variance: covariances that are singular but for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What is known of the weights of x'w: their mean (d,), and their covariance (d, d)."""
+
+    weights: Floats
+    covariance: Floats
+
+    def deviations(self, rows: Floats) -> Floats:
+        """Posterior standard deviations (n,) of x'w for rows (n, d)."""
+        variances = np.einsum("nd,de,ne->n", rows, self.covariance, rows).clip(0.0)
+        return np.asarray(np.sqrt(variances))
+
+
+def shrink(
+    gram: Floats,
+    total: Floats,
+    noise: Floats,
+    *,
+    ones: Floats,
+    rows: float,
+    label_range: tuple[float, float],
+    grid: int = GRID,
+) -> Posterior:
+    """The posterior of least-squares weights given a noisy `total` = X'y + e (d,), where Cov e = `noise` (d, d).
+
+    X are n = `rows` rows, `gram` = X'X (d, d), `ones` = X'1 (d,): the answer that is constant need not be a column. y
+    lies in `label_range`, of width D and middle m. A priori the fitted values have mean m, D^2/12 of variance along the
+    constant, and t of variance around it, which is spread over directions in two ways: evenly over those that the rows
+    span, or as independent weights of standardised columns spread it. Both ways are alike likely, t is uniform on
+    (0, D^2/4], on a log grid of `grid` points from 1e-4 of it. So units of labels and columns do not matter, and with a
+    constant column neither does where they begin. Without noise this is least squares; with noise
+    alone it is the constant m. Directions that the rows lack get weight 0.
+
+    Raises `InputError` for arrays of other shapes or that are not finite, a range without width, or no row.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.column_stack([rng.normal(size=(50, 2)), np.ones(50)])
+        >>> total, noise = X.T @ (X @ [0.3, 0.0, 0.5]) + rng.normal(size=3), np.eye(3)
+        >>> found = shrink(X.T @ X, total, noise, ones=X.sum(axis=0), rows=50, label_range=(0.0, 1.0))
+        >>> found.weights.round(2), found.deviations(X[:2]).round(2)
+        (array([0.31, 0.02, 0.49]), array([0.02, 0.03]))
+    """
+    _require(gram, total, noise, ones, rows, label_range, grid)
+    width, middle = label_range[1] - label_range[0], (label_range[0] + label_range[1]) / 2
+    whiten, unwhiten = whitening(gram)
+    if not whiten.shape[1]:
+        return Posterior(np.zeros_like(total), np.zeros_like(gram))
+    constant = whiten.T @ ones
+    beyond = whiten.T @ (total - middle * ones) / width
+    spread = whiten.T @ noise @ whiten / width**2
+    base = _MIDDLE_VARIANCE * np.outer(constant, constant)
+    strengths = _MOST_VARIANCE * np.geomspace(_WEAKEST, 1.0, grid)
+    families = _families(constant, unwhiten, ones, rows)
+    parts = [_conditioned(beyond, spread, base, family, strengths) for family in families]
+    likely = np.array([part.log_evidence for part in parts]) + np.log(strengths)
+    shares = softmax(likely.ravel()).reshape(likely.shape)
+    means = np.concatenate([part.means for part in parts])
+    mean = shares.ravel() @ means
+    within = sum((part.covariance(share) for part, share in zip(parts, shares, strict=True)), np.zeros_like(base))
+    between = ((means - mean).T * shares.ravel()) @ (means - mean)
+    weights = middle * (whiten @ constant) + width * (whiten @ mean)
+    return Posterior(weights, width**2 * whiten @ (within + between) @ whiten.T)
+
+
+def _families(constant: Floats, unwhiten: Floats, ones: Floats, rows: float) -> tuple[Floats, Floats]:
+    """Covariances (r, r) of fitted values around the constant, of mean variance 1 over the rows."""
+    size = max(rows, float(constant @ constant))  # more than the rows only where moments are approximate
+    around = np.eye(len(constant)) - np.outer(constant, constant) / size
+    centred = unwhiten - np.outer(ones, constant) / size
+    norms = np.linalg.norm(centred, axis=1)
+    varying = norms > _CONSTANT * np.linalg.norm(unwhiten, axis=1)
+    scaled = centred[varying] / norms[varying, None]
+    even = size / max(float(np.trace(around)), _CONSTANT) * around  # rows of nothing but a constant have no directions
+    return even, size / max(len(scaled), 1) * scaled.T @ scaled
+
+
+@dataclass(frozen=True, eq=False)
+class _Conditioned:
+    """A family of priors A_t = base + t P (r, r), all given z, in coordinates where A_t + S is diagonal for every t.
+
+    There V'(A_t + S)V = diag(values_t), values (T, r), and V'(z - mean) = `scores` (r,). `base` and `family` are the
+    two parts of A V, `spread` is V'S, all (r, r).
+    """
+
+    strengths: Floats
+    values: Floats
+    scores: Floats
+    log_evidence: Floats  # (T,)
+    base: Floats
+    family: Floats
+    spread: Floats
+
+    @property
+    def means(self) -> Floats:
+        """A_t (A_t + S)^{-1} (z - mean) for every t, (T, r)."""
+        scaled = self.scores / self.values
+        return scaled @ self.base.T + (self.strengths[:, None] * scaled) @ self.family.T
+
+    def covariance(self, shares: Floats) -> Floats:
+        """The sum over t of shares_t A_t (A_t + S)^{-1} S, (r, r)."""
+        each = shares @ (1 / self.values), (shares * self.strengths) @ (1 / self.values)
+        found = (self.base * each[0] + self.family * each[1]) @ self.spread
+        return (found + found.T) / 2
+
+
+def _conditioned(z: Floats, spread: Floats, base: Floats, family: Floats, strengths: Floats) -> _Conditioned:
+    largest = spread + base + strengths[-1] * family
+    largest = largest + _JITTER * np.diag(np.diag(largest))
+    roots, vectors = eigh(family, largest)
+    values = 1 - (strengths[-1] - strengths)[:, None] * roots
+    scores = vectors.T @ z
+    # log det (A_t + S) up to a constant of all families: that of `largest` is -2 log |det V|.
+    determinant = np.log(values).sum(axis=1) - 2 * np.linalg.slogdet(vectors)[1]
+    evidence = -(determinant + (scores**2 / values).sum(axis=1)) / 2
+    return _Conditioned(strengths, values, scores, evidence, base @ vectors, family @ vectors, vectors.T @ spread)
+
+
+def _require(
+    gram: Floats, total: Floats, noise: Floats, ones: Floats, rows: float, ends: tuple[float, float], grid: int
+) -> None:
+    width = len(gram)
+    for name, array, shape in (
+        ("gram", gram, (width, width)),
+        ("total", total, (width,)),
+        ("noise", noise, (width, width)),
+        ("ones", ones, (width,)),
+    ):
+        if array.shape != shape:
+            raise InputError(f"{name} must have shape {shape}, got {array.shape}")
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} must be finite; got NaN or infinity")
+    if not (np.isfinite(ends).all() and ends[0] < ends[1]):
+        raise InputError(f"label_range must be two finite numbers lo < hi, got {ends}")
+    if not 0 < rows < np.inf or grid < 2:
+        raise InputError(f"rows must be a positive number and grid one from 2, got {rows} and {grid}")

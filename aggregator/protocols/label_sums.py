@@ -1,29 +1,42 @@
-"""Protocol `label_sums`: the sum X'y with noise in the shape that costs least squares least."""
+"""Protocol `label_sums`: the sum X'y with noise in the shape that costs least squares least, or X'X and X'y of rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from aggregator.contract.option_rules import refuse_misplaced
 from aggregator.contract.promise import Sent
+from aggregator.contract.protocol import Place, Refused, Trust
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
-from federation.contract.question import ReleaseId
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
+from federation.contract.question import OFF, ReleaseId
+from federation.mechanisms.moments.row_statistic import RowStatistic
 from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
 if TYPE_CHECKING:
     from aggregator.answers.label_answers import LabelAnswers
+    from aggregator.contract.session import OneRound
     from aggregator.regressions.worst_labels import WorstLabels
+    from aggregator.regressions.worst_rows import WorstRows
     from aggregator.releases.released_estimators import Described
+    from aggregator.world.world import World
 
 
 @dataclass(frozen=True)
 class NoisyLabelSums(LabelProtocol):
-    """Parties send X'X of their public rows and X'y with noise that hides every label; the sums give least squares.
+    """Parties send X'X of their rows and X'y, with noise that hides every label or row; the sums give least squares.
 
-    shape: of the noise: `optimal` (of least excess risk), `whitened` or `isotropic`.
+    protect: one `label`, features being public, or one whole `row`, replaced by another one. For `row` both sums get
+        noise, rows are cut to norm 1 behind a map that the public rows are whitened by, and X'X is not sent where that
+        of the public rows is as good.
+    shape: of the noise that protects labels: `optimal` (of least excess risk), `whitened` or `isotropic`.
     noise: `auto` (the less of the next two, by the number of features, epsilon and delta), `gaussian` (uses delta),
-        `pure` (L2-Gamma) or `off` (NON-PRIVATE).
+        `pure` (L2-Gamma) or `off` (NON-PRIVATE). What protects rows is Gaussian.
+    summation: of what protects rows: each party hides its sums by itself (`parties`), or adds a share of one noise to a
+        `secure` summation, which reveals only the sums over all parties; a quorum of honest ones suffices.
     """
 
     why_default: ClassVar[str] = (
@@ -33,6 +46,44 @@ class NoisyLabelSums(LabelProtocol):
 
     shape: Literal["optimal", "whitened", "isotropic"] = "optimal"
     noise: Literal["auto", "gaussian", "pure", "off"] = "auto"
+    protect: Literal["label", "row"] = "label"
+    summation: Literal["parties", "secure"] = "parties"
+
+    def __post_init__(self) -> None:
+        refuse_misplaced(self, ("shape",), "protect: label", self.protect == "label")
+        refuse_misplaced(self, ("summation",), "protect: row", self.protect == "row")
+        if self.protect == "row" and self.noise == "pure":
+            raise InputError(
+                "noise: pure cannot protect a row here, as no mechanism for X'X and X'y without a delta is as good as "
+                "the Gaussian one; use noise: gaussian, or protect: label"
+            )
+
+    def idle(self) -> dict[str, str]:
+        """Nobody shares a noise that is not there."""
+        return {"summation": "noise: off"} if self.protect == "row" and self.noise == OFF else {}
+
+    @property
+    def unit(self) -> Unit:
+        """What is protected."""
+        return Unit(self.protect)
+
+    def noise_at(self, trust: Trust) -> Place | Refused:
+        """At every party, or as shares of one noise, which hide nothing but in a sum."""
+        if self.noise == OFF or self.summation == "parties":
+            return super().noise_at(trust)
+        if trust is Trust.NONE:
+            return Refused("summation: secure adds shares of one noise, which somebody must sum without looking")
+        return Place.SHARES
+
+    def begin(self, world: World, epsilon: float, draws: int) -> OneRound:
+        """A session that asks once, and learns a model from each noise draw. Raises `InputError` without a range."""
+        if self.protect == "label":
+            return super().begin(world, epsilon, draws)
+        from aggregator.regressions.row_session import RowSession
+        from federation.questions.moments import RowMomentsNoise
+
+        noise = RowMomentsNoise(OFF if self.noise == OFF else "gaussian", epsilon, world.plan.delta)
+        return RowSession(world, noise, secure=self.summation == "secure", draws=draws)
 
     def noise_of(self, epsilon: float, delta: float) -> LabelSumsNoise:
         """The noise that parties are asked for."""
@@ -54,12 +105,20 @@ class NoisyLabelSums(LabelProtocol):
         return LabelSumsQuestion(noise, rows, self.shape, release=release, draws=draws, seeded=seeded)
 
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
-        """X'X as it is, X'y with noise."""
+        """X'X as it is, X'y with noise; where rows are protected both with noise, X'X where that is worth it."""
+        if self.protect == "row":
+            share = "a share of " if self.summation == "secure" else ""
+            most = None if public.features is None else RowStatistic(public.features + 1).dimension
+            return (Sent(f"{share}the sums X'X and X'y over its rows, cut to norm 1", most, self.noise != OFF),)
         gram = Sent("the second moment X'X of its public rows", product(public.features, public.features), False)
         return (gram, Sent("the sum X'y of rows and labels", public.features, self.noise != "off"))
 
-    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
-        """One label moves from one end of its range to the other."""
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels | WorstRows:
+        """One label moves from one end of its range to the other; or one row of norm 1 turns into its opposite."""
+        if self.protect == "row":
+            from aggregator.regressions.worst_rows import worst_rows
+
+            return worst_rows(units, public, shared=self.summation == "secure")
         from aggregator.regressions.worst_labels import RUNS_OF_SUMS, worst_labels
 
         return worst_labels(units, public, RUNS_OF_SUMS)

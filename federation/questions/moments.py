@@ -210,7 +210,7 @@ class RowMomentsQuestion(SummedQuestion):
 
     def work(self) -> int:
         """X'X, whole, and the numbers of its triangle."""
-        return 3 * self.rows.feature_map.dimension ** 2 if self.second else 0
+        return 3 * self.rows.feature_map.dimension**2 if self.second else 0
 
     def assumes(self) -> Declared:
         """The most rows, the range of labels, and how many parties share a noise."""

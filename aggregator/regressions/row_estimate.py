@@ -1,0 +1,74 @@
+"""A regression from one noisy release of X'X and X'y of private rows, and from public rows like them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from aggregator.learners.shrinkage import Posterior, shrink
+from federation.mechanisms.moments.row_statistic import RowStatistic
+from federation.numerics.arrays import Floats
+
+PUBLIC_ENOUGH = 0.8  # a share of the public second moment from which on that of private rows is not worth its noise
+
+_LEAST = 0.02  # of the median eigenvalue of public rows: noise may leave nothing, or less
+_RANGE = (-1.0, 1.0)  # of labels, as parties scale them
+
+
+@dataclass(frozen=True, eq=False)
+class PublicMoment:
+    """What public rows (N, d) of norm 1 at most, N >= 2, tell of sums over n private ones."""
+
+    rows: Floats
+
+    def gram(self, rows: float) -> Floats:
+        """X'X (d, d) of so many rows like these."""
+        return self._mean * rows
+
+    def variance(self, rows: float) -> float:
+        """Of an entry of `gram`, on average over entries: the public rows are a sample."""
+        square = np.square(self.rows)
+        spread = (square.T @ square) / len(self.rows) - self._mean**2
+        return rows**2 * float(spread.mean()) / len(self.rows)
+
+    @cached_property
+    def constant(self) -> Floats:
+        """Weights (d,) by which rows come nearest to the answer 1."""
+        found: Floats = np.linalg.lstsq(self.rows, np.ones(len(self.rows)), rcond=None)[0]
+        return found
+
+    @cached_property
+    def _mean(self) -> Floats:
+        return self.rows.T @ self.rows / len(self.rows)
+
+
+def public_share(statistic: RowStatistic, public: PublicMoment, rows: float, variance: float) -> float:
+    """The share w of the public rows' second moment in the best mixture with a noisy private one, in [0, 1].
+
+    `variance` is that of the noise in each number of the statistic, over all `rows`.
+    """
+    private, _ = statistic.variances(variance)
+    if private == 0:
+        return 0.0
+    known = public.variance(rows)
+    return 1.0 if known == 0 else 1 / (1 + known / private)
+
+
+def estimate(statistic: RowStatistic, public: PublicMoment, sums: Floats, rows: float, variance: float) -> Posterior:
+    """The posterior of weights (d,) for labels from -1 to 1, from noisy `sums` (D,) over so many private rows.
+
+    X'X is mixed with that of public rows by their variances, and its eigenvalues are kept away from 0; then
+    `aggregator.learners.shrinkage.shrink`.
+    """
+    gram, moment = statistic.moments(sums)
+    share = public_share(statistic, public, rows, variance)
+    known = public.gram(rows)
+    mixed = known if gram is None else share * known + (1 - share) * gram
+    if share > 0:
+        values, vectors = np.linalg.eigh(mixed)
+        least = _LEAST * float(np.median(np.linalg.eigvalsh(known)))
+        mixed = (vectors * np.maximum(values, least)) @ vectors.T
+    noise = statistic.variances(variance)[1] * np.eye(len(moment))
+    return shrink(mixed, moment, noise, ones=mixed @ public.constant, rows=rows, label_range=_RANGE)

@@ -82,7 +82,7 @@ class NoisyLabelSums(LabelProtocol):
         from aggregator.regressions.row_session import RowSession
         from federation.questions.moments import RowMomentsNoise
 
-        noise = RowMomentsNoise(OFF if self.noise == OFF else "gaussian", epsilon, world.plan.delta)
+        noise = RowMomentsNoise("off" if self.noise == OFF else "gaussian", epsilon, world.plan.delta)
         return RowSession(world, noise, secure=self.summation == "secure", draws=draws)
 
     def noise_of(self, epsilon: float, delta: float) -> LabelSumsNoise:

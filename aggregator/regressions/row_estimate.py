@@ -25,7 +25,8 @@ class PublicMoment:
 
     def gram(self, rows: float) -> Floats:
         """X'X (d, d) of so many rows like these."""
-        return self._mean * rows
+        whole: Floats = self._mean * rows
+        return whole
 
     def variance(self, rows: float) -> float:
         """Of an entry of `gram`, on average over entries: the public rows are a sample."""
@@ -41,7 +42,8 @@ class PublicMoment:
 
     @cached_property
     def _mean(self) -> Floats:
-        return self.rows.T @ self.rows / len(self.rows)
+        mean: Floats = np.asarray(self.rows.T @ self.rows / len(self.rows))
+        return mean
 
 
 def public_share(statistic: RowStatistic, public: PublicMoment, rows: float, variance: float) -> float:

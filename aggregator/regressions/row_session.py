@@ -22,7 +22,6 @@ from federation.contract.guarantee import Guarantee
 from federation.contract.question import OFF
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
-from federation.mechanisms.moments.row_statistic import RowStatistic
 from federation.questions.labels import LabelledRows
 from federation.questions.moments import RowMomentsNoise, RowMomentsQuestion
 
@@ -48,11 +47,13 @@ class RowSession(OneRound):
         self._middle, self._half = sum(plan.label_range) / 2, (plan.label_range[1] - plan.label_range[0]) / 2
         contributors = math.ceil(plan.quorum * plan.parties) if secure and noise.aims else 0
         labelled = LabelledRows(feature_map, *plan.label_range, plan.bags * plan.largest_bag)
-        asked = {"draws": draws, "seeded": plan.noise_seed is not None}
+        seeded = plan.noise_seed is not None
 
         def question(second: bool) -> RowMomentsQuestion:
             release = world.release(noise, ("row", "secure" if secure else "parties", second))
-            return RowMomentsQuestion(noise, labelled, contributors, second, release=release, **asked)
+            return RowMomentsQuestion(
+                noise, labelled, contributors, second, release=release, draws=draws, seeded=seeded
+            )
 
         chosen = question(True)
         if noise.aims and self._public_enough(chosen, plan):

@@ -30,8 +30,8 @@ def unit_rows(feature_map: FeatureMap, rows: np.ndarray) -> FeatureMap:
     """
     if len(rows) < LEAST_PUBLIC_ROWS:
         raise InputError(
-            f"protect: row needs {LEAST_PUBLIC_ROWS} public rows or more, to scale private ones by and to know how they "
-            f"vary, got {len(rows)}; raise data.auxiliary"
+            f"protect: row needs {LEAST_PUBLIC_ROWS} public rows or more, to scale private ones by and to learn from, "
+            f"got {len(rows)}; raise data.auxiliary"
         )
     if bounds_norms(feature_map):
         return feature_map

@@ -31,7 +31,7 @@ class WorstRows(PrivateWorstCase):
 
     These are at the first party, with the largest label: all far below here, and far above there. Behind the map they
     are opposite rows of norm 1, which move X'y as far as can be and X'X not at all. What is seen is the answer of the
-    first party alone with its whole noise, or the sum of as many as share a noise, half of them left out with `missing`.
+    first party alone with its whole noise, or the sum of as many as share a noise; with `missing` half of these.
     """
 
     changed: int = 1

@@ -227,8 +227,8 @@ def bounds_norms(feature_map: FeatureMap) -> bool:
     """Whether every row behind the map has norm at most 1, up to rounding, by its last steps.
 
     Examples:
-        >>> bounds_norms(FeatureMap(2, (UnitNorm(), Polynomial(2)))), bounds_norms(FeatureMap(2, (UnitNorm(), Append(1.0))))
-        (True, False)
+        >>> [bounds_norms(FeatureMap(2, (UnitNorm(), last))) for last in (Polynomial(2), Append(1.0))]
+        [True, False]
     """
     steps = list(feature_map.steps)
     while steps and isinstance(steps[-1], Polynomial):

@@ -1,6 +1,6 @@
 """What an aggregator may ask of all rows of a party in one sum: their mean operator, or what a regression needs.
 
-The mean operator is for two classes: the sum of y x with y = 1 or -1. For real labels there are the sums of x x' and y x.
+The mean operator is for two classes: the sum of y x with y = 1 or -1. A regression needs the sums of x x' and y x.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class SumNoise(OnAdditive):
     With `contributors` = 0 a release has the whole noise. Otherwise it has one share of it, and what is private is the
     sum of the releases of so many parties or more, each of them for the rows of its own; further shares only add
     independent noise. `l1_bound` is the rows' public L1 bound where the noise makes use of it, else None; `claimed` the
-    epsilon that a published mechanism claims, else None. `longest` is the norm of what one row adds to the sum, at most.
+    epsilon that a published mechanism claims, else None. What one row adds to the sum has norm `longest` at most.
     Everything is made of public numbers.
     """
 
@@ -192,7 +192,7 @@ def _require_sizes(dimension: int, rows: int, contributors: int) -> None:
 
 
 def _fitting(noise: SumNoise) -> SumNoise:
-    """The same noise, refused by public numbers where a release would not fit the grid: later it would tell of labels."""
+    """The same noise, refused by public numbers where a release would not fit the grid: a late refusal would tell."""
     rows, contributors, additive = noise.rows, noise.contributors, noise.additive
     longest = noise.longest * (1 + _LONGER) * (1 + summation_error(rows))
     if rows * max(contributors, 1) * longest > additive.step * _MOST_STEPS:

@@ -40,8 +40,8 @@ def sensitivity(weight: float) -> float:
 class RowStatistic:
     """The sum of (x x', sqrt(2) y x) over rows of d = `features`, or without `second` that of y x alone.
 
-    As one vector: the upper triangle of X'X row by row, entries off its diagonal times sqrt(2), and then sqrt(2) X'y; or
-    X'y. Vectors are as far from each other as what they stand for.
+    As one vector: the upper triangle of X'X row by row, entries off its diagonal times sqrt(2), and sqrt(2) X'y; or X'y
+    alone. Vectors are as far from each other as what they stand for.
 
     Examples:
         >>> statistic = RowStatistic(features=2)

@@ -68,11 +68,12 @@ class Split:
         return float(np.square(predicted - self.test_labels[:, None]).mean())
 
 
-def split(source: str, seed: int, data_dir: str | None) -> tuple[Split, LabelRange]:
-    """One split of a data set, with a constant column; columns that are constant in training are left out."""
+def split(source: str, seed: int, data_dir: str | None, most: int | None = None) -> tuple[Split, LabelRange]:
+    """One split of `most` rows of a data set, with a constant column; columns constant in training are left out."""
     table = load(source, data_dir=data_dir)
     assert table.label_range is not None, "its documentation gives one"
     order = generator(seed, "benchmark labels").permutation(len(table))
+    order = order[:most]
     train, test = np.split(order, [int(0.8 * len(order))])
     rows, others = table.rows(train), table.rows(test)
     for column in SKEWED.get(source, []):

@@ -101,25 +101,36 @@ class LabelAnswers(LocalAnswers):
         return np.asarray(fine & _whole(arrays["formed"]))
 
     def _moments(self, arrays: Arrays, question: LabelSumsQuestion) -> np.ndarray:
-        """X'X that is one, and X'y that can come with it: |x'y| <= |x| |y| for every column x."""
-        squares = np.diagonal(arrays["gram"], axis1=1, axis2=2)
-        fine = _whole(arrays["size"]) & (squares >= 0).all(axis=1)
-        norms = np.sqrt(np.maximum(squares, 0.0))
-        scale = np.where(norms > 0, norms, 1.0)
-        scaled = arrays["gram"] / scale[:, :, None] / scale[:, None, :]
-        width = scaled.shape[1]
-        rounding = _ROUNDING * width
-        fine &= (np.abs(scaled - scaled.swapaxes(1, 2)) <= rounding).all(axis=(1, 2))
-        fine &= (np.abs(scaled) <= 1 + rounding).all(axis=(1, 2))
-        fine[fine] = np.linalg.eigvalsh(scaled[fine])[:, 0] >= -rounding
-        largest = np.sqrt(arrays["size"])[:, None] * self._largest * norms * (1 + _ROUNDING)
+        """X'X that is one, and sums and noise that can come with it: |x'y| <= |x| |y| for every column x."""
+        fine = _whole(arrays["size"]) & _second_moments(arrays["gram"])
+        squares = np.diagonal(arrays["gram"], axis1=1, axis2=2).clip(0.0)
+        norms, root = np.sqrt(squares), np.sqrt(arrays["size"])[:, None] * (1 + _ROUNDING)
         if question.shape == "isotropic":
-            longest = np.sqrt(squares.clip(0.0).sum(axis=1))[:, None]
+            longest = np.sqrt(squares.sum(axis=1, keepdims=True))
         else:
-            longest = np.sqrt(_TRACE * width) * norms
-        reach = largest + _REACH * self._deviation * longest
+            longest = np.sqrt(_TRACE * norms.shape[1]) * norms
+        deviation = self._deviation * longest
+        reach = root * self._largest * norms + _REACH * deviation
         reach += _ROUNDING * reach.max(axis=1, keepdims=True)  # noise comes back in all columns, those of zeros too
-        return np.asarray(fine & (np.abs(arrays["moment"]) <= reach[:, None]).all(axis=(1, 2)))
+        fine &= (np.abs(arrays["moment"]) <= reach[:, None]).all(axis=(1, 2))
+        if "covariance" not in arrays:
+            return np.asarray(fine)
+        deviation = deviation + _ROUNDING * deviation.max(axis=1, keepdims=True)
+        fine &= (np.diagonal(arrays["covariance"], axis1=1, axis2=2) <= deviation**2).all(axis=1)
+        fine &= (np.abs(arrays["row_sum"]) <= root * norms).all(axis=1)
+        return np.asarray(fine & _second_moments(arrays["covariance"]))
+
+
+def _second_moments(matrices: np.ndarray) -> np.ndarray:
+    """Which of (P, d, d) are symmetric and positive semidefinite but for rounding, in units of their diagonals."""
+    squares = np.diagonal(matrices, axis1=1, axis2=2)
+    scale = np.sqrt(np.where(squares > 0, squares, 1.0))
+    scaled = matrices / scale[:, :, None] / scale[:, None, :]
+    rounding = _ROUNDING * scaled.shape[1]
+    fine = (squares >= 0).all(axis=1) & (np.abs(scaled - scaled.swapaxes(1, 2)) <= rounding).all(axis=(1, 2))
+    fine &= (np.abs(scaled) <= 1 + rounding).all(axis=(1, 2))
+    fine[fine] = np.linalg.eigvalsh(scaled[fine])[:, 0] >= -rounding
+    return np.asarray(fine)
 
 
 def _whole(sizes: np.ndarray) -> np.ndarray:

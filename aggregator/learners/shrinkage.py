@@ -76,7 +76,8 @@ def shrink(
         return Posterior(np.zeros_like(total), np.zeros_like(gram))
     constant = whiten.T @ ones
     beyond = whiten.T @ (total - middle * ones) / width
-    spread = whiten.T @ noise @ whiten / width**2
+    root = whiten.T @ _root(noise) / width
+    spread = root @ root.T  # a square: rounding makes no variance negative
     base = _MIDDLE_VARIANCE * np.outer(constant, constant)
     strengths = _MOST_VARIANCE * np.geomspace(_WEAKEST, 1.0, grid)
     families = _families(constant, unwhiten, ones, rows)
@@ -89,6 +90,14 @@ def shrink(
     between = ((means - mean).T * shares.ravel()) @ (means - mean)
     weights = middle * (whiten @ constant) + width * (whiten @ mean)
     return Posterior(weights, width**2 * whiten @ (within + between) @ whiten.T)
+
+
+def _root(covariance: Floats) -> Floats:
+    """F (d, d) with F F' the covariance, whose entries may be in different units."""
+    deviations = np.sqrt(np.diag(covariance).clip(0.0))
+    scale = np.where(deviations > 0, deviations, 1.0)
+    values, vectors = np.linalg.eigh(covariance / scale[:, None] / scale)
+    return np.asarray(vectors * np.sqrt(values.clip(0.0)) * scale[:, None])
 
 
 def _families(constant: Floats, unwhiten: Floats, ones: Floats, rows: float) -> tuple[Floats, Floats]:

@@ -37,6 +37,9 @@ class NoisyLabelSums(LabelProtocol):
         `pure` (L2-Gamma) or `off` (NON-PRIVATE). What protects rows is Gaussian.
     summation: of what protects rows: each party hides its sums by itself (`parties`), or adds a share of one noise to a
         `secure` summation, which reveals only the sums over all parties; a quorum of honest ones suffices.
+    shrink: whether the model takes its noise into account: the noisier a direction, the closer it stays to the middle
+        of the labels' range. That is nearly always more accurate. Without it the model is least squares, whose weights
+        are right on average and at a small epsilon far off; predictions stay within the range either way.
     """
 
     why_default: ClassVar[str] = (
@@ -46,6 +49,7 @@ class NoisyLabelSums(LabelProtocol):
 
     shape: Literal["optimal", "whitened", "isotropic"] = "optimal"
     noise: Literal["auto", "gaussian", "pure", "off"] = "auto"
+    shrink: bool = True
     protect: Literal["label", "row"] = "label"
     summation: Literal["parties", "secure"] = "parties"
 
@@ -83,7 +87,7 @@ class NoisyLabelSums(LabelProtocol):
         from federation.questions.moments import RowMomentsNoise
 
         noise = RowMomentsNoise("off" if self.noise == OFF else "gaussian", epsilon, world.plan.delta)
-        return RowSession(world, noise, secure=self.summation == "secure", draws=draws)
+        return RowSession(world, noise, secure=self.summation == "secure", shrunk=self.shrink, draws=draws)
 
     def noise_of(self, epsilon: float, delta: float) -> LabelSumsNoise:
         """The noise that parties are asked for."""
@@ -105,13 +109,18 @@ class NoisyLabelSums(LabelProtocol):
         return LabelSumsQuestion(noise, rows, self.shape, release=release, draws=draws, seeded=seeded)
 
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
-        """X'X as it is, X'y with noise; where rows are protected both with noise, X'X where that is worth it."""
+        """X'X as it is, X'y with noise, and how much; where rows are protected X'y and, where it is worth it, X'X."""
         if self.protect == "row":
             share = "a share of " if self.summation == "secure" else ""
             most = None if public.features is None else RowStatistic(public.features + 1).dimension
             return (Sent(f"{share}the sums X'X and X'y over its rows, cut to norm 1", most, self.noise != OFF),)
-        gram = Sent("the second moment X'X of its public rows", product(public.features, public.features), False)
-        return (gram, Sent("the sum X'y of rows and labels", public.features, self.noise != "off"))
+        square = product(public.features, public.features)
+        gram = Sent("the second moment X'X of its public rows", square, False)
+        moment = Sent("the sum X'y of rows and labels", public.features, self.noise != "off")
+        if self.noise == "off":
+            return gram, moment
+        rows = Sent("the sum X'1 of its public rows", public.features, False)
+        return gram, moment, rows, Sent("the covariance of its noise, which its rows decide", square, False)
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels | WorstRows:
         """One label moves from one end of its range to the other; or one row of norm 1 turns into its opposite."""
@@ -124,9 +133,13 @@ class NoisyLabelSums(LabelProtocol):
         return worst_labels(units, public, RUNS_OF_SUMS)
 
     def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
-        """The model of one noise draw: least squares from the sums of all parties."""
-        from aggregator.regressions.models import from_moments
+        """The model of one noise draw from the sums of all parties that answered, and of their noise."""
+        from aggregator.regressions.models import from_moments, shrunk
 
-        present = answers.present
+        present, label_range = answers.present, answers.question.rows.label_range
         gram = answers.array("gram")[present].sum(axis=0)
-        return from_moments(gram, answers.array("moment")[present, draw].sum(axis=0))
+        moment = answers.array("moment")[present, draw].sum(axis=0)
+        if self.noise == "off" or not self.shrink:
+            return from_moments(gram, moment, label_range)
+        noise, row_sum = (answers.array(name)[present].sum(axis=0) for name in ("covariance", "row_sum"))
+        return shrunk(gram, moment, noise, row_sum, answers.array("size")[present].sum(), label_range)

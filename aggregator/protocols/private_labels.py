@@ -31,6 +31,9 @@ class PrivateLabels(LabelProtocol):
         (NON-PRIVATE).
     debiased: of bins: answers whose mean is the bin's.
     learner: `linear` (closed form) or `network` (128-64-1).
+    shrink: whether a linear model takes the noise into account: the noisier a direction, the closer it stays to the
+        middle of the labels' range. That is nearly always more accurate. Without it the model is least squares, whose
+        weights are right on average and at a small epsilon far off; predictions stay within the range either way.
     """
 
     why_default: ClassVar[str] = (
@@ -40,9 +43,11 @@ class PrivateLabels(LabelProtocol):
     noise: Literal["one_bit", "laplace", "gaussian", "bins", "estimated_bins", "off"] = "one_bit"
     debiased: bool = False
     learner: Literal["linear", "network"] = "linear"
+    shrink: bool = True
 
     def __post_init__(self) -> None:
         refuse_misplaced(self, ("debiased",), "noise: bins or estimated_bins", self.noise in _BINNED)
+        refuse_misplaced(self, ("shrink",), "learner: linear", self.learner == "linear")
 
     def noise_of(self, epsilon: float, delta: float) -> LabelsNoise:
         """The noise that parties are asked for."""
@@ -78,8 +83,10 @@ class PrivateLabels(LabelProtocol):
         """The model of one noise draw."""
         from aggregator.regressions.models import from_labels
 
-        rows_asked, present = answers.question.rows, answers.present
+        question, present = answers.question, answers.present
+        assert isinstance(question, PrivateLabelsQuestion)
         sizes = answers.array("size")[present]
-        held = np.arange(rows_asked.most) < sizes[:, None]
+        held = np.arange(question.rows.most) < sizes[:, None]
         rows, labels = answers.array("rows")[present][held], answers.array("labels")[present, draw][held]
-        return from_labels(self.learner, rows, labels, rows_asked.label_range, seed)
+        noise = question.mechanism() if self.shrink and self.noise != "off" else None
+        return from_labels(self.learner, rows, labels, question.rows.label_range, seed, noise)

@@ -75,6 +75,5 @@ class WeightedLBA(LabelProtocol):
         from aggregator.regressions.models import formed_bags, from_sums
 
         present, formed = answers.present, formed_bags(answers)
-        return from_sums(
-            answers.array("row_sums")[present, draw][formed], answers.array("label_sums")[present, draw][formed]
-        )
+        row_sums, label_sums = (answers.array(name)[present, draw][formed] for name in ("row_sums", "label_sums"))
+        return from_sums(row_sums, label_sums, answers.question.rows.label_range)

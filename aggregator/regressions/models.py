@@ -9,14 +9,20 @@ import numpy as np
 from aggregator.answers.label_answers import LabelAnswers
 from aggregator.learners.bag_regression.least_squares import BagLeastSquares
 from aggregator.learners.bag_regression.network import BagNetwork
+from aggregator.learners.shrinkage import shrink
 from aggregator.releases.regression_models import linear, neural
 from aggregator.releases.released_estimators import Described
 from federation.contract.errors import InputError
+from federation.mechanisms.labels.label_mechanism import LabelMechanism
+from federation.numerics.whitening import whitening
 from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
 
 Learner = Literal["linear", "network"]
+Ends = tuple[float, float]
 
-_DEPENDENT = 1e-12  # eigenvalues below this share of the largest, of columns of norm 1, are rounding errors of X'X
+_FREE = 10  # labels beyond the rank of their rows that are enough to tell how noisy they are
+_PLACES = 101
+_DROWNED = 1e6
 
 
 def formed_bags(answers: LabelAnswers) -> np.ndarray:
@@ -27,11 +33,11 @@ def formed_bags(answers: LabelAnswers) -> np.ndarray:
     return formed
 
 
-def from_sums(row_sums: np.ndarray, label_sums: np.ndarray) -> Described:
+def from_sums(row_sums: np.ndarray, label_sums: np.ndarray, label_range: Ends) -> Described:
     """Least squares on sums of rows (M, d) and of labels (M,). Raises `InputError` for fewer than two sums."""
     if len(label_sums) < 2:
         raise InputError(f"a regression needs two sums or more, got {len(label_sums)}; use more or smaller bags")
-    return linear(BagLeastSquares().fit(row_sums, label_sums).weights_)
+    return linear(BagLeastSquares().fit(row_sums, label_sums).weights_, label_range)
 
 
 def from_bags(
@@ -39,29 +45,55 @@ def from_bags(
     rows: np.ndarray,
     weights: np.ndarray,
     sums: np.ndarray,
-    label_range: tuple[float, float],
+    label_range: Ends,
     seed: int,
 ) -> Described:
     """A model from bags of rows (M, k, d) with weights (M, k) and label sums (M,)."""
     if learner == "linear":
-        return from_sums(np.einsum("mk,mkd->md", weights, rows), sums)
+        return from_sums(np.einsum("mk,mkd->md", weights, rows), sums, label_range)
     bags = np.arange(weights.size).reshape(weights.shape)
     return neural(BagNetwork(label_range, seed=seed).fit(rows.reshape(-1, rows.shape[-1]), bags, weights, sums))
 
 
 def from_labels(
-    learner: Learner, rows: np.ndarray, labels: np.ndarray, label_range: tuple[float, float], seed: int
+    learner: Learner,
+    rows: np.ndarray,
+    labels: np.ndarray,
+    label_range: Ends,
+    seed: int,
+    noise: LabelMechanism | None = None,
 ) -> Described:
-    """A model from rows (n, d) and private labels (n,)."""
-    if learner == "linear":
-        return from_sums(rows, labels)
-    return neural(BagNetwork(label_range, seed=seed).fit_labels(rows, labels))
+    """A model from rows (n, d) and private labels (n,); a linear one is shrunk where their `noise` is given."""
+    if learner == "network":
+        return neural(BagNetwork(label_range, seed=seed).fit_labels(rows, labels))
+    if noise is None:
+        return from_sums(rows, labels, label_range)
+    gram, moment = rows.T @ rows, rows.T @ labels
+    whiten, _ = whitening(gram)
+    free = len(labels) - whiten.shape[1]
+    if free < _FREE:
+        variance = _mean_variance(noise)
+    else:  # how labels vary around least squares tells of noise and residuals together
+        variance = float(np.square(labels - rows @ (whiten @ (whiten.T @ moment))).sum() / free)
+    return shrunk(gram, moment, variance * gram, rows.sum(axis=0), len(rows), label_range)
 
 
-def from_moments(gram: np.ndarray, moment: np.ndarray) -> Described:
+def from_moments(gram: np.ndarray, moment: np.ndarray, label_range: Ends | None = None) -> Described:
     """Least squares from X'X (d, d) and a noisy X'y (d,), of least norm in units of each column's."""
-    norms = np.sqrt(np.maximum(np.diag(gram), 0.0))
-    norms[norms == 0] = 1.0
-    values, vectors = np.linalg.eigh(gram / np.outer(norms, norms))
-    kept = values > _DEPENDENT * values[-1]
-    return linear(vectors[:, kept] @ ((vectors[:, kept].T @ (moment / norms)) / values[kept]) / norms)
+    whiten, _ = whitening(gram)
+    return linear(whiten @ (whiten.T @ moment), label_range)
+
+
+def shrunk(
+    gram: np.ndarray, moment: np.ndarray, noise: np.ndarray, row_sum: np.ndarray, rows: int, label_range: Ends
+) -> Described:
+    """The mean of what is known of the weights, given X'X, X'y with `noise` of known covariance, and X'1 of n rows."""
+    found = shrink(gram, moment, noise, ones=row_sum, rows=rows, label_range=label_range)
+    return linear(found.weights, label_range)
+
+
+def _mean_variance(mechanism: LabelMechanism) -> float:
+    """Of a released label, over labels all along the range; of what has no bound, one that drowns every label."""
+    labels = mechanism.labels
+    found = float(np.mean(mechanism.variance(np.linspace(labels.low, labels.high, _PLACES))))
+    return min(found, _DROWNED * labels.width**2)

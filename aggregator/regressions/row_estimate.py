@@ -7,9 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.learners.shrinkage import Posterior, shrink
+from aggregator.learners.shrinkage import shrink
 from federation.mechanisms.moments.row_statistic import RowStatistic
 from federation.numerics.arrays import Floats
+from federation.numerics.whitening import whitening
 
 PUBLIC_ENOUGH = 0.8  # a share of the public second moment from which on that of private rows is not worth its noise
 
@@ -37,13 +38,14 @@ class PublicMoment:
     @cached_property
     def constant(self) -> Floats:
         """Weights (d,) by which rows come nearest to the answer 1."""
-        found: Floats = np.linalg.lstsq(self.rows, np.ones(len(self.rows)), rcond=None)[0]
+        whiten, _ = whitening(self._mean)
+        found: Floats = whiten @ (whiten.T @ self.rows.mean(axis=0))
         return found
 
     @cached_property
     def _mean(self) -> Floats:
-        mean: Floats = np.asarray(self.rows.T @ self.rows / len(self.rows))
-        return mean
+        whole: Floats = self.rows.T @ self.rows
+        return whole / len(self.rows)
 
 
 def public_share(statistic: RowStatistic, public: PublicMoment, rows: float, variance: float) -> float:
@@ -58,11 +60,22 @@ def public_share(statistic: RowStatistic, public: PublicMoment, rows: float, var
     return 1.0 if known == 0 else 1 / (1 + known / private)
 
 
-def estimate(statistic: RowStatistic, public: PublicMoment, sums: Floats, rows: float, variance: float) -> Posterior:
-    """The posterior of weights (d,) for labels from -1 to 1, from noisy `sums` (D,) over so many private rows.
+def estimate(
+    statistic: RowStatistic, public: PublicMoment, sums: Floats, rows: float, variance: float, shrunk: bool = True
+) -> Floats:
+    """Weights (d,) for labels from -1 to 1, from noisy `sums` (D,) over so many private rows.
 
-    X'X is mixed with that of public rows by their variances, and its eigenvalues are kept away from 0; then
-    `aggregator.learners.shrinkage.shrink`.
+    X'X is mixed with that of public rows by their variances, and its eigenvalues are kept away from 0. With it come the
+    posterior means of `aggregator.learners.shrinkage.shrink`, or unless `shrunk` those of least squares.
+
+    Examples:
+        >>> random = np.random.default_rng(0)
+        >>> rows = random.uniform(-0.5, 0.5, size=(1000, 3))
+        >>> statistic, labels = RowStatistic(3), rows @ [0.9, 0.0, -0.6]
+        >>> noise = statistic.noise(epsilon=3.0, delta=1e-6, rows=1000)
+        >>> noisy = statistic.of(rows, labels) + noise.variance() ** 0.5 * random.normal(size=statistic.dimension)
+        >>> estimate(statistic, PublicMoment(rows[:50]), noisy, 1000, noise.variance()).round(1)
+        array([ 0.9,  0.1, -0.5])
     """
     gram, moment = statistic.moments(sums)
     share = public_share(statistic, public, rows, variance)
@@ -72,5 +85,9 @@ def estimate(statistic: RowStatistic, public: PublicMoment, sums: Floats, rows: 
         values, vectors = np.linalg.eigh(mixed)
         least = _LEAST * float(np.median(np.linalg.eigvalsh(known)))
         mixed = (vectors * np.maximum(values, least)) @ vectors.T
+    if not shrunk or variance == 0:
+        whiten, _ = whitening(mixed)
+        found: Floats = whiten @ (whiten.T @ moment)
+        return found
     noise = statistic.variances(variance)[1] * np.eye(len(moment))
-    return shrink(mixed, moment, noise, ones=mixed @ public.constant, rows=rows, label_range=_RANGE)
+    return shrink(mixed, moment, noise, ones=mixed @ public.constant, rows=rows, label_range=_RANGE).weights

@@ -32,11 +32,11 @@ class RowSession(OneRound):
     """One question about all rows of every party, and a regression from each noise draw of the summed answers.
 
     X'X is asked for where the public rows, n and the noise say that it is worth its numbers; X'y gets the same noise
-    with it and without. `secure` asks for shares of one noise. Raises `InputError` without a range of labels, or for
-    too few public rows.
+    with it and without. `secure` asks for shares of one noise, `shrunk` is as for `estimate`. Raises `InputError`
+    without a range of labels, and for too few public rows.
     """
 
-    def __init__(self, world: World, noise: RowMomentsNoise, *, secure: bool, draws: int) -> None:
+    def __init__(self, world: World, noise: RowMomentsNoise, *, secure: bool, draws: int, shrunk: bool = True) -> None:
         plan, view = world.plan, world.views.at(OFF, math.inf)
         if plan.label_range is None:
             raise InputError(f"'{world.own.name}' needs real labels with a declared range, and the plan has classes")
@@ -44,7 +44,7 @@ class RowSession(OneRound):
         rows = world.views.table.rows
         feature_map = world.once(("unit rows", key), lambda: unit_rows(view.public.feature_map, rows))
         self._public = world.once(("public moment", key), lambda: PublicMoment(feature_map.transform(rows)))
-        self._middle, self._half = sum(plan.label_range) / 2, (plan.label_range[1] - plan.label_range[0]) / 2
+        self._range, self._shrunk = plan.label_range, shrunk
         contributors = math.ceil(plan.quorum * plan.parties) if secure and noise.aims else 0
         labelled = LabelledRows(feature_map, *plan.label_range, plan.bags * plan.largest_bag)
         seeded = plan.noise_seed is not None
@@ -69,10 +69,10 @@ class RowSession(OneRound):
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""
         answers = self._sums
-        found = estimate(
-            self._statistic, self._public, answers.total("sums")[draw], answers.rows, answers.summed_variance
-        )
-        return linear(np.append(self._half * found.weights, self._middle))
+        known = (self._statistic, self._public, answers.total("sums")[draw], answers.rows, answers.summed_variance)
+        low, high = self._range
+        weights = (high / 2 - low / 2) * estimate(*known, self._shrunk)
+        return linear(np.append(weights, low / 2 + high / 2), self._range)
 
     def diagnostics(self) -> dict[str, float]:
         """The share of the second moment that was taken from public rows, and whether the parties sent theirs."""

@@ -26,20 +26,24 @@ class ReleasedRegressions(ReleasedEstimators):
         """Labels (n,) of rows behind the release's feature map (n, d). Raises `InputError` for an unknown learner."""
         description, arrays = self.releases[release][draw]
         if description["learner"] == "linear":
-            return features @ arrays["weights"]
+            found = features @ arrays["weights"]
+            return found if "range" not in description else np.clip(found, *description["range"])
         if description["learner"] == BagNetwork.name:
             return BagNetwork.from_arrays(description, arrays).predict(features)
         raise InputError(f"the learner '{description['learner']}' of a released regression is not known; update")
 
 
-def linear(weights: np.ndarray) -> Described:
-    """The model that predicts x'w, w (d,).
+def linear(weights: np.ndarray, label_range: tuple[float, float] | None = None) -> Described:
+    """The model that predicts x'w, w (d,), or the end of the range of labels that is nearer where that lies beyond it.
+
+    To clip a prediction to an interval that holds the label never makes its error larger.
 
     Examples:
-        >>> linear(np.array([1.0, 2.0]))
-        ({'learner': 'linear'}, {'weights': array([1., 2.])})
+        >>> linear(np.array([1.0, 2.0]), (0.0, 5.0))
+        ({'learner': 'linear', 'range': [0.0, 5.0]}, {'weights': array([1., 2.])})
     """
-    return {"learner": "linear"}, {"weights": weights}
+    clipped = {} if label_range is None else {"range": [float(end) for end in label_range]}
+    return {"learner": "linear", **clipped}, {"weights": weights}
 
 
 def neural(network: BagNetwork) -> Described:

@@ -306,14 +306,16 @@ class LabelSumsNoise(Noise):
 
 @dataclass(frozen=True)
 class LabelSumsQuestion(LabelQuestion):
-    """Send X'X of your public rows and X'y with noise in a `shape` that hides every label.
+    """Send X'X and X'1 of your public rows, and X'y with noise in a `shape` that hides every label.
+
+    With noise comes its covariance, which the rows alone decide.
 
     Examples:
         >>> from federation.contract.question import ReleaseId
         >>> rows, noise = LabelledRows(FeatureMap(2, ()), 0.0, 1.0, 40), LabelSumsNoise("auto", 1.0, 1e-6)
         >>> question = LabelSumsQuestion(noise, rows, "optimal", release=ReleaseId("demo"))
         >>> {name: field.shape for name, field in question.fields().items()}
-        {'size': (), 'gram': (2, 2), 'moment': (1, 2)}
+        {'size': (), 'gram': (2, 2), 'moment': (1, 2), 'row_sum': (2,), 'covariance': (2, 2)}
     """
 
     kind: ClassVar[str] = "label_sums"
@@ -323,8 +325,11 @@ class LabelSumsQuestion(LabelQuestion):
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
         dimension = self.rows.feature_map.dimension
-        gram, moment = _real(dimension, dimension), _real(self.draws, dimension)
-        return {"size": self.rows.size, "gram": gram, "moment": moment}
+        square = (dimension, dimension)
+        sent = {"size": self.rows.size, "gram": _real(*square), "moment": _real(self.draws, dimension)}
+        if not self.noise.aims:
+            return sent
+        return {**sent, "row_sum": _real(dimension), "covariance": within(_LARGEST**2, *square)}
 
     def mechanism(self, rows: np.ndarray) -> LabelSums:
         """Noise on X'y for the public rows X (n, d) of a party. Raises `InputError`."""

@@ -33,7 +33,7 @@ def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> NoisyAct:
 
 
 def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> NoisyAct:
-    """X'X and the noisy X'y of every party, its noise shaped by its own public rows.
+    """X'X and the noisy X'y of every party, its noise shaped by its own public rows, and what is known of that noise.
 
     Raises `InputError` as `answer`.
     """
@@ -41,10 +41,11 @@ def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> NoisyAct:
 
     def act(party: int, bits: NoiseBits) -> Arrays:
         rows, labels = labelled(cohort, party, question.rows)
+        sent = {"size": np.asarray(float(len(rows))), "gram": rows.T @ rows}
         if question.noise.kind == OFF:
-            moment = np.tile(rows.T @ labels, (question.draws, 1))
-        else:
-            moment = question.mechanism(rows).release(rows, labels, bits, question.draws)
-        return {"size": np.asarray(float(len(rows))), "gram": rows.T @ rows, "moment": moment}
+            return {**sent, "moment": np.tile(rows.T @ labels, (question.draws, 1))}
+        mechanism = question.mechanism(rows)
+        moment = mechanism.release(rows, labels, bits, question.draws)
+        return {**sent, "moment": moment, "row_sum": rows.sum(axis=0), "covariance": mechanism.covariance()}
 
     return act

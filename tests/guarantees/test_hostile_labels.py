@@ -145,6 +145,11 @@ def test_dropouts_end_no_run_above_the_quorum(predicted):
         ("gram", -1.0, 0.0, True),
         ("gram", 1.0, 1e6, False),  # as if the constant column had such a value in every row and all others too
         ("gram", 2.0**60, 0.0, False),
+        ("covariance", 0.0, 0.0, False),
+        ("covariance", -1.0, 0.0, True),
+        ("covariance", 1.0, 2.0**60, True),
+        ("row_sum", -1.0, 0.0, False),
+        ("row_sum", 0.0, 1e9, True),
         ("moment", 1.0, 2.0**60, True),
         ("moment", 0.0, 0.0, False),
     ],
@@ -161,6 +166,8 @@ def test_extreme_values_end_no_run(predicted, hostile, name, factor, more, refus
         "labels": ("one bit", "laplace", "gaussian", "bins", "debiased", "estimated", "exact labels", "free"),
         "gram": ("sums", "isotropic", "whitened", "optimal", "exact sums"),
         "moment": ("sums", "isotropic", "whitened", "optimal", "exact sums"),
+        "covariance": ("sums", "isotropic", "whitened", "optimal"),
+        "row_sum": ("sums", "isotropic", "whitened", "optimal"),
     }
     variants = tuple(plan for plan in PLANS if plan.name in kinds[name])
     found, failures = predicted(

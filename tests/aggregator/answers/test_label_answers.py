@@ -23,9 +23,11 @@ def test_honest_sums_of_rows_with_empty_equal_and_rare_columns_are_taken(shape, 
     declared = LabelledRows(FeatureMap(8, ()), 0.0, 52.0, 400)
     known = LabelSumsNoise(noise, 0.5, 1e-6)
     question = LabelSumsQuestion(known, declared, shape, release=ReleaseId("a release"), draws=50, seeded=True)
-    moment = question.mechanism(rows).release(rows, labels, NoiseBits(1, "test"), 50)
+    mechanism = question.mechanism(rows)
+    moment = mechanism.release(rows, labels, NoiseBits(1, "test"), 50)
     assert fit_shape(rows, shape).transform.shape[1] < 8
     arrays = {"size": np.array([400.0]), "gram": (rows.T @ rows)[None], "moment": moment[None]}
+    arrays |= {"row_sum": rows.sum(axis=0)[None], "covariance": mechanism.covariance()[None]}
     answers = LabelAnswers(question, 1, question.promise())
     assert answers.add(Submission("label_sums", np.array([0]), arrays, question.promise())) == {}
     assert answers.answered == 1

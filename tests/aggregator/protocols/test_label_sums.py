@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.label_answers import PARTIES, collected, question
-from support.linear_labels import draw
+from support.linear_labels import RANGE, draw
 
+from aggregator.learners.shrinkage import shrink
 from aggregator.protocols.label_sums import NoisyLabelSums
 from aggregator.world.public_numbers import PublicNumbers
 
@@ -17,7 +18,7 @@ def test_sums_without_noise_are_least_squares_on_all_rows():
     held = [draw(party, 80 + 7 * (party % 2)) for party in range(PARTIES)]
     rows, labels = (np.concatenate(parts) for parts in zip(*held, strict=True))
     expected = np.linalg.lstsq(np.column_stack([rows, np.ones(len(rows))]), labels)[0]
-    assert description == {"learner": "linear"}
+    assert description == {"learner": "linear", "range": list(RANGE)}
     np.testing.assert_allclose(arrays["weights"], expected, atol=1e-9)
 
 
@@ -47,6 +48,42 @@ def test_the_shape_of_the_noise_is_part_of_what_is_asked():
 
 
 def test_x_x_leaves_a_party_as_it_is_and_x_y_with_noise():
-    gram, moment = NoisyLabelSums().sends(PublicNumbers(1e-6, features=4))
-    assert ((gram.numbers, gram.private), (moment.numbers, moment.private)) == ((16, False), (4, True))
-    assert not NoisyLabelSums(noise="off").sends(PublicNumbers(1e-6))[1].private
+    sent = NoisyLabelSums().sends(PublicNumbers(1e-6, features=4))
+    assert [(one.numbers, one.private) for one in sent] == [(16, False), (4, True), (4, False), (16, False)]
+    assert [one.private for one in NoisyLabelSums(noise="off").sends(PublicNumbers(1e-6))] == [False, False]
+
+
+def excess(options, answers, draws, rows):
+    """Mean squared distance of a model's predictions for rows to those without noise."""
+    exact = NoisyLabelSums(noise="off")
+    expected = rows @ exact.learn(collected(exact), 0, 0)[1]["weights"]
+    found = [rows @ options.learn(answers, draw, 0)[1]["weights"] for draw in range(draws)]
+    return np.mean([(one - expected) ** 2 for one in found])
+
+
+@pytest.mark.parametrize("shape", ["optimal", "whitened", "isotropic"])
+def test_the_model_takes_account_of_its_noise(shape):
+    answers = collected(NoisyLabelSums(shape=shape), epsilon=0.1, draws=30)
+    rows = np.column_stack([draw(50, 400)[0], np.ones(400)])
+    least, shrunk = (excess(NoisyLabelSums(shape=shape, shrink=known), answers, 30, rows) for known in (False, True))
+    assert shrunk < 0.4 * least
+
+
+def test_it_uses_the_noise_and_the_rows_of_those_that_answered():
+    options = NoisyLabelSums()
+    answers = collected(options, broken=(3,))
+    others = [party for party in range(PARTIES) if party != 3]
+    total = {name: answers.array(name)[others].sum(axis=0) for name in ("gram", "moment", "row_sum", "covariance")}
+    held = np.concatenate([draw(party, 80 + 7 * (party % 2))[0] for party in others])
+    np.testing.assert_allclose(total["row_sum"], [*held.sum(axis=0), len(held)])
+    known = {"ones": total["row_sum"], "rows": len(held), "label_range": RANGE}
+    expected = shrink(total["gram"], total["moment"][0], total["covariance"], **known)
+    np.testing.assert_allclose(options.learn(answers, 0, 0)[1]["weights"], expected.weights, rtol=1e-9)
+
+
+def test_least_squares_is_there_for_who_wants_weights_that_are_right_on_average():
+    answers = collected(NoisyLabelSums(), epsilon=2.0)
+    description, arrays = NoisyLabelSums(shrink=False).learn(answers, 0, 0)
+    gram, moment = answers.array("gram").sum(axis=0), answers.array("moment")[:, 0].sum(axis=0)
+    np.testing.assert_allclose(arrays["weights"], np.linalg.solve(gram, moment), rtol=1e-9)
+    assert description["range"] == list(RANGE)

@@ -68,7 +68,7 @@ def test_bags_are_those_that_all_parties_can_form(options, design):
 def test_sums_without_noise_give_the_law_of_the_labels(weights):
     options = NoisyWeightedLLP(size=4, weights=weights, noise="off")
     description, arrays = options.learn(collected(options), 0, 0)
-    assert description == {"learner": "linear"}
+    assert description == {"learner": "linear", "range": list(RANGE)}
     np.testing.assert_allclose(arrays["weights"], [*WEIGHTS, 0.0], atol=0.05)
 
 

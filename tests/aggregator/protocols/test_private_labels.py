@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.label_answers import PARTIES, collected, question
-from support.linear_labels import WEIGHTS
+from support.linear_labels import RANGE, WEIGHTS, draw
 
 from aggregator.protocols.private_labels import PrivateLabels
 from aggregator.world.public_numbers import PublicNumbers
@@ -32,15 +32,33 @@ def test_labels_without_noise_give_the_law_of_all_rows_and_no_other():
     description, arrays = options.learn(answers, 0, 0)
     rows = np.concatenate([answers.array("rows")[k, : int(n)] for k, n in enumerate(answers.array("size"))])
     labels = np.concatenate([answers.array("labels")[k, 0, : int(n)] for k, n in enumerate(answers.array("size"))])
-    assert description == {"learner": "linear"}
+    assert description == {"learner": "linear", "range": list(RANGE)}
     np.testing.assert_allclose(arrays["weights"], np.linalg.lstsq(rows, labels)[0], atol=1e-9)
     np.testing.assert_allclose(arrays["weights"], [*WEIGHTS, 0.0], atol=0.05)
+
+
+@pytest.mark.parametrize("noise", ["one_bit", "laplace", "gaussian"])
+def test_a_linear_model_takes_account_of_the_noise(noise):
+    answers = collected(PrivateLabels(noise=noise), epsilon=0.3, draws=20)
+    rows = np.column_stack([draw(50, 400)[0], np.ones(400)])
+
+    def excess(shrink):
+        options = PrivateLabels(noise=noise, shrink=shrink)
+        found = [rows @ options.learn(answers, number, 0)[1]["weights"] for number in range(20)]
+        return np.mean((found - rows @ [*WEIGHTS, 0.0]) ** 2)
+
+    assert excess(True) < 0.8 * excess(False)
+
+
+def test_only_linear_models_are_shrunk():
+    with pytest.raises(InputError, match="shrink belongs to learner: linear"):
+        PrivateLabels(learner="network", shrink=False)
 
 
 def test_every_draw_is_learned_from_its_own_labels():
     options = PrivateLabels(noise="laplace")
     answers = collected(options, epsilon=5.0, draws=2)
-    first, again, second = (options.learn(answers, draw, 0)[1]["weights"] for draw in (0, 0, 1))
+    first, again, second = (options.learn(answers, number, 0)[1]["weights"] for number in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != second).all()
 

@@ -7,10 +7,13 @@ import pytest
 from support.label_answers import collected
 from support.linear_labels import RANGE, draw
 
+from aggregator.learners.shrinkage import shrink
 from aggregator.protocols.noisy_weighted_llp import NoisyWeightedLLP
 from aggregator.regressions.models import formed_bags, from_bags, from_labels, from_moments, from_sums
 from aggregator.releases.regression_models import BagNetwork
 from federation.contract.errors import InputError
+from federation.contract.randomness import NoiseBits
+from federation.mechanisms.labels.calibrated_labels import calibrate
 
 ROWS, LABELS = draw(3, 200)
 EXPECTED = np.linalg.lstsq(ROWS, LABELS)[0]
@@ -18,13 +21,13 @@ EXPECTED = np.linalg.lstsq(ROWS, LABELS)[0]
 
 def weights_of(described):
     description, arrays = described
-    assert description == {"learner": "linear"}
+    assert description == {"learner": "linear", "range": list(RANGE)}
     return arrays["weights"]
 
 
 def test_all_sources_give_least_squares():
     np.testing.assert_allclose(weights_of(from_labels("linear", ROWS, LABELS, RANGE, 0)), EXPECTED, atol=1e-9)
-    np.testing.assert_allclose(weights_of(from_moments(ROWS.T @ ROWS, ROWS.T @ LABELS)), EXPECTED, atol=1e-9)
+    np.testing.assert_allclose(weights_of(from_moments(ROWS.T @ ROWS, ROWS.T @ LABELS, RANGE)), EXPECTED, atol=1e-9)
     alone = ROWS[:, None, :], np.ones((200, 1))
     np.testing.assert_allclose(weights_of(from_bags("linear", *alone, LABELS, RANGE, 0)), EXPECTED, atol=1e-9)
 
@@ -35,18 +38,41 @@ def test_bags_give_least_squares_on_their_weighted_sums(rng):
     row_sums = (weights[..., None] * rows).sum(axis=1)
     found = weights_of(from_bags("linear", rows, weights, sums, RANGE, 0))
     np.testing.assert_allclose(found, np.linalg.lstsq(row_sums, sums)[0], atol=1e-9)
-    np.testing.assert_array_equal(found, weights_of(from_sums(row_sums, sums)))
+    np.testing.assert_array_equal(found, weights_of(from_sums(row_sums, sums, RANGE)))
+
+
+@pytest.mark.parametrize(("count", "few"), [(200, False), (10, True), (3, True), (2, True)])
+def test_private_labels_are_shrunk_by_how_they_vary_or_where_they_are_few_by_their_mechanism(count, few):
+    noise = calibrate("one_bit", epsilon=2.0, delta=0.0, label_range=RANGE)
+    rows, labels = ROWS[:count], noise.release(LABELS[:count], NoiseBits(0, "few"))
+    if few:
+        variance = np.mean(noise.variance(np.linspace(*RANGE, 101)))
+    else:
+        residuals = labels - rows @ np.linalg.lstsq(rows, labels)[0]
+        variance = residuals @ residuals / (count - 3)
+    gram, known = rows.T @ rows, {"ones": rows.sum(axis=0), "rows": count, "label_range": RANGE}
+    expected = shrink(gram, rows.T @ labels, variance * gram, **known)
+    found = weights_of(from_labels("linear", rows, labels, RANGE, 0, noise))
+    np.testing.assert_allclose(found, expected.weights, rtol=1e-6, atol=1e-9)
+
+
+def test_noise_without_a_bound_leaves_the_middle_of_the_range():
+    noise = calibrate("estimated_bins", epsilon=2.0, delta=0.0, label_range=(0.0, 4.0), debiased=True)
+    rows = np.column_stack([ROWS[:5], np.ones(5)])
+    description, arrays = from_labels("linear", rows, LABELS[:5], (0.0, 4.0), 0, noise)
+    assert description["range"] == [0.0, 4.0]
+    np.testing.assert_allclose(rows @ arrays["weights"], 2.0, atol=1e-3)
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_fewer_than_two_sums_are_no_regression(count):
     with pytest.raises(InputError, match=f"two sums or more, got {count}; use more or smaller bags"):
-        from_sums(ROWS[:count], LABELS[:count])
+        from_sums(ROWS[:count], LABELS[:count], RANGE)
 
 
 def test_dependent_empty_and_far_columns_have_a_solution_of_least_norm():
     rows = np.column_stack([ROWS, ROWS[:, 0], np.zeros(200), 1e9 * ROWS[:, 1]])
-    found = weights_of(from_moments(rows.T @ rows, rows.T @ LABELS))
+    found = weights_of(from_moments(rows.T @ rows, rows.T @ LABELS, RANGE))
     np.testing.assert_allclose(rows @ found, ROWS @ EXPECTED, atol=1e-6)
     assert found[4] == 0
     assert found[0] == pytest.approx(found[3])  # in units of each column's norm the two share one weight

@@ -36,6 +36,16 @@ def test_linear_models_and_networks_come_back_side_by_side(tmp_path, network):
         np.testing.assert_array_equal(found.predicted(0, draw, ROWS), found.predict(0, draw, behind))
 
 
+def test_predictions_stay_within_the_range_that_the_release_was_made_with(tmp_path):
+    weights = np.array([1.0, -2.0, 0.5])
+    released(linear(weights, (-1.0, 2.0)), linear(weights)).save(tmp_path / "v.npz")
+    found, behind = ReleasedRegressions.load(tmp_path / "v.npz"), MAP.transform(ROWS)
+    predictions = found.predicted(0, 0, ROWS)
+    np.testing.assert_array_equal(predictions, np.clip(behind @ weights, -1.0, 2.0))
+    assert (predictions.min(), predictions.max()) == (-1.0, 2.0)
+    np.testing.assert_array_equal(found.predicted(0, 1, ROWS), behind @ weights)  # as of files that tell no range
+
+
 def test_a_network_says_that_it_is_one(network):
     description, arrays = neural(network)
     expected, kept = network.to_arrays()

@@ -39,7 +39,7 @@ SHAPES = {
     "bag_sums": {"formed": (), "rows": (5, 8, 3), "weights": (3, 5, 8), "sums": (3, 5)},
     "weighted_sums": {"formed": (), "row_sums": (3, 5, 3), "label_sums": (3, 5)},
     "private_labels": {"size": (), "rows": (50, 3), "labels": (3, 50)},
-    "label_sums": {"size": (), "gram": (3, 3), "moment": (3, 3)},
+    "label_sums": {"size": (), "gram": (3, 3), "moment": (3, 3), "row_sum": (3,), "covariance": (3, 3)},
 }
 
 

@@ -69,6 +69,8 @@ def test_noisy_sums_have_the_covariance_of_their_shape(shape, noise):
     rows, labels = draw(0, 80)
     np.testing.assert_allclose(found.arrays["gram"][0], rows.T @ rows, rtol=1e-12)
     covariance = asked.mechanism(rows).covariance()
+    np.testing.assert_array_equal(found.arrays["covariance"][0], covariance)
+    np.testing.assert_allclose(found.arrays["row_sum"][0], rows.sum(axis=0))
     added = found.arrays["moment"][0] - rows.T @ labels
     np.testing.assert_allclose(added.T @ added / 4000, covariance, atol=0.15 * np.trace(covariance))
     assert found.guarantee.delta == (1e-3 if noise == "gaussian" else 0.0)

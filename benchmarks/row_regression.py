@@ -146,10 +146,10 @@ def ada_ssp(world: World, epsilon: float, draws: int) -> float:
     gram, moment = rows.T @ rows, rows.T @ labels
     random, errors = generator(world.scenario.seed, "AdaSSP", world.spec.split, trial=int(1000 * epsilon)), []
     for _ in range(draws):
-        least = max(np.linalg.eigvalsh(gram)[0] + noise * (random.normal() - math.sqrt(2 * math.log(6 / DELTA))), 0.0)
-        upper = np.triu(random.normal(size=gram.shape))
-        noisy = gram + math.sqrt(2) * noise * (upper + np.triu(upper, 1).T)
-        ridge = max(0.0, math.sqrt(width * math.log(2 * width**2 / _FAILS)) * math.sqrt(2) * noise - least)
+        least = max(np.linalg.eigvalsh(gram)[0] + noise * (random.normal() - math.sqrt(math.log(6 / DELTA))), 0.0)
+        square = random.normal(size=gram.shape)  # made symmetric: as much noise as the Frobenius norm needs
+        noisy = gram + noise * (square + square.T) / math.sqrt(2)
+        ridge = max(0.0, math.sqrt(width * math.log(2 * width**2 / _FAILS)) * noise - least)
         total = moment + 2 * noise * random.normal(size=width)
         weights = np.linalg.lstsq(noisy + ridge * np.eye(width), total, rcond=None)[0]
         predicted = middle + half * np.clip(test @ weights, -1, 1)

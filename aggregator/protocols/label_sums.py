@@ -1,4 +1,4 @@
-"""Protocol `label_sums`: the sum X'y with noise in the shape that costs least squares least, or X'X and X'y of rows."""
+"""Protocol `label_sums`: X'y with noise in the shape that costs least squares least, or X'X, X'y and y'y of rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced
-from aggregator.contract.promise import Sent
+from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Refused, Trust
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 class NoisyLabelSums(LabelProtocol):
     """Parties send X'X of their rows and X'y, with noise that hides every label or row; the sums give least squares.
 
-    protect: one `label`, features being public, or one whole `row`, replaced by another one. For `row` both sums get
-        noise, rows are cut to norm 1 behind a map that the public rows are whitened by, and X'X is not sent where that
-        of the public rows is as good.
+    protect: one `label`, features being public, or one whole `row`, replaced by another one. For `row` X'X, X'y and y'y
+        get noise, rows are cut to norm 1 behind a map that whitens the public rows, and X'X is not sent where that of
+        the public rows is as good.
     shape: of the noise that protects labels: `optimal` (of least excess risk), `whitened` or `isotropic`.
     noise: `auto` (the less of the next two, by the number of features, epsilon and delta), `gaussian` (uses delta),
         `pure` (L2-Gamma) or `off` (NON-PRIVATE). What protects rows is Gaussian.
@@ -58,13 +58,21 @@ class NoisyLabelSums(LabelProtocol):
         refuse_misplaced(self, ("summation",), "protect: row", self.protect == "row")
         if self.protect == "row" and self.noise == "pure":
             raise InputError(
-                "noise: pure cannot protect a row here, as no mechanism for X'X and X'y without a delta is as good as "
-                "the Gaussian one; use noise: gaussian, or protect: label"
+                "noise: pure cannot protect a row here, whose noise is Gaussian and makes use of delta; use "
+                "noise: gaussian, or protect: label"
             )
 
     def idle(self) -> dict[str, str]:
         """Nobody shares a noise that is not there."""
         return {"summation": "noise: off"} if self.protect == "row" and self.noise == OFF else {}
+
+    def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
+        """The epsilon that it aims at, for one label or row. Raises `InputError` for rows without a delta."""
+        if self.protect == "row" and self.noise != OFF and public.delta == 0:
+            raise InputError(
+                "protect: row adds Gaussian noise, which needs delta above 0, got 0; set privacy.delta, as to 1.0e-6"
+            )
+        return super().promise(public, epsilon, trust)
 
     @property
     def unit(self) -> Unit:
@@ -109,11 +117,11 @@ class NoisyLabelSums(LabelProtocol):
         return LabelSumsQuestion(noise, rows, self.shape, release=release, draws=draws, seeded=seeded)
 
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
-        """X'X as it is, X'y with noise, and how much; where rows are protected X'y and, where it is worth it, X'X."""
+        """X'X as it is, X'y with noise, and how much; where rows are protected X'y, y'y and perhaps X'X."""
         if self.protect == "row":
             share = "a share of " if self.summation == "secure" else ""
             most = None if public.features is None else RowStatistic(public.features + 1).dimension
-            return (Sent(f"{share}the sums X'X and X'y over its rows, cut to norm 1", most, self.noise != OFF),)
+            return (Sent(f"{share}the sums X'X, X'y and y'y over its rows, cut to norm 1", most, self.noise != OFF),)
         square = product(public.features, public.features)
         gram = Sent("the second moment X'X of its public rows", square, False)
         moment = Sent("the sum X'y of rows and labels", public.features, self.noise != "off")

@@ -1,4 +1,4 @@
-"""A regression from one noisy release of X'X and X'y of private rows, and from public rows like them."""
+"""A regression from one noisy release of X'X, X'y and y'y of private rows, and from public rows like them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from federation.numerics.whitening import whitening
 PUBLIC_ENOUGH = 0.8  # a share of the public second moment from which on that of private rows is not worth its noise
 
 _LEAST = 0.02  # of the median eigenvalue of public rows: noise may leave nothing, or less
-_RANGE = (-1.0, 1.0)  # of labels, as parties scale them
+_DEVIATIONS = 2.0  # of the noise in y'y, added to it
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ def public_share(statistic: RowStatistic, public: PublicMoment, rows: float, var
 
     `variance` is that of the noise in each number of the statistic, over all `rows`.
     """
-    private, _ = statistic.variances(variance)
-    if private == 0:
+    private = statistic.gram_variance(variance)
+    if variance == 0:
         return 0.0
     known = public.variance(rows)
     return 1.0 if known == 0 else 1 / (1 + known / private)
@@ -66,7 +66,8 @@ def estimate(
     """Weights (d,) for labels from -1 to 1, from noisy `sums` (D,) over so many private rows.
 
     X'X is mixed with that of public rows by their variances, and its eigenvalues are kept away from 0. With it come the
-    posterior means of `aggregator.learners.shrinkage.shrink`, or unless `shrunk` those of least squares.
+    posterior means of `aggregator.learners.shrinkage.shrink`, whose range is as wide as y'y leaves it: neither the mean
+    label nor what rows explain of labels is larger than their mean square. Unless `shrunk` it is least squares.
 
     Examples:
         >>> random = np.random.default_rng(0)
@@ -77,17 +78,24 @@ def estimate(
         >>> estimate(statistic, PublicMoment(rows[:50]), noisy, 1000, noise.variance()).round(1)
         array([ 0.9,  0.1, -0.5])
     """
-    gram, moment = statistic.moments(sums)
+    found = statistic.moments(sums)
     share = public_share(statistic, public, rows, variance)
     known = public.gram(rows)
-    mixed = known if gram is None else share * known + (1 - share) * gram
+    mixed = known if found.gram is None else share * known + (1 - share) * found.gram
     if share > 0:
         values, vectors = np.linalg.eigh(mixed)
         least = _LEAST * float(np.median(np.linalg.eigvalsh(known)))
         mixed = (vectors * np.maximum(values, least)) @ vectors.T
     if not shrunk or variance == 0:
         whiten, _ = whitening(mixed)
-        found: Floats = whiten @ (whiten.T @ moment)
-        return found
-    noise = statistic.variances(variance)[1] * np.eye(len(moment))
-    return shrink(mixed, moment, noise, ones=mixed @ public.constant, rows=rows, label_range=_RANGE).weights
+        weights: Floats = whiten @ (whiten.T @ found.moment)
+        return weights
+    noise = statistic.moment_variance(variance) * np.eye(statistic.features)
+    far = _far(float(found.squares), rows, statistic.squares_variance(variance))
+    return shrink(mixed, found.moment, noise, ones=mixed @ public.constant, rows=rows, label_range=(-far, far)).weights
+
+
+def _far(squares: float, rows: float, variance: float) -> float:
+    """The root mean square of labels in [-1, 1], so large that the noise in the sum of squares hardly hides more."""
+    deviation = variance**0.5
+    return min(max(squares, 0.0) / rows + _DEVIATIONS * deviation / rows, 1.0) ** 0.5

@@ -1,4 +1,4 @@
-"""The worst pair of neighbours of X'X and X'y over private rows: a row as long as any turns into its opposite."""
+"""The worst pair of neighbours of X'X, X'y and y'y over private rows: a row as long as any turns into its opposite."""
 
 from __future__ import annotations
 
@@ -115,5 +115,5 @@ def worst_rows(units: int, public: PublicNumbers, *, shared: bool) -> WorstRows:
 
 def _asked(question: Question) -> RowMomentsQuestion:
     if not isinstance(question, RowMomentsQuestion):
-        raise InputError(f"the worst case of rows is for X'X and X'y, got '{question.kind}'")
+        raise InputError(f"the worst case of rows is for X'X, X'y and y'y, got '{question.kind}'")
     return question

@@ -1,6 +1,6 @@
 """What an aggregator may ask of all rows of a party in one sum: their mean operator, or what a regression needs.
 
-The mean operator is for two classes: the sum of y x with y = 1 or -1. A regression needs the sums of x x' and y x.
+The mean operator is for two classes: the sum of y x with y = 1 or -1. A regression needs the sums of x x', y x and y^2.
 """
 
 from __future__ import annotations
@@ -162,10 +162,10 @@ class RowMomentsNoise(Noise):
 
 @dataclass(frozen=True)
 class RowMomentsQuestion(SummedQuestion):
-    """Send the sums of x x' and y x over your rows x and labels y, with noise that hides a whole row.
+    """Send the sums of x x', y x and y^2 over your rows x and labels y, with noise that hides a whole row.
 
     Rows behind the public feature map are cut to norm 1, and labels go from -1 to 1 as their declared range does. The
-    answer is one vector (`RowStatistic`); without `second` it is the sum of y x alone. `contributors` as for
+    answer is one vector (`RowStatistic`); without `second` it lacks the sum of x x'. `contributors` as for
     `MomentQuestion`.
 
     Examples:
@@ -173,7 +173,7 @@ class RowMomentsQuestion(SummedQuestion):
         >>> rows, known = LabelledRows(FeatureMap(2, ()), 0.0, 5.0, most=40), {"release": ReleaseId("a release")}
         >>> question = RowMomentsQuestion(RowMomentsNoise("gaussian", 1.0, 1e-6), rows, 0, True, **known)
         >>> {name: field.shape for name, field in question.fields().items()}
-        {'size': (), 'sums': (1, 5)}
+        {'size': (), 'sums': (1, 6)}
         >>> question.promise().mechanism, str(question.promise().unit)
         ('sum_discrete_gaussian', 'row')
     """

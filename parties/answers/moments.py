@@ -1,6 +1,6 @@
 """Answers `mean_operator` and `row_moments`: one sum over a party's rows, with noise or a share of it.
 
-It is that of y x (Patrini et al. 2015), or those of x x' and y x that a regression needs.
+It is that of y x (Patrini et al. 2015), or those of x x', y x and y^2 that a regression needs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def answer(cohort: Cohort, question: MomentQuestion) -> NoisyAct:
 
 
 def answer_rows(cohort: Cohort, question: RowMomentsQuestion) -> NoisyAct:
-    """Size and noisy sums of every party: x x' and y x over rows that are cut to norm 1, y from -1 to 1."""
+    """Size and noisy sums of every party: x x', y x and y^2 over rows that are cut to norm 1, y from -1 to 1."""
     noise = None if question.noise.kind == OFF else question.mechanism()
     statistic = question.statistic
 

@@ -1,15 +1,17 @@
-"""What a linear regression needs of private rows: the sum over rows x with labels y of (x x', sqrt(2) y x).
+"""What a linear regression needs of private rows: the sum over rows x with labels y of (x x', sqrt(2) y x, 2 y^2).
 
-Rows have norm 1 at most and labels lie in [-1, 1]. Distances are Euclidean, those of x x' in the Frobenius norm. With a
-weight c in place of sqrt(2), and r = x'z, a row (x, y) that is replaced by (z, u) moves the sum by
+Rows have norm 1 at most and labels lie in [-1, 1]. Distances are Euclidean, those of x x' in the Frobenius norm. With
+r = x'z, a row (x, y) that is replaced by (z, u) moves the sum by
 
-    |x x' - z z'|^2 + c^2 |y x - u z|^2 = |x|^4 + |z|^4 - 2 r^2 + c^2 (|x|^2 y^2 + |z|^2 u^2 - 2 r y u)
-                                       <= 2 + 2 c^2 - 2 r^2 + 2 c^2 |r|,
+    |x x' - z z'|^2 + 2 |y x - u z|^2 + 4 (y^2 - u^2)^2
+        = |x|^4 + |z|^4 - 2 r^2 - 4 r y u + 2 |x|^2 y^2 + 2 |z|^2 u^2 + 4 (y^2 - u^2)^2
+       <= 2 + 2 p + 2 q + 2 p q + 4 (p - q)^2,    p = y^2, q = u^2,
 
-which over |r| <= 1 is largest at |r| = min(c^2/2, 1), and is attained there by rows of norm 1 with y = 1, u = -sign(r):
-the squared sensitivity is 2 + 2 c^2 + c^4/2 for c^2 <= 2, and 4 c^2 above. At c^2 = 2 it is 8, and noise for it in the
-sum of y x is that which the sum of y x needs alone (8/2 = 2^2): there the sum of x x' comes for nothing, and no other
-weight spends as little on y x. Both together cost less than two releases that split the budget.
+as -2 r^2 - 4 r y u is 2 p q at most, at r = -y u. The bound is convex in p and in q, so that it is largest where both
+are 0 or 1: it is 8 where one of them is 1, and is attained by opposite labels of one unit row. The sum of y x alone has
+the squared sensitivity 4 = 8/2, so it gets the noise here that it needs by itself: the sums of x x' and y^2 come for
+nothing. Another weight c of y x would give it more: without y^2 the squared sensitivity is 2 + 2 c^2 + c^4/2 for
+c^2 <= 2 and 4 c^2 above, and in units of y x, over c^2, that is least at c^2 = 2.
 """
 
 from __future__ import annotations
@@ -22,35 +24,35 @@ import numpy as np
 from federation.mechanisms.moments.calibrated_moments import SumNoise, calibrate_gaussian
 from federation.numerics.arrays import Floats
 
-WEIGHT = math.sqrt(2)  # of y x beside x x'
+SENSITIVITY = math.sqrt(8)  # to one replaced row
+
+_OF_MOMENT, _OF_SQUARES = math.sqrt(2), 2.0  # weights beside x x'
 
 
-def sensitivity(weight: float) -> float:
-    """How far one replaced row moves the sum of (x x', weight y x) at most, for weight > 0.
+@dataclass(frozen=True)
+class RowMoments:
+    """X'X (..., d, d), None where it is not part of the statistic, X'y (..., d) and y'y (...), noisy or not."""
 
-    Examples:
-        >>> sensitivity(2**0.5)**2, sensitivity(1.0)**2, sensitivity(2.0)**2
-        (8.0, 4.5, 16.0)
-    """
-    square = weight**2
-    return math.sqrt(2 + 2 * square + square**2 / 2 if square <= 2 else 4 * square)
+    gram: Floats | None
+    moment: Floats
+    squares: Floats
 
 
 @dataclass(frozen=True)
 class RowStatistic:
-    """The sum of (x x', sqrt(2) y x) over rows of d = `features`, or without `second` that of y x alone.
+    """The sum of (x x', sqrt(2) y x, 2 y^2) over rows of d = `features`; without `second` of the last two.
 
-    As one vector: the upper triangle of X'X row by row, entries off its diagonal times sqrt(2), and sqrt(2) X'y; or X'y
-    alone. Vectors are as far from each other as what they stand for.
+    As one vector: the upper triangle of X'X row by row, entries off its diagonal times sqrt(2), then sqrt(2) X'y, then
+    2 y'y. Vectors are as far from each other as what they stand for. One replaced row moves them by `SENSITIVITY`.
 
     Examples:
         >>> statistic = RowStatistic(features=2)
         >>> total = statistic.of(np.array([[0.6, 0.8], [0.0, 1.0]]), np.array([1.0, -0.5]))
         >>> total.round(3)
-        array([0.36 , 0.679, 1.64 , 0.849, 0.424])
-        >>> gram, moment = statistic.moments(total)
-        >>> gram, moment
-        (array([[0.36, 0.48], [0.48, 1.64]]), array([0.6, 0.3]))
+        array([0.36 , 0.679, 1.64 , 0.849, 0.424, 2.5  ])
+        >>> found = statistic.moments(total)
+        >>> found.gram, found.moment, float(found.squares)
+        (array([[0.36, 0.48], [0.48, 1.64]]), array([0.6, 0.3]), 1.25)
     """
 
     features: int
@@ -58,40 +60,43 @@ class RowStatistic:
 
     @property
     def dimension(self) -> int:
-        """Numbers of the vector: d(d + 1)/2 + d, or d."""
-        return self.features * (self.features + 1) // 2 + self.features if self.second else self.features
+        """Numbers of the vector: d + 1, and d(d + 1)/2 for X'X."""
+        return (self.features * (self.features + 1) // 2 if self.second else 0) + self.features + 1
 
     @property
     def longest(self) -> float:
         """The norm that one row's part has at most."""
-        return math.sqrt(1 + WEIGHT**2) if self.second else 1.0
-
-    @property
-    def moved(self) -> float:
-        """How far one replaced row moves the sum at most: sqrt(8), or 2."""
-        return sensitivity(WEIGHT) if self.second else 2.0
+        return math.sqrt(self.second + _OF_MOMENT**2 + _OF_SQUARES**2)
 
     def of(self, rows: Floats, labels: Floats) -> Floats:
         """The vector (D,) of rows (n, d) of norm 1 at most with labels (n,) in [-1, 1]."""
-        moment: Floats = labels @ rows
-        if not self.second:
-            return moment
-        above, scale = self._triangle
-        return np.concatenate([(rows.T @ rows)[above] * scale, WEIGHT * moment])
+        sums = [_OF_MOMENT * (labels @ rows), [_OF_SQUARES * (labels @ labels)]]
+        if self.second:
+            above, scale = self._triangle
+            sums.insert(0, (rows.T @ rows)[above] * scale)
+        return np.concatenate(sums)
 
-    def moments(self, sums: Floats) -> tuple[Floats | None, Floats]:
-        """X'X (..., d, d), None where it is not part, and X'y (..., d) of vectors (..., D), noisy or not."""
+    def moments(self, sums: Floats) -> RowMoments:
+        """What vectors (..., D) stand for."""
+        moment, squares = sums[..., -self.features - 1 : -1] / _OF_MOMENT, sums[..., -1] / _OF_SQUARES
         if not self.second:
-            return None, sums
+            return RowMoments(None, moment, squares)
         above, scale = self._triangle
         gram = np.empty((*sums.shape[:-1], self.features, self.features))
         gram[..., above[0], above[1]] = gram[..., above[1], above[0]] = sums[..., : len(scale)] / scale
-        return gram, sums[..., len(scale) :] / WEIGHT
+        return RowMoments(gram, moment, squares)
 
-    def variances(self, variance: float) -> tuple[float, float]:
-        """Of noise of this variance in each of the D numbers: the mean over entries of X'X, and in each of X'y."""
-        mean = variance * (self.features + 1) / (2 * self.features)
-        return (mean, variance / WEIGHT**2) if self.second else (math.inf, variance)
+    def gram_variance(self, variance: float) -> float:
+        """Of noise of this variance in each number of the vector: in an entry of X'X, on average over entries."""
+        return variance * (self.features + 1) / (2 * self.features) if self.second else math.inf
+
+    def moment_variance(self, variance: float) -> float:
+        """The same in each entry of X'y."""
+        return variance / _OF_MOMENT**2
+
+    def squares_variance(self, variance: float) -> float:
+        """The same in y'y."""
+        return variance / _OF_SQUARES**2
 
     def noise(self, *, epsilon: float, delta: float, rows: int, contributors: int = 0) -> SumNoise:
         """The least Gaussian noise that hides any of at most `rows` rows of a party.
@@ -100,11 +105,11 @@ class RowStatistic:
 
         Examples:
             >>> RowStatistic(features=2).noise(epsilon=1.0, delta=1e-6, rows=100).noise_norm()
-            26.7
+            29.3
         """
         return calibrate_gaussian(
             longest=self.longest,
-            moved=self.moved,
+            moved=SENSITIVITY,
             dimension=self.dimension,
             epsilon=epsilon,
             delta=delta,

@@ -48,10 +48,12 @@ def test_noise_alone_gives_the_middle_of_the_range(second):
 def test_the_mixture_is_by_variances_and_weighs_least_noise_most():
     random, statistic = np.random.default_rng(4), RowStatistic(3)
     shares = [public_share(statistic, PUBLIC, 2000, variance) for variance in (0.0, 1.0, 1e4, 1e12)]
-    assert shares[0] == 0 and shares == sorted(shares) and shares[-1] > 0.999
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert shares[-1] > 0.999
     sampled = [PublicMoment(PUBLIC.rows[random.choice(100, 100)]).gram(2000) for _ in range(1000)]
     assert PUBLIC.variance(2000) == pytest.approx(np.var(sampled, axis=0).mean(), rel=0.1)
-    private, known = statistic.variances(700.0)[0], PUBLIC.variance(2000)
+    private, known = statistic.gram_variance(700.0), PUBLIC.variance(2000)
     assert public_share(statistic, PUBLIC, 2000, 700.0) == pytest.approx(private / (private + known))
 
 
@@ -59,6 +61,17 @@ def test_public_rows_that_never_vary_are_believed():
     same = PublicMoment(np.tile([0.6, 0.8], (10, 1)))
     assert same.variance(100) == pytest.approx(0, abs=1e-12)
     assert public_share(RowStatistic(2, second=False), PUBLIC, 2000, 1.0) == 1
+
+
+def test_the_sum_of_squares_tells_how_far_predictions_may_go():
+    """Labels of a tenth of the range, and noise in X'y that would take predictions ten times further."""
+    statistic, random = RowStatistic(3), np.random.default_rng(6)
+    total, found = statistic.of(ROWS, 0.1 * LABELS), {}
+    for known in (True, False):
+        noisy = total + 300.0 * random.normal(size=statistic.dimension)
+        noisy[-1] = total[-1] if known else 4000.0  # as of labels at both ends
+        found[known] = np.abs(ROWS @ estimate(statistic, PUBLIC, noisy, 2000, 300.0**2)).mean()
+    assert found[True] < found[False] / 1.5
 
 
 def test_one_row_of_one_feature():
@@ -78,10 +91,8 @@ def test_the_constant_answer_needs_no_column():
 def test_weights_are_finite_and_better_than_the_middle_on_average(epsilon, seed):
     statistic, random = RowStatistic(3), np.random.default_rng(seed)
     variance = statistic.noise(epsilon=epsilon, delta=1e-6, rows=2000).variance()
-    total = statistic.of(ROWS, LABELS)
-    found = [
-        estimate(statistic, PUBLIC, total + variance**0.5 * random.normal(size=9), 2000, variance) for _ in range(8)
-    ]
+    noise = variance**0.5 * random.normal(size=(8, statistic.dimension))
+    found = [estimate(statistic, PUBLIC, statistic.of(ROWS, LABELS) + one, 2000, variance) for one in noise]
     assert np.isfinite(found).all()
     errors = [np.square(np.clip(ROWS @ weights, -1, 1) - LABELS).mean() for weights in found]
     assert np.mean(errors) < np.square(LABELS).mean()

@@ -1,4 +1,4 @@
-"""The public map behind which private rows are summed: its norms, what it keeps, and public rows that it cannot take."""
+"""The public map behind which private rows are summed: its norms, what it keeps, and what it cannot be fitted on."""
 
 from __future__ import annotations
 

@@ -102,8 +102,8 @@ class TestRowMoments:
         for words in ("cut to norm 1", "labels outside the declared range", "how many rows a party has is public"):
             assert words in texts
 
-    def test_without_the_second_moment_it_is_one_number_per_feature(self):
-        assert [row_moments(second=second).fields()["sums"].shape for second in (True, False)] == [(1, 14), (1, 4)]
+    def test_without_the_second_moment_it_is_one_number_per_feature_and_one_more(self):
+        assert [row_moments(second=second).fields()["sums"].shape for second in (True, False)] == [(1, 15), (1, 5)]
 
     def test_it_assumes_rows_range_and_honest_parties(self):
         asked = row_moments(contributors=5, label_range=(-2.0, 3.0)).assumes()
@@ -118,9 +118,9 @@ class TestRowMoments:
     @pytest.mark.parametrize(
         ("changed", "words"),
         [
-            ({"delta": 0.0}, "delta must be above 0"),
+            ({"delta": 0.0}, "delta must lie"),
             ({"contributors": 2**31}, "contributors"),
-            ({"contributors": -1}, ""),
+            ({"contributors": -1}, "contributors"),
         ],
     )
     def test_what_no_mechanism_can_do_is_refused(self, changed, words):

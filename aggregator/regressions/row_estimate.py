@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -97,5 +98,4 @@ def estimate(
 
 def _far(squares: float, rows: float, variance: float) -> float:
     """The root mean square of labels in [-1, 1], so large that the noise in the sum of squares hardly hides more."""
-    deviation = variance**0.5
-    return min(max(squares, 0.0) / rows + _DEVIATIONS * deviation / rows, 1.0) ** 0.5
+    return math.sqrt(min((max(squares, 0.0) + _DEVIATIONS * math.sqrt(variance)) / rows, 1.0))

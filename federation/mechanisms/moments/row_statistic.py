@@ -70,7 +70,7 @@ class RowStatistic:
 
     def of(self, rows: Floats, labels: Floats) -> Floats:
         """The vector (D,) of rows (n, d) of norm 1 at most with labels (n,) in [-1, 1]."""
-        sums = [_OF_MOMENT * (labels @ rows), [_OF_SQUARES * (labels @ labels)]]
+        sums: list[Floats] = [_OF_MOMENT * (labels @ rows), np.atleast_1d(_OF_SQUARES * (labels @ labels))]
         if self.second:
             above, scale = self._triangle
             sums.insert(0, (rows.T @ rows)[above] * scale)

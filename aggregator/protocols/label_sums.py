@@ -31,7 +31,7 @@ class NoisyLabelSums(LabelProtocol):
 
     protect: one `label`, features being public, or one whole `row`, replaced by another one. For `row` X'X, X'y and y'y
         get noise, rows are cut to norm 1 behind a map that whitens the public rows, and X'X is not sent where that of
-        the public rows is as good.
+        the public rows is as good. Beside it `noise: off` shows what the map itself costs.
     shape: of the noise that protects labels: `optimal` (of least excess risk), `whitened` or `isotropic`.
     noise: `auto` (the less of the next two, by the number of features, epsilon and delta), `gaussian` (uses delta),
         `pure` (L2-Gamma) or `off` (NON-PRIVATE). What protects rows is Gaussian.

@@ -34,7 +34,7 @@ class PublicMoment:
         """Of an entry of `gram`, on average over entries: the public rows are a sample."""
         square = np.square(self.rows)
         spread = (square.T @ square) / len(self.rows) - self._mean**2
-        return rows**2 * float(spread.mean()) / len(self.rows)
+        return rows**2 * max(float(spread.mean()), 0.0) / len(self.rows)
 
     @cached_property
     def constant(self) -> Floats:

@@ -75,10 +75,9 @@ class RowSession(OneRound):
         return linear(np.append(weights, low / 2 + high / 2), self._range)
 
     def diagnostics(self) -> dict[str, float]:
-        """The share of the second moment that was taken from public rows, and whether the parties sent theirs."""
+        """The share of X'X that is public rows': 1 where parties were not asked for theirs."""
         answers = self._sums
-        share = public_share(self._statistic, self._public, answers.rows, answers.summed_variance)
-        return {"public_share": share}
+        return {"public_share": public_share(self._statistic, self._public, answers.rows, answers.summed_variance)}
 
     @cached_property
     def _sums(self) -> MomentAnswers:

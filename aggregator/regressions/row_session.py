@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 
@@ -50,6 +49,7 @@ class RowSession(OneRound):
         seeded = plan.noise_seed is not None
 
         def question(second: bool) -> RowMomentsQuestion:
+            """With X'X or without."""
             release = world.release(noise, ("row", "secure" if secure else "parties", second))
             return RowMomentsQuestion(
                 noise, labelled, contributors, second, release=release, draws=draws, seeded=seeded
@@ -79,8 +79,9 @@ class RowSession(OneRound):
         answers = self._sums
         return {"public_share": public_share(self._statistic, self._public, answers.rows, answers.summed_variance)}
 
-    @cached_property
+    @property
     def _sums(self) -> MomentAnswers:
+        """What parties answered, summed."""
         found: MomentAnswers = self.answers[0]
         return found
 

@@ -1,30 +1,42 @@
-"""Protocol `label_sums`: the sum X'y with noise in the shape that costs least squares least."""
+"""Protocol `label_sums`: X'y with noise in the shape that costs least squares least, or X'X, X'y and y'y of rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from aggregator.contract.promise import Sent
-from aggregator.contract.protocol import Rule
+from aggregator.contract.option_rules import refuse_misplaced
+from aggregator.contract.promise import Promise, Sent
+from aggregator.contract.protocol import Place, Refused, Rule, Trust
 from aggregator.regressions.label_protocol import LabelProtocol
 from aggregator.world.public_numbers import PublicNumbers, product
-from federation.contract.question import ReleaseId
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
+from federation.contract.question import OFF, ReleaseId
+from federation.mechanisms.moments.row_statistic import RowStatistic
 from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
 if TYPE_CHECKING:
     from aggregator.answers.label_answers import LabelAnswers
+    from aggregator.contract.session import OneRound
     from aggregator.regressions.worst_labels import WorstLabels
+    from aggregator.regressions.worst_rows import WorstRows
     from aggregator.releases.released_estimators import Described
+    from aggregator.world.world import World
 
 
 @dataclass(frozen=True)
 class NoisyLabelSums(LabelProtocol):
-    """Parties send X'X of their public rows and X'y with noise that hides every label; the sums give least squares.
+    """Parties send X'X of their rows and X'y, with noise that hides every label or row; the sums give least squares.
 
-    shape: of the noise: `optimal` (of least excess risk), `whitened` or `isotropic`.
+    protect: one `label`, features being public, or one whole `row`, replaced by another one. For `row` X'X, X'y and y'y
+        get noise, rows are cut to norm 1 behind a map that whitens the public rows, and X'X is not sent where that of
+        the public rows is as good. Beside it `noise: off` shows what the map itself costs.
+    shape: of the noise that protects labels: `optimal` (of least excess risk), `whitened` or `isotropic`.
     noise: `auto` (the less of the next two, by the number of features, epsilon and delta), `gaussian` (uses delta),
-        `pure` (L2-Gamma) or `off` (NON-PRIVATE).
+        `pure` (L2-Gamma) or `off` (NON-PRIVATE). What protects rows is Gaussian.
+    summation: of what protects rows: each party hides its sums by itself (`parties`), or adds a share of one noise to a
+        `secure` summation, which reveals only the sums over all parties; a quorum of honest ones suffices.
     shrink: whether the model takes its noise into account: the noisier a direction, the closer it stays to the middle
         of the labels' range. That is nearly always more accurate. Without it the model is least squares, whose weights
         are right on average and at a small epsilon far off; predictions stay within the range either way.
@@ -53,6 +65,52 @@ class NoisyLabelSums(LabelProtocol):
     shape: Literal["optimal", "whitened", "isotropic"] = "optimal"
     noise: Literal["auto", "gaussian", "pure", "off"] = "auto"
     shrink: bool = True
+    protect: Literal["label", "row"] = "label"
+    summation: Literal["parties", "secure"] = "parties"
+
+    def __post_init__(self) -> None:
+        refuse_misplaced(self, ("shape",), "protect: label", self.protect == "label")
+        refuse_misplaced(self, ("summation",), "protect: row", self.protect == "row")
+        if self.protect == "row" and self.noise == "pure":
+            raise InputError(
+                "noise: pure cannot protect a row here, whose noise is Gaussian and makes use of delta; use "
+                "noise: gaussian, or protect: label"
+            )
+
+    def idle(self) -> dict[str, str]:
+        """Nobody shares a noise that is not there."""
+        return {"summation": "noise: off"} if self.protect == "row" and self.noise == OFF else {}
+
+    def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
+        """The epsilon that it aims at, for one label or row. Raises `InputError` for rows without a delta."""
+        if self.protect == "row" and self.noise != OFF and public.delta == 0:
+            raise InputError(
+                "protect: row adds Gaussian noise, which needs delta above 0, got 0; set privacy.delta, as to 1.0e-6"
+            )
+        return super().promise(public, epsilon, trust)
+
+    @property
+    def unit(self) -> Unit:
+        """What is protected."""
+        return Unit(self.protect)
+
+    def noise_at(self, trust: Trust) -> Place | Refused:
+        """At every party, or as shares of one noise, which hide nothing but in a sum."""
+        if self.noise == OFF or self.summation == "parties":
+            return super().noise_at(trust)
+        if trust is Trust.NONE:
+            return Refused("summation: secure adds shares of one noise, which somebody must sum without looking")
+        return Place.SHARES
+
+    def begin(self, world: World, epsilon: float, draws: int) -> OneRound:
+        """A session that asks once, and learns a model from each noise draw. Raises `InputError` without a range."""
+        if self.protect == "label":
+            return super().begin(world, epsilon, draws)
+        from aggregator.regressions.row_session import RowSession
+        from federation.questions.moments import RowMomentsNoise
+
+        noise = RowMomentsNoise("off" if self.noise == OFF else "gaussian", epsilon, world.plan.delta)
+        return RowSession(world, noise, secure=self.summation == "secure", shrunk=self.shrink, draws=draws)
 
     def noise_of(self, epsilon: float, delta: float) -> LabelSumsNoise:
         """The noise that parties are asked for."""
@@ -74,7 +132,11 @@ class NoisyLabelSums(LabelProtocol):
         return LabelSumsQuestion(noise, rows, self.shape, release=release, draws=draws, seeded=seeded)
 
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
-        """X'X as it is, X'y with noise, and how much noise that is."""
+        """X'X as it is, X'y with noise, and how much; where rows are protected X'y, y'y and perhaps X'X."""
+        if self.protect == "row":
+            share = "a share of " if self.summation == "secure" else ""
+            most = None if public.features is None else RowStatistic(public.features + 1).dimension
+            return (Sent(f"{share}the sums X'X, X'y and y'y over its rows, cut to norm 1", most, self.noise != OFF),)
         square = product(public.features, public.features)
         gram = Sent("the second moment X'X of its public rows", square, False)
         moment = Sent("the sum X'y of rows and labels", public.features, self.noise != "off")
@@ -83,8 +145,12 @@ class NoisyLabelSums(LabelProtocol):
         rows = Sent("the sum X'1 of its public rows", public.features, False)
         return gram, moment, rows, Sent("the covariance of its noise, which its rows decide", square, False)
 
-    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
-        """One label moves from one end of its range to the other."""
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels | WorstRows:
+        """One label moves from one end of its range to the other; or one row of norm 1 turns into its opposite."""
+        if self.protect == "row":
+            from aggregator.regressions.worst_rows import worst_rows
+
+            return worst_rows(units, public, shared=self.summation == "secure")
         from aggregator.regressions.worst_labels import RUNS_OF_SUMS, worst_labels
 
         return worst_labels(units, public, RUNS_OF_SUMS)

@@ -61,6 +61,11 @@ class LabelProtocol(Protocol):
         return True
 
     @property
+    def unit(self) -> Unit:
+        """What is protected."""
+        return Unit.LABEL
+
+    @property
     def unprotected(self) -> str | None:
         """Why nothing is promised whatever epsilon is asked for; None where something is."""
         return "noise is off" if self.noise == OFF else None
@@ -70,15 +75,13 @@ class LabelProtocol(Protocol):
         return Place.NOWHERE if self.noise == OFF else Place.PARTY
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
-        """The epsilon that it aims at, for one label."""
+        """The epsilon that it aims at, for one unit."""
         if self.unprotected is not None:
             return Promise(NoGuarantee(self.unprotected), self.sends(public))
         delta = public.delta if self.spends_delta else 0.0
-        return Promise(
-            Guarantee(epsilon, delta, Unit.LABEL, Adjacency.REPLACE, type(self).__name__), self.sends(public)
-        )
+        return Promise(Guarantee(epsilon, delta, self.unit, Adjacency.REPLACE, type(self).__name__), self.sends(public))
 
-    def begin(self, world: World, epsilon: float, draws: int) -> LabelSession:
+    def begin(self, world: World, epsilon: float, draws: int) -> OneRound:
         """A session that asks once, and learns a model from each noise draw. Raises `InputError` without a range."""
         return LabelSession(world, self, epsilon, draws)
 

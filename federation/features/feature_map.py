@@ -217,10 +217,20 @@ def completed(feature_map: FeatureMap) -> FeatureMap:
         >>> completed(FeatureMap(2, ())), completed(FeatureMap(2, (UnitNorm(),)))
         (FeatureMap(2 -> 3: append, unit_norm), FeatureMap(2 -> 2: unit_norm))
     """
-    steps = list(feature_map.steps)
-    while steps and isinstance(steps[-1], Polynomial):
-        steps.pop()
-    if steps and isinstance(steps[-1], UnitNorm | ClipNorm | Fourier):
+    if bounds_norms(feature_map):
         return feature_map
     constant = () if any(isinstance(step, Append) for step in feature_map.steps) else (Append(1.0),)
     return FeatureMap(feature_map.columns, (*feature_map.steps, *constant, UnitNorm()))
+
+
+def bounds_norms(feature_map: FeatureMap) -> bool:
+    """Whether every row behind the map has norm at most 1, up to rounding, by its last steps.
+
+    Examples:
+        >>> [bounds_norms(FeatureMap(2, (UnitNorm(), last))) for last in (Polynomial(2), Append(1.0))]
+        [True, False]
+    """
+    steps = list(feature_map.steps)
+    while steps and isinstance(steps[-1], Polynomial):
+        steps.pop()
+    return bool(steps) and isinstance(steps[-1], UnitNorm | ClipNorm | Fourier)

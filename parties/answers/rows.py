@@ -40,6 +40,31 @@ def two_classes(
     either, nor that there is none. Raises `InputError` for holdings of another form, or with several rows of one
     person, whom neither unit protects.
     """
+    rows, labels = _single_rows(cohort, party, unit)
+    classes = (labels >= 0.5).astype(np.int64)
+    start = 0
+    for features in _public_features(feature_map, rows) if unit is Unit.LABEL else private_features(feature_map, rows):
+        yield features, classes[start : start + len(features)]
+        start += len(features)
+
+
+def real_labels(cohort: Cohort, party: int, declared: LabelledRows) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Features (n, d) and labels (n,) that go from -1 to 1 as their declared range does, some rows at a time.
+
+    For whole rows that are protected: nothing in a row or a label is refused. What is outside the range is moved to its
+    nearer end, and what is no number to its lower one. Raises `InputError` as `two_classes`.
+    """
+    rows, labels = _single_rows(cohort, party, Unit.ROW)
+    (lowest, highest), start = declared.label_range, 0
+    inside = np.clip(np.nan_to_num(labels.astype(np.float64), nan=lowest), lowest, highest)
+    scaled = np.clip((inside - lowest) / (highest / 2 - lowest / 2) - 1.0, -1.0, 1.0)  # 1 but for rounding
+    for features in private_features(declared.feature_map, rows):
+        yield features, scaled[start : start + len(features)]
+        start += len(features)
+
+
+def _single_rows(cohort: Cohort, party: int, unit: Unit) -> tuple[np.ndarray, np.ndarray]:
+    """Raw rows (n, columns) and labels (n,), each row about another person. Raises `InputError` otherwise."""
     # Of public features, too: the map refuses rows that it cannot take, whoever holds them.
     holdings = cohort.holdings(party, private_rows=True)
     labels = holdings.numbers()
@@ -47,12 +72,7 @@ def two_classes(
         raise InputError(
             f"several rows are about one person, and what is protected is one {unit}; leave out all but one"
         )
-    classes = (labels >= 0.5).astype(np.int64)
-    rows = np.asarray(holdings.rows, dtype=np.float64)
-    start = 0
-    for features in _public_features(feature_map, rows) if unit is Unit.LABEL else private_features(feature_map, rows):
-        yield features, classes[start : start + len(features)]
-        start += len(features)
+    return np.asarray(holdings.rows, dtype=np.float64), labels
 
 
 def _public_features(feature_map: FeatureMap, rows: np.ndarray) -> Iterator[np.ndarray]:

@@ -78,7 +78,7 @@ def _logarithm(probabilities: Floats) -> Floats:
 
 
 def _of_softmax(group: LinearGroup, question: StatisticQuestion) -> Floats:
-    """The same for linear classifiers over all classes, by a matrix product per party and tile in place of sums in order.
+    """The same of linear classifiers over all classes, whose scores are matrix products and no sums in a fixed order.
 
     The bits may be others on another processor, as those of every product with the coordinates.
     """

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.two_class_questions import marginals, moment
+from support.two_class_questions import marginals, moment, row_moments
 
 from federation.contract.errors import InputError
 from federation.contract.reference import Reference
@@ -20,6 +20,7 @@ from parties.holdings.cohort import Cohort
 CONTENTS = ({}, {"missing": [0]}, {"huge": [0]}, {"strange": [0]})
 COUNTS = marginals()
 SUMS = replace(moment("gaussian", "row"), most=60)
+MOMENTS = row_moments()
 NO_COLUMN = OneHot(np.arange(3), np.zeros(0), np.zeros(4, dtype=np.int64))
 THREE = (Append(1.0),) * 3
 DATES = OneHot(np.array([0]), np.array(["2020-01-01"], dtype="datetime64[D]"), np.array([0, 1]))
@@ -47,6 +48,13 @@ def map_of(name):
     return forged
 
 
+def behind(question, feature_map):
+    """The question about rows behind another map."""
+    if question is MOMENTS:
+        return replace(question, rows=replace(question.rows, feature_map=feature_map))
+    return replace(question, feature_map=feature_map)
+
+
 def outcome(folder, question, **provided):
     """Of a deployed party's answer all but its numbers, and what it paid."""
     folder.mkdir()
@@ -57,10 +65,10 @@ def outcome(folder, question, **provided):
     return len(answer.parties), tuple(answer.failures.items()), paid
 
 
-@pytest.mark.parametrize("question", [COUNTS, SUMS], ids=["counts", "sums"])
+@pytest.mark.parametrize("question", [COUNTS, SUMS, MOMENTS], ids=["counts", "sums", "moments"])
 @pytest.mark.parametrize("name", MAPS)
 def test_no_row_decides_whether_a_question_is_answered_or_what_it_costs(tmp_path, name, question):
-    asked = replace(question, feature_map=map_of(name))
+    asked = behind(question, map_of(name))
     contents = (*CONTENTS, {"empty": [0]}) if question is COUNTS else CONTENTS  # how many there are is public in sums
     assert len({outcome(tmp_path / str(world), asked, **held) for world, held in enumerate(contents)}) == 1
 

@@ -31,7 +31,7 @@ from federation.questions.labels import (
     WeightedSumsQuestion,
 )
 from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
-from federation.questions.moments import MomentNoise, MomentQuestion
+from federation.questions.moments import MomentNoise, MomentQuestion, RowMomentsNoise, RowMomentsQuestion
 from federation.questions.votes import (
     IndividualQuestion,
     ParametersQuestion,
@@ -57,6 +57,7 @@ _ASKED: list[Question] = [
     PrivateLabelsQuestion(LabelsNoise("one_bit", *_PURE), LABELLED, **_ONE),
     LabelSumsQuestion(LabelSumsNoise("auto", *_AIM), LABELLED, "optimal", **_ONE),
     MomentQuestion(MomentNoise("auto", *_AIM), completed(MAP), 50, "row", 0, **_ONE),
+    RowMomentsQuestion(RowMomentsNoise("gaussian", *_AIM), LABELLED, 0, True, **_ONE),
     MarginalsQuestion(
         MarginalsNoise("auto", *_AIM), MAP, Bins.fit(_FEATURES, 5), "errors", Hypothesis.constant(3, 1), "row",
         "add_remove", release=ReleaseId("an exchange", 3, 0),

@@ -11,8 +11,9 @@ from federation.contract.question import ReleaseId
 from federation.features.feature_map import completed
 from federation.numerics.binning import Bins
 from federation.questions.hypotheses import Hypothesis
+from federation.questions.labels import LabelledRows
 from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
-from federation.questions.moments import MomentNoise, MomentQuestion
+from federation.questions.moments import MomentNoise, MomentQuestion, RowMomentsNoise, RowMomentsQuestion
 
 ROWS = np.random.default_rng(5).normal(size=(200, 3))
 
@@ -21,6 +22,12 @@ def moment(noise="pure", protect="label", contributors=0, seeded=True, **further
     known = MomentNoise(noise, **{"epsilon": 1.0, "delta": 1e-5, **further})
     feature_map, release = completed(fit(["standardise"], ROWS)), ReleaseId("a purpose")
     return MomentQuestion(known, feature_map, 50, protect, contributors, release=release, seeded=seeded)
+
+
+def row_moments(noise="gaussian", contributors=0, second=True, feature_map=None, label_range=(0.0, 1.0), **further):
+    known = RowMomentsNoise(noise, **{"epsilon": 1.0, "delta": 1e-5, **further})
+    rows = LabelledRows(feature_map or completed(fit(["standardise"], ROWS)), *label_range, 67)
+    return RowMomentsQuestion(known, rows, contributors, second, release=ReleaseId("a purpose"), seeded=True)
 
 
 def marginals(

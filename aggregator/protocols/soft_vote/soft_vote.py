@@ -85,7 +85,7 @@ class SoftVote(VoteProtocol):
             "student: true",
             "a test on the release and on public rows lets clusters replace the model: its signal is beyond the noise, "
             "they explain nine tenths of it, and their rows are told apart with certainty .9",
-            "sets of three classes or more: +.008 in mean accuracy, +.125 at best, -.028 at worst (-.046 on other sets)",
+            "sets of three classes or more: +.008 in mean accuracy, +.125 at best, -.028 at worst (-.046 on others)",
         ),
     )
 

@@ -40,7 +40,8 @@ class SumNoise(OnAdditive):
     With `contributors` = 0 a release has the whole noise. Otherwise it has one share of it, and what is private is the
     sum of the releases of so many parties or more, each of them for the rows of its own; further shares only add
     independent noise. `l1_bound` is the rows' public L1 bound where the noise makes use of it, else None; `claimed` the
-    epsilon that a published mechanism claims, else None. Everything is made of public numbers.
+    epsilon that a published mechanism claims, else None. What one row adds to the sum has norm `longest` at most.
+    Everything is made of public numbers.
     """
 
     additive: AdditiveMechanism
@@ -48,6 +49,7 @@ class SumNoise(OnAdditive):
     contributors: int = 0
     l1_bound: float | None = None
     claimed: float | None = None
+    longest: float = 1.0
 
     units: ClassVar[tuple[Unit, ...]] = (Unit.LABEL, Unit.ROW)
 
@@ -77,12 +79,13 @@ class SumNoise(OnAdditive):
         """Noisy sums, shape (draws, d) float64, in whole multiples of the grid's step, so that they add up exactly.
 
         `total` (d,): the sum over rows cut to their norm bounds. Raises `InputError` for another shape, NaN, infinities
-        or a sum that no `rows` rows of norm 1 have: some were not cut.
+        or a sum that no `rows` rows of norm 1 have (or of `longest`): some were not cut.
         """
         steps = self.additive.rounded(total)
-        if np.linalg.norm(total) > self.rows * (1 + _LONGER) * (1 + summation_error(self.rows)):
+        if np.linalg.norm(total) > self.rows * self.longest * (1 + _LONGER) * (1 + summation_error(self.rows)):
             raise InputError(
-                f"total must be a sum over at most {self.rows} rows of norm 1, and is longer; cut the rows"
+                f"total must be a sum over at most {self.rows} rows of norm {self.longest:.3g}, and is longer; cut the "
+                "rows"
             )
         if not self.contributors:
             return self.additive.release(total, bits, draws)
@@ -133,11 +136,7 @@ def calibrate(
     """
     kinds = get_args(SumNoiseKind)
     require_wanted(noise, epsilon, delta, known=kinds, with_delta=("gaussian",), pure="auto, pure or laplace")
-    require_whole("dimension", dimension, 1)
-    require_whole("rows", rows, 1)
-    require_whole("contributors", contributors, 0)
-    if contributors > shares.MOST:
-        raise InputError(f"contributors must be at most {shares.MOST}, got {contributors}; sum in groups")
+    _require_sizes(dimension, rows, contributors)
     if l1_bound is not None:
         require_positive("l1_bound", l1_bound)
     longer = (1 + _LONGER) * (1 + summation_error(rows))
@@ -145,15 +144,7 @@ def calibrate(
     bound = widest if l1_bound is None else min(l1_bound, widest)
 
     def noised(additive: AdditiveMechanism, l1: float | None = None, claimed: float | None = None) -> SumNoise:
-        # Refused here, by public numbers: a release that fails because of its value would tell of labels.
-        if rows * max(contributors, 1) * longer > additive.step * _MOST_STEPS:
-            raise InputError(
-                f"a sum over {rows} rows does not fit the grid of noise as little as epsilon={epsilon:g} needs; lower "
-                "epsilon or use fewer rows"
-            )
-        if contributors:
-            shares.check(additive, contributors)
-        return SumNoise(additive, rows, contributors, l1, claimed)
+        return _fitting(SumNoise(additive, rows, contributors, l1, claimed))
 
     def laplace(honest: float) -> AdditiveMechanism:
         return calibrate_laplace(l1_sensitivity=2 * bound * longer, dimension=dimension, epsilon=honest)
@@ -171,3 +162,44 @@ def calibrate(
         return of(noise)
     candidates: list[_Kind] = ["pure", "laplace", "gaussian"]
     return min(map(of, candidates[: 3 if delta > 0 else 2]), key=SumNoise.noise_norm)
+
+
+def calibrate_gaussian(
+    *, longest: float, moved: float, dimension: int, epsilon: float, delta: float, rows: int, contributors: int = 0
+) -> SumNoise:
+    """The least Gaussian noise for a sum to which a row adds a vector of norm `longest` at most, other than y x.
+
+    A replaced row moves the sum by `moved` in the L2 norm, at most. All else, the errors too, is as for `calibrate`.
+
+    Examples:
+        >>> known = {"dimension": 5, "epsilon": 1.0, "delta": 1e-6, "rows": 1000}
+        >>> calibrate_gaussian(longest=1.0, moved=2.0, **known) == calibrate("gaussian", **known)
+        True
+    """
+    _require_sizes(dimension, rows, contributors)
+    sensitivity = moved * (1 + _LONGER) * (1 + 2 * longest / moved * summation_error(rows))
+    target = {"epsilon": epsilon, "delta": delta}
+    additive = calibrate_additive("gaussian", sensitivity=sensitivity, dimension=dimension, **target)
+    return _fitting(SumNoise(additive, rows, contributors, longest=longest))
+
+
+def _require_sizes(dimension: int, rows: int, contributors: int) -> None:
+    require_whole("dimension", dimension, 1)
+    require_whole("rows", rows, 1)
+    require_whole("contributors", contributors, 0)
+    if contributors > shares.MOST:
+        raise InputError(f"contributors must be at most {shares.MOST}, got {contributors}; sum in groups")
+
+
+def _fitting(noise: SumNoise) -> SumNoise:
+    """The same noise, refused by public numbers where a release would not fit the grid: a late refusal would tell."""
+    rows, contributors, additive = noise.rows, noise.contributors, noise.additive
+    longest = noise.longest * (1 + _LONGER) * (1 + summation_error(rows))
+    if rows * max(contributors, 1) * longest > additive.step * _MOST_STEPS:
+        raise InputError(
+            f"a sum over {rows} rows does not fit the grid of noise as little as epsilon={additive.epsilon:g} needs; "
+            "lower epsilon or use fewer rows"
+        )
+    if contributors:
+        shares.check(additive, contributors)
+    return noise

@@ -7,9 +7,19 @@ import pytest
 from support.label_answers import PARTIES, collected, question
 from support.linear_labels import RANGE, draw
 
+from aggregator.contract.protocol import Place, Refused, Trust
 from aggregator.learners.shrinkage import shrink
 from aggregator.protocols.label_sums import NoisyLabelSums
 from aggregator.world.public_numbers import PublicNumbers
+from federation.contract.errors import InputError
+from federation.contract.guarantee import NoGuarantee, Unit
+from scenarios.testing.checks import checks
+
+
+def of_rows(options):
+    """The checks of a protocol, but for the two audits, which are tests of their own."""
+    found = list(checks(NoisyLabelSums, [{"protect": "row", **options}]))
+    return [(name, check) for name, check in found if "claim stands" not in name]
 
 
 def test_sums_without_noise_are_least_squares_on_all_rows():
@@ -87,3 +97,50 @@ def test_least_squares_is_there_for_who_wants_weights_that_are_right_on_average(
     gram, moment = answers.array("gram").sum(axis=0), answers.array("moment")[:, 0].sum(axis=0)
     np.testing.assert_allclose(arrays["weights"], np.linalg.solve(gram, moment), rtol=1e-9)
     assert description["range"] == list(RANGE)
+
+
+class TestRows:
+    """Where whole rows are protected."""
+
+    def test_a_row_is_promised_with_delta(self):
+        promised = NoisyLabelSums(protect="row").promise(PublicNumbers(1e-6, features=4), 1.0, Trust.NONE)
+        assert (promised.spends.unit, promised.spends.epsilon, promised.spends.delta) == (Unit.ROW, 1.0, 1e-6)
+        [sent] = promised.sends
+        assert (sent.numbers, sent.private) == (21, True)  # of five features at most, X'X, X'y and y'y
+
+    @pytest.mark.parametrize(
+        ("summation", "places"),
+        [("parties", [Place.PARTY] * 3), ("secure", [Place.SHARES, Place.SHARES, Refused])],
+    )
+    def test_shares_need_somebody_who_sums(self, summation, places):
+        found = [NoisyLabelSums(protect="row", summation=summation).noise_at(trust) for trust in Trust]
+        assert [Refused if isinstance(place, Refused) else place for place in found] == places
+
+    def test_without_noise_nothing_is_promised_and_nobody_shares(self):
+        options = NoisyLabelSums(protect="row", noise="off")
+        assert options.noise_at(Trust.NONE) is Place.NOWHERE
+        assert isinstance(options.promise(PublicNumbers(0.0), 1.0, Trust.NONE).spends, NoGuarantee)
+        assert options.idle() == {"summation": "noise: off"}
+        assert NoisyLabelSums(protect="row").idle() == {}
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"protect": "row", "noise": "pure"}, "noise: pure cannot protect a row"),
+            ({"protect": "row", "shape": "isotropic"}, "shape belongs to protect: label"),
+            ({"summation": "secure"}, "summation belongs to protect: row"),
+        ],
+    )
+    def test_options_that_clash_are_refused(self, options, words):
+        with pytest.raises(InputError, match=words):
+            NoisyLabelSums(**options)
+
+    def test_a_delta_of_zero_is_refused_before_anybody_is_asked(self):
+        with pytest.raises(InputError, match=r"needs delta above 0, got 0; set privacy.delta"):
+            NoisyLabelSums(protect="row").promise(PublicNumbers(0.0), 1.0, Trust.NONE)
+
+    @pytest.mark.parametrize(
+        "check", [c for o in ({}, {"summation": "secure"}) for c in of_rows(o)], ids=lambda check: check[0]
+    )
+    def test_it_keeps_the_contract(self, check):
+        check[1]()

@@ -9,7 +9,8 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine, Append, Fourier, UnitNorm
-from parties.answers.rows import private_features, two_classes
+from federation.questions.labels import LabelledRows
+from parties.answers.rows import private_features, real_labels, two_classes
 
 RANDOM = np.random.default_rng(3)
 ROWS = RANDOM.normal(size=(40, 20))
@@ -60,3 +61,33 @@ def test_a_row_that_the_map_makes_infinite_counts_as_zeros_under_row_privacy():
     [(features, _)] = two_classes(cohort(), 3, marginals().feature_map, Unit.ROW)
     assert np.isfinite(features).all()
     assert len(features) == 67
+
+
+class TestRealLabels:
+    """Labels that go from -1 to 1 as their declared range does."""
+
+    def declared(self, low, high, most=67):
+        return LabelledRows(FeatureMap(3, ()), low, high, most)
+
+    def labels(self, *arguments):
+        return np.concatenate([labels for _, labels in real_labels(cohort(), 0, self.declared(*arguments))])
+
+    def test_the_ends_of_the_range_are_the_ends(self):
+        assert set(self.labels(0.0, 1.0)) == {-1.0, 1.0}
+        assert set(self.labels(-1.0, 3.0)) == {-0.5, 0.0}
+
+    @pytest.mark.parametrize("ends", [(0.1, 0.7), (-1e308, 1e308), (1.0, 1.0 + 2e-16), (-5.0, -4.0)])
+    def test_rounding_takes_no_label_beyond_them(self, ends):
+        assert np.abs(self.labels(*ends)).max() <= 1
+
+    def test_rows_come_some_at_a_time_with_their_own_labels(self, monkeypatch):
+        whole = list(real_labels(cohort(), 0, self.declared(0.0, 1.0)))
+        monkeypatch.setattr("parties.answers.rows.TILE", 7)
+        parts = list(real_labels(cohort(), 0, self.declared(0.0, 1.0)))
+        assert len(parts) > len(whole) == 1
+        for position in (0, 1):
+            np.testing.assert_array_equal(np.concatenate([part[position] for part in parts]), whole[0][position])
+
+    def test_a_row_that_is_not_finite_counts_as_zeros(self):
+        [(features, _)] = real_labels(cohort(), 3, LabelledRows(marginals().feature_map, 0.0, 1.0, 67))
+        assert np.isfinite(features).all()

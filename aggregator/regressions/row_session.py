@@ -1,0 +1,93 @@
+"""A session that asks for what a regression needs of private rows, and learns from it and from public rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aggregator.answers.local_answers import CHECKED
+from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.contract.premises import LOCAL, SUMMED, local_guarantee
+from aggregator.contract.session import Asked, OneRound
+from aggregator.regressions.row_estimate import PUBLIC_ENOUGH, PublicMoment, estimate, public_share
+from aggregator.regressions.unit_rows import unit_rows
+from aggregator.releases.regression_models import linear
+from aggregator.releases.released_estimators import Described
+from aggregator.world.plan import WorldPlan
+from aggregator.world.world import World
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee
+from federation.contract.question import OFF
+from federation.features.feature_map import FeatureMap
+from federation.features.steps import Append
+from federation.questions.labels import LabelledRows
+from federation.questions.moments import RowMomentsNoise, RowMomentsQuestion
+
+_CHECKS_OF_SHARES = ("shares were checked by the simulated summation, as one with proofs of range would do",)
+
+
+class RowSession(OneRound):
+    """One question about all rows of every party, and a regression from each noise draw of the summed answers.
+
+    X'X is asked for where the public rows, n and the noise say that it is worth its numbers; X'y gets the same noise
+    with it and without. `secure` asks for shares of one noise, `shrunk` is as for `estimate`. Raises `InputError`
+    without a range of labels, and for too few public rows.
+    """
+
+    def __init__(self, world: World, noise: RowMomentsNoise, *, secure: bool, draws: int, shrunk: bool = True) -> None:
+        plan, view = world.plan, world.views.at(OFF, math.inf)
+        if plan.label_range is None:
+            raise InputError(f"'{world.own.name}' needs real labels with a declared range, and the plan has classes")
+        key = id(view)  # which the world holds
+        rows = world.views.table.rows
+        feature_map = world.once(("unit rows", key), lambda: unit_rows(view.public.feature_map, rows))
+        self._public = world.once(("public moment", key), lambda: PublicMoment(feature_map.transform(rows)))
+        self._range, self._shrunk = plan.label_range, shrunk
+        contributors = math.ceil(plan.quorum * plan.parties) if secure and noise.aims else 0
+        labelled = LabelledRows(feature_map, *plan.label_range, plan.bags * plan.largest_bag)
+        seeded = plan.noise_seed is not None
+
+        def question(second: bool) -> RowMomentsQuestion:
+            """With X'X or without."""
+            release = world.release(noise, ("row", "secure" if secure else "parties", second))
+            return RowMomentsQuestion(
+                noise, labelled, contributors, second, release=release, draws=draws, seeded=seeded
+            )
+
+        chosen = question(True)
+        if noise.aims and self._public_enough(chosen, plan):
+            chosen = question(False)
+        self._statistic = chosen.statistic
+        promised = local_guarantee(plan, chosen.promise(), SUMMED if secure else LOCAL)
+        promise = promised if isinstance(promised, Guarantee) and not chosen.shared else None
+        asks = [Asked(chosen, view.training, MomentAnswers(chosen, plan.parties, promise))]
+        # The middle of the range is an intercept beside the columns that are cut with their row.
+        released = FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0)))
+        super().__init__(released, asks, promised, chosen.release, _CHECKS_OF_SHARES if secure else (CHECKED,))
+
+    def learn(self, draw: int) -> Described:
+        """The model of one noise draw."""
+        answers = self._sums
+        known = (self._statistic, self._public, answers.total("sums")[draw], answers.rows, answers.summed_variance)
+        low, high = self._range
+        weights = (high / 2 - low / 2) * estimate(*known, self._shrunk)
+        return linear(np.append(weights, low / 2 + high / 2), self._range)
+
+    def diagnostics(self) -> dict[str, float]:
+        """The share of X'X that is public rows': 1 where parties were not asked for theirs."""
+        answers = self._sums
+        return {"public_share": public_share(self._statistic, self._public, answers.rows, answers.summed_variance)}
+
+    @property
+    def _sums(self) -> MomentAnswers:
+        """What parties answered, summed."""
+        found: MomentAnswers = self.answers[0]
+        return found
+
+    def _public_enough(self, question: RowMomentsQuestion, plan: WorldPlan) -> bool:
+        """Whether the second moment of public rows is so near, beside the noise, that no other is wanted."""
+        wholes = plan.parties / question.contributors if question.contributors else plan.parties
+        rows = plan.private_rows or plan.parties * question.most_rows
+        share = public_share(question.statistic, self._public, rows, wholes * question.mechanism().variance())
+        return share >= PUBLIC_ENOUGH

@@ -71,12 +71,11 @@ def test_scale_standardises_only_columns_that_share_no_unit():
     for rows, mixed in [(digits, False), (digits / 16, False), (tumours, True), (spam, True)]:
         for public in (rows[:100], rows):
             assert mixed_units(public) is mixed
-            assert len(fit(["scale"], public).steps) == int(mixed)
+            assert bool(fit(["scale"], public).steps) is mixed
     assert not mixed_units(np.ones((5, 3)))
     assert mixed_units(np.array([[0.0, 0.0], [1.0, 1000.0]]))
-    np.testing.assert_array_equal(
-        fit(["scale"], tumours).transform(tumours), fit(["standardise"], tumours).transform(tumours)
-    )
+    even = np.linspace(0, 1, 50)[:, None] * [1, 1000]  # not skewed
+    np.testing.assert_array_equal(fit(["scale"], even).transform(even), fit(["standardise"], even).transform(even))
 
 
 def test_max_norm_divides_by_the_largest_public_norm_and_clips():
@@ -137,7 +136,7 @@ def test_text_columns_become_indicators_of_public_texts_only():
         ([{"fourier": 0}], "got 0"),
         ([{"fourier": True}], "got True"),
         (["fourier"], "got None"),
-        ([{"furrier": 8}], r"\{fourier: D\}, \{polynomial: p\}; did you mean 'fourier'"),
+        ([{"furrier": 8}], r"\{fourier: D\}, \{polynomial: p\}.*; did you mean 'fourier'"),
         ([3], "is not a stage"),
         ([{"scale": 3}], "is not a stage"),
     ],

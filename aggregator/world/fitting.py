@@ -66,8 +66,8 @@ def fit(stages: Sequence[str | Mapping[str, Any]], rows: np.ndarray, text_column
     - {"polynomial": p}: all monomials of degree p, 2 or 3, weighted such that phi(x)'phi(z) = (x'z)^p; nothing is
       fitted, at most 20,000 features.
 
-    Raises `InputError` for unknown stages, no rows, rows that are not finite (NaN is, with "impute", unless no cell of a
-    public row is known), numbers whose squares overflow, and rows that cannot be fitted.
+    Raises `InputError` for unknown stages, no rows, rows that are not finite (with "impute" they may be NaN, but not
+    all), numbers whose squares overflow, and rows that cannot be fitted.
 
     Examples:
         >>> rows = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
@@ -109,7 +109,7 @@ def imputes(stages: Sequence[str | Mapping[str, Any]]) -> bool:
         >>> imputes(["impute", "scale"]), imputes([{"impute": {"flags": False}}]), imputes(["scale"])
         (True, True, False)
     """
-    return any("impute" in ([stage] if isinstance(stage, str) else stage) for stage in stages)
+    return any("impute" in (stage if isinstance(stage, Mapping) else [stage]) for stage in stages)
 
 
 def _require_finite_squares(rows: np.ndarray) -> None:

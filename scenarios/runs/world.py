@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from aggregator.node.failed_variants import FailedVariants
 from aggregator.releases.model_files import head
+from aggregator.world.fitting import imputes
 from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.views import fitted
 from federation.contract.randomness import generator
@@ -247,6 +248,7 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         label_range=data.range,
         outside=data.outside,
         positive=data.positive,
+        missing=imputes(data.features),
     )
 
 

@@ -34,7 +34,7 @@ class ClassRatio(RatioOptions, Protocol):
 
     task: ClassVar[str] = "class_ratio"
     model: ClassVar[str] = "class_ratio"
-    requires: ClassVar[Requires] = Requires(bags=True, features=("scale",))  # the kernel does the rest
+    requires: ClassVar[Requires] = Requires(bags=True, features=("impute", "scale"))  # the kernel does the rest
     why_default: ClassVar[str] = (
         "the default: the most accurate on census, particle and digit data; whitened with submit: embedding is\n"
         "the choice where rows should not leave a party, or where they are many"

@@ -90,10 +90,15 @@ class Views:
         """The views asked for so far."""
         return list(self._known.values())
 
-    def _fit(self, noise: str, epsilon: float, minimiser: bool) -> View:
+    def behind(self, features: Stages) -> View:
+        """The view behind other stages than the world's own, for what is no release: without noise."""
+        return self._fit("off", float("inf"), False, features)
+
+    def _fit(self, noise: str, epsilon: float, minimiser: bool, features: Stages | None = None) -> View:
         plan, classes = self._plan, len(self._plan.classes)
+        stages = plan.features if features is None else features
         feature_map = fitted(
-            plan.features,
+            stages,
             self.table,
             noise=noise,
             classes=classes,
@@ -101,10 +106,10 @@ class Views:
             epsilon=epsilon,
             delta=plan.delta,
             minimiser=minimiser,
-            spectrum=self._spectrum,
+            spectrum=self._spectrum if features is None else None,
         )
         name = digest(*feature_map.to_arrays())
         if name not in self._known:
-            public = PublicRows(feature_map, feature_map.transform(self.table.rows), plan.features)
+            public = PublicRows(feature_map, feature_map.transform(self.table.rows), stages)
             self._known[name] = View(public, Training(feature_map, classes, plan.classifier, plan.split))
         return self._known[name]

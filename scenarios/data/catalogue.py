@@ -52,8 +52,8 @@ def load(
     `label` and `groups` name columns of one's own file; `classes` declares the class names in order, `positive` names
     those that together are the positive one of two (`Table.with_positive`), and `label_range` that labels are real
     numbers in [lo, hi] (`Table.with_range`). `instance` numbers the instances of a data set that is generated anew for
-    every split (`DataSet.generated`) and makes no difference to others. Numbers of one's own file may be `missing`. Raises
-    `InputError` when a file is missing or damaged, a name is unknown, or real labels have no declared range:
+    every split (`DataSet.generated`) and makes no difference to others. Numbers of one's own file may be missing.
+    Raises `InputError` when a file is missing or damaged, a name is unknown, or real labels have no declared range:
     none is ever taken from the data.
 
     Examples:

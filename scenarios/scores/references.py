@@ -18,14 +18,14 @@ def reference_stages(stages: Stages, classifier: Mapping[str, Any] | None) -> li
     """The stages of a scenario (`aggregator.world.fitting.fit`) as a reference on central data takes them.
 
     All columns stay: principal directions and bounded norms are left out, unless random features or monomials are made
-    of them. Mixed units are scaled where the scenario says nothing of scales. Linear models get a constant column:
-    logistic regression, whose regularisation is for rows of norm 1, and least squares (`classifier` None). Other
-    classifiers have intercepts of their own.
+    of them. Mixed units are scaled where the scenario says nothing of scales. Linear models get a constant column; other
+    classifiers have intercepts of their own. For logistic regression columns are standardised and rows of norm 1, which
+    its regularisation is for; least squares (`classifier` None) depends on neither.
 
     Examples:
         >>> logistic = {"name": "logistic", "parameters": {}}
         >>> reference_stages(["impute", "scale", {"whiten": "auto"}, "constant", "unit_norm"], logistic)
-        ['impute', 'scale', 'constant', 'unit_norm']
+        ['impute', 'scale', 'standardise', 'constant', 'unit_norm']
         >>> reference_stages([{"pca": 60}], {"name": "GaussianNB", "parameters": {}})
         ['scale']
         >>> reference_stages(["standardise", {"pca": 5}, {"fourier": 64}], None)
@@ -38,4 +38,7 @@ def reference_stages(stages: Stages, classifier: Mapping[str, Any] | None) -> li
         kept.insert(names.count("impute") + names.count("signed_log"), "scale")
     if classifier is None:
         return [*kept, "constant"]
-    return [*kept, "constant", "unit_norm"] if classifier["name"] == LOGISTIC else kept
+    if classifier["name"] != LOGISTIC:
+        return kept
+    even = () if curved or "standardise" in names else ("standardise",)
+    return [*kept, *even, "constant", "unit_norm"]

@@ -16,11 +16,12 @@ DEFAULT = ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
 @pytest.mark.parametrize(
     ("stages", "classifier", "expected"),
     [
-        (DEFAULT, LOGISTIC, ["impute", "scale", "constant", "unit_norm"]),
+        (DEFAULT, LOGISTIC, ["impute", "scale", "standardise", "constant", "unit_norm"]),
         (DEFAULT, TREE, ["impute", "scale"]),
         (["impute", "standardise", "constant"], None, ["impute", "standardise", "constant"]),
         ([{"impute": {"flags": False}}, {"pca": 3}, "max_norm"], TREE, [{"impute": {"flags": False}}, "scale"]),
-        (["unit_norm"], LOGISTIC, ["scale", "constant", "unit_norm"]),
+        (["unit_norm"], LOGISTIC, ["scale", "standardise", "constant", "unit_norm"]),
+        (["standardise", {"fourier": 8}], LOGISTIC, ["standardise", {"fourier": 8}, "constant", "unit_norm"]),
         (["signed_log", "unit_norm"], TREE, ["signed_log", "scale"]),
         ([{"pca": 9}, {"polynomial": 2}, {"pca": 5}], TREE, [{"pca": 9}, {"polynomial": 2}]),
         ([], None, ["scale", "constant"]),

@@ -21,6 +21,8 @@ _MOST_CLASSES = 1000
 _CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
 # Texts with more values than this and than half of the rows are misread numbers or identifiers.
 _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
+# What a refusal of a missing number says last.
+_WOULD_IMPUTE = ", or let the features (data.features) begin with impute, which fills in missing cells"
 
 
 def read_table(
@@ -92,7 +94,7 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, m
                [65. ,  1.6]])
     """
     if _suffix(path) == ".npz":
-        rows = Archive(path).tables("X", missing=missing)[0].astype(np.float64)
+        rows = Archive(path).tables("X", missing=missing, hint=_WOULD_IMPUTE)[0].astype(np.float64)
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
         return rows
@@ -153,7 +155,10 @@ def _require_categories(sheet: Sheet, name: str) -> None:
 
 def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
     return np.column_stack(
-        [sheet.codes(name) if i in text else sheet.numbers(name, missing=missing) for i, name in enumerate(columns)]
+        [
+            sheet.codes(name) if i in text else sheet.numbers(name, missing=missing, hint=_WOULD_IMPUTE)
+            for i, name in enumerate(columns)
+        ]
     )
 
 
@@ -173,7 +178,7 @@ def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool, 
             f"{path} must hold the arrays X and y, or X_train, X_test, y_train and y_test; "
             f"it has {', '.join(archive.names) or 'none'}"
         )
-    blocks = archive.tables(*(f"X{part}" for part in parts), missing=missing)
+    blocks = archive.tables(*(f"X{part}" for part in parts), missing=missing, hint=_WOULD_IMPUTE)
     found = archive.joined(label or "y", parts, blocks)
     if real and found.dtype.kind not in "iufb":
         raise InputError(

@@ -25,8 +25,6 @@ if TYPE_CHECKING:  # imported where it is used, because the command line must st
 # A CSV column with at least this share of numbers is meant to be one: a cell that is none is then a mistake.
 _NUMERIC_SHARE = 0.9
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-# What a refusal of a missing number says last.
-WOULD_IMPUTE = ", or let the features (data.features) begin with impute, which fills in missing cells"
 _COLUMNS_SHOWN = 20
 _BLOCK = 1 << 24  # bytes of a large file that are parsed at a time
 _MOST_TEXTS = 1 << 16  # different ones in a column, each of which two bytes can tell apart
@@ -65,10 +63,11 @@ class Sheet:
         numbers = sum(n for cell, n in present.items() if _float(cell) is not None)
         return numbers < _NUMERIC_SHARE * sum(present.values())
 
-    def numbers(self, name: str, *, missing: bool = False) -> Floats:
+    def numbers(self, name: str, *, missing: bool = False, hint: str = "") -> Floats:
         """A column as float64 (n,), NaN for what is missing if that is allowed.
 
-        Raises `InputError` naming the first line or row that holds something else than a finite number.
+        Raises `InputError` naming the first line or row that holds something else than a finite number, with a `hint`
+        for what is missing.
         """
         column = self._column(name)
         values = _floats(column)
@@ -78,7 +77,7 @@ class Sheet:
                 found = repr(cut(cell)) if isinstance(cell, str) else cell
                 raise self._problem(row, name, f"is {found}, not a finite number")
             if not missing:
-                raise self._problem(row, name, "is missing", WOULD_IMPUTE)
+                raise self._problem(row, name, "is missing", hint)
         return values
 
     def texts(self, name: str, *, complete: bool = False) -> list[str]:

@@ -18,9 +18,9 @@ def reference_stages(stages: Stages, classifier: Mapping[str, Any] | None) -> li
     """The stages of a scenario (`aggregator.world.fitting.fit`) as a reference on central data takes them.
 
     All columns stay: principal directions and bounded norms are left out, unless random features or monomials are made
-    of them. Mixed units are scaled where the scenario says nothing of scales. Linear models get a constant column; other
-    classifiers have intercepts of their own. For logistic regression columns are standardised and rows of norm 1, which
-    its regularisation is for; least squares (`classifier` None) depends on neither.
+    of them. Mixed units are scaled where the scenario says nothing of scales. Linear models get a constant column, as
+    other classifiers have intercepts of their own. For logistic regression columns are standardised and rows of norm 1,
+    which its regularisation is for; least squares (`classifier` None) depends on neither.
 
     Examples:
         >>> logistic = {"name": "logistic", "parameters": {}}

@@ -54,7 +54,8 @@ def fit(stages: Sequence[str | Mapping[str, Any]], rows: np.ndarray, text_column
       column is more than 30 times the lower quartile of the ranges of the non-constant columns. If so, a column x of
       more than two values whose skewness is above 2 in size, and smaller behind it, becomes sign(x) ln(1 + |x|/s), s
       the median of |x| where x is not 0; then "standardise".
-    - "standardise": each column minus its mean, over its standard deviation; constant ones are only centred.
+    - "standardise": each column minus its mean, over its standard deviation; constant ones are only centred, and so are
+      the indicators of an "impute" before it: the directions of few dimensions are those of values.
     - {"pca": k}: centred, projected to the k directions of largest variance.
     - {"whiten": k}: the same, each component over its standard deviation: covariance Z'Z/N = I on `rows`.
       Both keep fewer when the rank is smaller, and turn each direction so that its largest entry is positive.
@@ -88,17 +89,19 @@ def fit(stages: Sequence[str | Mapping[str, Any]], rows: np.ndarray, text_column
     if imputes(stages[1:]):
         raise InputError(f"features: impute must be the first stage, got {list(stages)}")
     _require_finite_squares(rows)
-    columns, steps = rows.shape[1], []
+    columns, steps = rows.shape[1], list[Step]()
     with np.errstate(over="ignore", invalid="ignore"):
         if len(text_columns):
             steps.append(_one_hot(rows, text_columns))
             rows = steps[0].apply(rows)
         mixed = mixed_units(rows)  # before any stage: a logarithm would hide it
-        for fitter in [fitter for stage in stages for fitter in _fitters(stage, mixed)]:
-            step = fitter(rows)
-            if step is not None:
-                steps.append(step)
-                rows = finite_rows(step.apply(rows), "features of the public rows")
+        for stage in stages:
+            flags = len(steps[-1].flags) if steps and isinstance(steps[-1], Impute) else 0
+            for fitter in _fitters(stage, mixed, flags):
+                step = fitter(rows)
+                if step is not None:
+                    steps.append(step)
+                    rows = finite_rows(step.apply(rows), "features of the public rows")
     return FeatureMap(columns, tuple(steps))
 
 
@@ -187,10 +190,13 @@ def _skewness(rows: np.ndarray) -> np.ndarray:
     return np.asarray(np.abs(np.mean(_standardise(rows).apply(rows) ** 3, axis=0)))
 
 
-def _standardise(rows: np.ndarray) -> Affine:
+def _standardise(rows: np.ndarray, flags: int = 0) -> Affine:
+    """All columns but the last `flags`, which are only centred."""
     deviation = np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
     # Below the smallest normal number a deviation is as good as constant, and its inverse overflows.
-    return Affine(rows.mean(axis=0), 1.0 / np.where(deviation > np.finfo(float).tiny, deviation, 1.0))
+    factor = 1.0 / np.where(deviation > np.finfo(float).tiny, deviation, 1.0)
+    factor[rows.shape[1] - flags :] = 1.0
+    return Affine(rows.mean(axis=0), factor)
 
 
 def _max_norm(rows: np.ndarray) -> ClipNorm:
@@ -235,13 +241,11 @@ def _project(rows: np.ndarray, dimensions: int, whiten: bool) -> Affine:
 _Fitter = Callable[[np.ndarray], Step | None]
 _SIMPLE: dict[str, _Fitter] = {
     "impute": _impute,
-    "standardise": _standardise,
     "constant": lambda rows: Append(1.0),
     "signed_log": lambda rows: SignedLog(),
     "unit_norm": lambda rows: UnitNorm(),
     "max_norm": _max_norm,
 }
-_SCALE: tuple[_Fitter, ...] = (_log_skewed, _standardise)  # where units are mixed
 # By name: how to write it, the value that it needs and whether one is of that kind, and how to fit it.
 _SIZED: dict[str, tuple[str, str, Callable[[Any], bool], Callable[[np.ndarray, Any], Step]]] = {
     "pca": ("k", "a whole number of dimensions from 1", partial(_multiple, 1), partial(_project, whiten=False)),
@@ -257,15 +261,21 @@ _SIZED: dict[str, tuple[str, str, Callable[[Any], bool], Callable[[np.ndarray, A
 }
 
 
-def _fitters(stage: str | Mapping[str, Any], mixed: bool) -> Sequence[_Fitter]:
-    """The fitting functions of one stage, of rows in `mixed` units or not. Raises `InputError` naming all stages."""
+def _fitters(stage: str | Mapping[str, Any], mixed: bool, flags: int) -> Sequence[_Fitter]:
+    """The fitting functions of one stage, of rows in `mixed` units or not, whose last columns are `flags`.
+
+    Raises `InputError` naming all stages.
+    """
     name, value = next(iter(stage.items())) if isinstance(stage, Mapping) and len(stage) == 1 else (stage, None)
+    standardise = partial(_standardise, flags=flags)
+    if name == "standardise" and value is None:
+        return [standardise]
     if name == "scale" and value is None:
-        return _SCALE if mixed else ()
+        return [_log_skewed, standardise] if mixed else []
     if isinstance(name, str) and name in _SIMPLE and value is None:
         return [_SIMPLE[name]]
     if not isinstance(name, str) or name not in _SIZED:
-        words = ["scale", *_SIMPLE]
+        words = ["scale", "standardise", *_SIMPLE]
         sized = [f"{{{name}: {letter}}}" for name, (letter, *_) in _SIZED.items()]
         raise InputError(
             f"features: {stage!r} is not a stage; allowed: {', '.join([*words, *sized])}"

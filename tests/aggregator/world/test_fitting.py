@@ -94,7 +94,11 @@ def test_scale_is_decided_on_the_rows_as_they_came():
     holed = rows.copy()
     holed[random.random(rows.shape) < 0.3] = np.nan
     assert mixed_units(holed)
-    assert fit(["impute", "scale"], holed).dimension == 10
+    for stages in (["impute", "scale"], ["impute", "standardise"]):
+        features = fit(stages, holed)
+        values, flags = np.split(features.transform(holed), [5], axis=1)
+        np.testing.assert_allclose(values.std(axis=0), 1)
+        np.testing.assert_allclose(flags, np.isnan(holed) - np.isnan(holed).mean(axis=0))  # centred only
 
 
 def test_scale_takes_logarithms_where_they_lessen_a_large_skewness():

@@ -28,7 +28,7 @@ class LabelProtocol(Protocol):
     """
 
     requires: ClassVar[Requires] = Requires(
-        labels="real", single_rows=True, features=("impute", "standardise", "constant")
+        labels="real", single_rows=True, features=("impute", "scale", "standardise", "constant")
     )
     task: ClassVar[str] = "regression"
     model: ClassVar[str] = "regression"

@@ -95,13 +95,14 @@ def fit(stages: Sequence[str | Mapping[str, Any]], rows: np.ndarray, text_column
             steps.append(_one_hot(rows, text_columns))
             rows = steps[0].apply(rows)
         mixed = mixed_units(rows)  # before any stage: a logarithm would hide it
+        flags = 0
         for stage in stages:
-            flags = len(steps[-1].flags) if steps and isinstance(steps[-1], Impute) else 0
             for fitter in _fitters(stage, mixed, flags):
                 step = fitter(rows)
                 if step is not None:
                     steps.append(step)
                     rows = finite_rows(step.apply(rows), "features of the public rows")
+                    flags = _flags_behind(step, flags)
     return FeatureMap(columns, tuple(steps))
 
 
@@ -169,6 +170,14 @@ def _impute(rows: np.ndarray, flags: bool = True) -> Impute:
     often = np.flatnonzero(known & (missing.mean(axis=0) >= _FLAGGED_SHARE)) if flags else ()
     first = {missing[:, column].tobytes(): column for column in reversed(often)}  # of the columns missing together
     return Impute(fill, np.array(sorted(first.values()), dtype=np.int64))
+
+
+def _flags_behind(step: Step, flags: int) -> int:
+    """How many of the last columns are indicators of missing cells behind a step, given how many were before it."""
+    if isinstance(step, Impute):
+        return len(step.flags)
+    by_column = isinstance(step, SignedLog) or (isinstance(step, Affine) and step.factor.ndim == 1)
+    return flags if by_column else 0
 
 
 def _log_skewed(rows: np.ndarray) -> SignedLog | None:

@@ -94,7 +94,7 @@ def test_scale_is_decided_on_the_rows_as_they_came():
     holed = rows.copy()
     holed[random.random(rows.shape) < 0.3] = np.nan
     assert mixed_units(holed)
-    for stages in (["impute", "scale"], ["impute", "standardise"]):
+    for stages in (["impute", "scale"], ["impute", "standardise"], ["impute", "scale", "standardise"]):
         features = fit(stages, holed)
         values, flags = np.split(features.transform(holed), [5], axis=1)
         np.testing.assert_allclose(values.std(axis=0), 1)

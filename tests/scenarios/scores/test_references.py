@@ -19,11 +19,12 @@ DEFAULT = ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
         (DEFAULT, LOGISTIC, ["impute", "scale", "standardise", "constant", "unit_norm"]),
         (DEFAULT, TREE, ["impute", "scale"]),
         (["impute", "standardise", "constant"], None, ["impute", "standardise", "constant"]),
-        ([{"impute": {"flags": False}}, {"pca": 3}, "max_norm"], TREE, [{"impute": {"flags": False}}, "scale"]),
+        ([{"impute": {"flags": False}}, {"whiten": 3}, "max_norm"], TREE, [{"impute": {"flags": False}}, "scale"]),
         (["unit_norm"], LOGISTIC, ["scale", "standardise", "constant", "unit_norm"]),
         (["standardise", {"fourier": 8}], LOGISTIC, ["standardise", {"fourier": 8}, "constant", "unit_norm"]),
         (["signed_log", "unit_norm"], TREE, ["signed_log", "scale"]),
-        ([{"pca": 9}, {"polynomial": 2}, {"pca": 5}], TREE, [{"pca": 9}, {"polynomial": 2}]),
+        ([{"pca": 60}], TREE, ["scale", {"pca": 60}]),
+        ([{"whiten": 9}, {"polynomial": 2}, {"whiten": 5}], TREE, [{"whiten": 9}, {"polynomial": 2}]),
         ([], None, ["scale", "constant"]),
     ],
 )
@@ -51,7 +52,7 @@ def test_references_have_an_intercept_and_all_columns_whatever_the_features_of_r
     found = run(
         {
             "name": "shifted",
-            "data": {"source": str(shifted), "label": "class", "features": ["impute", {"pca": 1}, "unit_norm"]},
+            "data": {"source": str(shifted), "label": "class", "features": ["impute", {"whiten": 1}, "unit_norm"]},
             "parties": {"count": 5},
             "protocols": [{"kind": kind} for kind in kinds],
             "privacy": {"epsilon": 1},

@@ -34,7 +34,7 @@ class ClassRatio(RatioOptions, Protocol):
 
     task: ClassVar[str] = "class_ratio"
     model: ClassVar[str] = "class_ratio"
-    requires: ClassVar[Requires] = Requires(bags=True, features=("scale",))  # the kernel does the rest
+    requires: ClassVar[Requires] = Requires(bags=True, features=("impute", "scale"))  # the kernel does the rest
     why_default: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "noise: auto",

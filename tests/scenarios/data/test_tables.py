@@ -51,6 +51,13 @@ def test_columns_of_texts_and_unknown_ones_are_refused():
         table().column("d", "key")
 
 
+def test_columns_with_missing_cells_are_refused():
+    holed = table(blocks=(np.array([[1.0, 2.0, 3.0], [1.0, np.nan, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]),))
+    with pytest.raises(InputError, match=r"^key: the column 'b' of 'toy' has missing cells, as in row 1 \(counted"):
+        holed.column("b", "key")
+    assert holed.column("c", "key").tolist() == [3.0] * 4
+
+
 def test_description_shows_shapes_only():
     assert repr(table()) == "Table('toy': 4 rows, 3 columns, 3 classes)"
     assert len(table()) == 4

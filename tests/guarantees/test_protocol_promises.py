@@ -15,15 +15,15 @@ from scenarios.settings.protocol_options import BASELINES, promise, requires, sp
 
 EPSILON, DELTA = 2.0, 1e-5
 VOTES = Requires(classifier=True)
-LINES = Requires(labels="real", single_rows=True, features=("standardise", "constant"))
+LINES = Requires(labels="real", single_rows=True, features=("impute", "scale", "standardise", "constant"))
 OF_TWO = {"two_classes": True, "single_rows": True}
 # kind: (what it requires, its task, its kind of models)
 KNOWN: dict[str, tuple[Requires, str, str]] = {
-    "class_ratio": (Requires(bags=True, features=("scale",)), "class_ratio", "class_ratio"),
-    "error_marginals": (Requires(**OF_TWO, features=("standardise",)), "classification", "classifier"),
+    "class_ratio": (Requires(bags=True, features=("impute", "scale")), "class_ratio", "class_ratio"),
+    "error_marginals": (Requires(**OF_TWO, features=("impute", "standardise")), "classification", "classifier"),
     "label_sums": (LINES, "regression", "regression"),
     "majority_vote": (VOTES, "classification", "linear"),
-    "mean_operator": (Requires(**OF_TWO, features=("standardise", "constant")), "classification", "linear"),
+    "mean_operator": (Requires(**OF_TWO, features=("impute", "standardise", "constant")), "classification", "linear"),
     "noisy_weighted_llp": (LINES, "regression", "regression"),
     "parameter_average": (VOTES, "classification", "linear"),
     "private_labels": (LINES, "regression", "regression"),

@@ -245,7 +245,7 @@ def encode_labels(labels: NDArray[Any]) -> tuple[tuple[str, ...], Integers]:
 
 
 def describe(table: Table) -> str:
-    """One line on how a data set was read: rows, columns, which of them are text, rows per class or label range.
+    """One line on how a data set was read: rows, columns, which are text, missing cells, rows per class or label range.
 
     Examples:
         >>> describe(Table("toy", ("x",), ("a", "b"), np.array([0, 1, 1]), (np.ones((3, 1)),)))
@@ -259,6 +259,9 @@ def describe(table: Table) -> str:
         counts = [f"{cut(name)} {size}" for name, size in zip(table.classes, sizes, strict=True)]
         labels = f"classes {listed(counts, _CLASSES_SHOWN)}"
     columns = f"{len(table.columns)} columns{f' (text: {text})' if text else ''}"
+    numbers = [block for block in table.blocks if isinstance(block, np.ndarray) and block.dtype.kind == "f"]
+    missing = sum(np.count_nonzero(np.isnan(block)) for block in numbers)
+    columns += f", {missing} missing cells" if missing else ""
     return f"{table.name}: {len(table)} rows, {columns}, {labels}"
 
 

@@ -109,3 +109,15 @@ def test_nobody_is_loaded_where_everybody_fails(monkeypatch):
 
 def test_loaded_rows_show_their_shape_only(monkeypatch):
     assert "array" not in repr(loaded(monkeypatch, Parties())[0])
+
+
+def test_missing_cells_are_data_behind_a_map_that_imputes(monkeypatch):
+    held = Parties().holdings(2)
+    rows = held.rows.copy()
+    rows[0, 1] = np.nan
+    stages = ("impute", "standardise", "constant")
+    found, failures = loaded(monkeypatch, Spoilt(party2=(rows, held.labels)), stages=stages)
+    assert failures == {}
+    rows[0, 1] = np.median(draw(99, 120)[0][:, 1])
+    filled, _ = loaded(monkeypatch, Spoilt(party2=(rows, held.labels)), stages=stages)
+    assert rows_of(found) == rows_of(filled)

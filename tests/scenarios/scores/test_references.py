@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from federation.contract.errors import InputError
 from scenarios.runs.runner import run
+from scenarios.scores.prediction import predict
 from scenarios.scores.references import reference_stages
 
 LOGISTIC = {"name": "logistic", "parameters": {}}
@@ -64,3 +66,27 @@ def test_references_have_an_intercept_and_all_columns_whatever_the_features_of_r
     assert accuracy["soft_vote"] < accuracy["constant"] + 0.02
     assert accuracy["pooled"] > accuracy["constant"] + 0.05
     assert accuracy["individual"] > accuracy["constant"] + 0.02
+
+
+def test_a_released_model_takes_the_missing_cells_that_its_map_fills_in_and_no_others(shifted, tmp_path):
+    for stages in (["impute", "scale", "constant", "unit_norm"], ["scale", "constant", "unit_norm"]):
+        whole = tmp_path / "whole.csv"
+        lines = shifted.read_text().splitlines()
+        whole.write_text("\n".join(line for line in lines if not line.startswith(",")))
+        source, out = (shifted if "impute" in stages else whole), tmp_path / f"run-{len(stages)}"
+        run(
+            {
+                "name": "shifted",
+                "data": {"source": str(source), "label": "class", "features": stages},
+                "parties": {"count": 5},
+                "privacy": {"epsilon": 1},
+                "trials": {"splits": 1, "noise": 1},
+            },
+            out=out,
+        )
+        if "impute" in stages:
+            assert len(predict(out, "soft_vote", shifted).values) == 600
+        else:
+            assert len(predict(out, "soft_vote", whole).values) == 600 - 86
+            with pytest.raises(InputError, match=r"shifted.csv:2: column 'x' is missing"):
+                predict(out, "soft_vote", shifted)

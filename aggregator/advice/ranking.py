@@ -74,6 +74,7 @@ def rank(
 ) -> list[Advice]:
     """Mechanisms by predicted excess risk of linear least squares on n public rows of `dimension` columns.
 
+    A release is shrunk by its noise unless it is told not to, and then has less excess where that is large.
     `dimension` is the rank r of the rows, constant column included; they lie at `parties` parties. With `trust`
     "aggregator" one noise hides the sum of all parties, with "none" each adds its own; mechanisms for single labels
     and for bags need no trust either way. At `delta` 0 only pure mechanisms are compared. `task` "classification" is

@@ -33,11 +33,6 @@ class Posterior:
     weights: Floats
     covariance: Floats
 
-    def deviations(self, rows: Floats) -> Floats:
-        """Posterior standard deviations (n,) of x'w for rows (n, d)."""
-        variances = np.einsum("nd,de,ne->n", rows, self.covariance, rows).clip(0.0)
-        return np.asarray(np.sqrt(variances))
-
 
 def shrink(
     gram: Floats,
@@ -66,8 +61,8 @@ def shrink(
         >>> X = np.column_stack([rng.normal(size=(50, 2)), np.ones(50)])
         >>> total, noise = X.T @ (X @ [0.3, 0.0, 0.5]) + rng.normal(size=3), np.eye(3)
         >>> found = shrink(X.T @ X, total, noise, ones=X.sum(axis=0), rows=50, label_range=(0.0, 1.0))
-        >>> found.weights.round(2), found.deviations(X[:2]).round(2)
-        (array([0.31, 0.02, 0.49]), array([0.02, 0.03]))
+        >>> found.weights.round(2), np.sqrt(np.diag(found.covariance)).round(2)
+        (array([0.31, 0.02, 0.49]), array([0.02, 0.02, 0.02]))
     """
     _require(gram, total, noise, ones, rows, label_range, grid)
     width, middle = label_range[1] - label_range[0], (label_range[0] + label_range[1]) / 2

@@ -36,6 +36,10 @@ class NoisyWeightedLLP(LabelProtocol):
     sigma: of the noise on a label; null for the least that epsilon and delta need. The paper's is 1: where the exact
         delta is beyond the declared one, as for labels with a wide range, the release is NON-PRIVATE.
     learner: `linear` (closed form) or `network` (128-64-1).
+    shrink: whether a linear model takes account of how noisy the sums are: the noisier a direction, the closer it stays
+        to the middle of the labels' range. That is nearly always more accurate; it needs a constant as the last
+        feature, as it is by default. Without it the model is least squares, whose weights are right on average and
+        mostly far off; predictions stay within the range either way.
     """
 
     why_default: ClassVar[str] = (
@@ -51,6 +55,7 @@ class NoisyWeightedLLP(LabelProtocol):
     noise: Literal["gaussian", "laplace", "off"] = "gaussian"
     sigma: float | None = None
     learner: Literal["linear", "network"] = "linear"
+    shrink: bool = True
 
     def __post_init__(self) -> None:
         require_size(self.size, self.bags)
@@ -61,6 +66,7 @@ class NoisyWeightedLLP(LabelProtocol):
         if self.noise == "laplace" and self.weights != "signs":
             raise InputError("noise: laplace needs weights: signs, by which a label's change is bounded")
         refuse_misplaced(self, ("noisy_rows", "rho", "sigma"), "noise: gaussian", self.noise == "gaussian")
+        refuse_misplaced(self, ("shrink",), "learner: linear", self.learner == "linear")
 
     def noise_of(self, epsilon: float, delta: float) -> BagSumsNoise:
         """The noise that parties are asked for."""
@@ -105,11 +111,13 @@ class NoisyWeightedLLP(LabelProtocol):
         """The model of one noise draw."""
         from aggregator.regressions.models import formed_bags, from_bags
 
-        label_range, present = answers.question.rows.label_range, answers.present
+        question, present = answers.question, answers.present
+        assert isinstance(question, BagSumsQuestion)
         formed = formed_bags(answers)
         rows, weights, sums = (
             answers.array("rows")[present][formed],
             answers.array("weights")[present, draw][formed],
             answers.array("sums")[present, draw][formed],
         )
-        return from_bags(self.learner, rows, weights, sums, label_range, seed)
+        noise = question if self.shrink and question.noise.aims else None
+        return from_bags(self.learner, rows, weights, sums, question.rows.label_range, seed, noise)

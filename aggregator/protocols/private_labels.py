@@ -34,6 +34,7 @@ class PrivateLabels(LabelProtocol):
     shrink: whether a linear model takes the noise into account: the noisier a direction, the closer it stays to the
         middle of the labels' range. That is nearly always more accurate. Without it the model is least squares, whose
         weights are right on average and at a small epsilon far off; predictions stay within the range either way.
+        Answers of bins that are not debiased are drawn to each other already, and give least squares.
     """
 
     why_default: ClassVar[str] = (
@@ -52,6 +53,12 @@ class PrivateLabels(LabelProtocol):
     def noise_of(self, epsilon: float, delta: float) -> LabelsNoise:
         """The noise that parties are asked for."""
         return LabelsNoise(self.noise, epsilon, delta, self.debiased)
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether a linear model is shrunk by the noise."""
+        drawn_together = self.noise in _BINNED and not self.debiased
+        return self.shrink and self.noise != "off" and not drawn_together
 
     @property
     def spends_delta(self) -> bool:
@@ -88,5 +95,5 @@ class PrivateLabels(LabelProtocol):
         sizes = answers.array("size")[present]
         held = np.arange(question.rows.most) < sizes[:, None]
         rows, labels = answers.array("rows")[present][held], answers.array("labels")[present, draw][held]
-        noise = question.mechanism() if self.shrink and self.noise != "off" else None
+        noise = question.mechanism() if self.shrinks else None
         return from_labels(self.learner, rows, labels, question.rows.label_range, seed, noise)

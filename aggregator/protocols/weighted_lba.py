@@ -26,6 +26,10 @@ class WeightedLBA(LabelProtocol):
     bags: m of every party; null for as many as each party can form.
     noise: `gaussian` on the label sums, without which nothing holds for all data; `published`, none (NON-PRIVATE: what
         it protects depends on the data), which `off` is, too.
+    shrink: whether the model takes account of how noisy the sums are: the noisier a direction, the closer it stays
+        to the middle of the labels' range. That is nearly always more accurate; it needs a constant as the last
+        feature, as it is by default. Without it the model is least squares, whose weights are right on average and
+        mostly far off; predictions stay within the range either way.
     """
 
     why_default: ClassVar[str] = "the default: with noise on the label sums it has a guarantee for all data"
@@ -33,6 +37,7 @@ class WeightedLBA(LabelProtocol):
     size: int = 64
     bags: int | None = None
     noise: Literal["gaussian", "published", "off"] = "gaussian"
+    shrink: bool = True
 
     def __post_init__(self) -> None:
         require_size(self.size, self.bags)
@@ -71,9 +76,11 @@ class WeightedLBA(LabelProtocol):
         return worst_labels(units, public, RUNS, size=self.size)
 
     def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
-        """The model of one noise draw: least squares on the sums."""
+        """The model of one noise draw."""
         from aggregator.regressions.models import formed_bags, from_sums
 
-        present, formed = answers.present, formed_bags(answers)
+        question, present, formed = answers.question, answers.present, formed_bags(answers)
+        assert isinstance(question, WeightedSumsQuestion)
         row_sums, label_sums = (answers.array(name)[present, draw][formed] for name in ("row_sums", "label_sums"))
-        return from_sums(row_sums, label_sums, answers.question.rows.label_range)
+        noise = question if self.shrink and question.noise.aims else None
+        return from_sums(row_sums, label_sums, question.rows.label_range, noise)

@@ -10,6 +10,7 @@ from aggregator.answers.label_answers import LabelAnswers
 from aggregator.learners.bag_regression.least_squares import BagLeastSquares
 from aggregator.learners.bag_regression.network import BagNetwork
 from aggregator.learners.shrinkage import shrink
+from aggregator.regressions.bag_shrinkage import shrunk_sums, variance
 from aggregator.releases.regression_models import linear, neural
 from aggregator.releases.released_estimators import Described
 from federation.contract.errors import InputError
@@ -19,8 +20,8 @@ from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
 
 Learner = Literal["linear", "network"]
 Ends = tuple[float, float]
+BagQuestion = BagSumsQuestion | WeightedSumsQuestion
 
-_FREE = 10  # labels beyond the rank of their rows that are enough to tell how noisy they are
 _PLACES = 101
 _DROWNED = 1e6
 
@@ -33,10 +34,18 @@ def formed_bags(answers: LabelAnswers) -> np.ndarray:
     return formed
 
 
-def from_sums(row_sums: np.ndarray, label_sums: np.ndarray, label_range: Ends) -> Described:
-    """Least squares on sums of rows (M, d) and of labels (M,). Raises `InputError` for fewer than two sums."""
+def from_sums(
+    row_sums: np.ndarray, label_sums: np.ndarray, label_range: Ends, noise: BagQuestion | None = None
+) -> Described:
+    """A linear model of sums of rows (M, d) and of labels (M,), shrunk where the question of their `noise` is given.
+
+    Raises `InputError` for fewer than two sums.
+    """
     if len(label_sums) < 2:
         raise InputError(f"a regression needs two sums or more, got {len(label_sums)}; use more or smaller bags")
+    weights = None if noise is None else shrunk_sums(row_sums, label_sums, noise)
+    if weights is not None:
+        return linear(weights, label_range)
     return linear(BagLeastSquares().fit(row_sums, label_sums).weights_, label_range)
 
 
@@ -47,10 +56,11 @@ def from_bags(
     sums: np.ndarray,
     label_range: Ends,
     seed: int,
+    noise: BagQuestion | None = None,
 ) -> Described:
-    """A model from bags of rows (M, k, d) with weights (M, k) and label sums (M,)."""
+    """A model from bags of rows (M, k, d) with weights (M, k) and label sums (M,); `noise` as of `from_sums`."""
     if learner == "linear":
-        return from_sums(np.einsum("mk,mkd->md", weights, rows), sums, label_range)
+        return from_sums(np.einsum("mk,mkd->md", weights, rows), sums, label_range, noise)
     bags = np.arange(weights.size).reshape(weights.shape)
     return neural(BagNetwork(label_range, seed=seed).fit(rows.reshape(-1, rows.shape[-1]), bags, weights, sums))
 
@@ -69,13 +79,8 @@ def from_labels(
     if noise is None:
         return from_sums(rows, labels, label_range)
     gram, moment = rows.T @ rows, rows.T @ labels
-    whiten, _ = whitening(gram)
-    free = len(labels) - whiten.shape[1]
-    if free < _FREE:
-        variance = _mean_variance(noise)
-    else:  # how labels vary around least squares tells of noise and residuals together
-        variance = float(np.square(labels - rows @ (whiten @ (whiten.T @ moment))).sum() / free)
-    return shrunk(gram, moment, variance * gram, rows.sum(axis=0), len(rows), label_range)
+    covariance = variance(rows, labels, _mean_variance(noise)) * gram
+    return shrunk(gram, moment, covariance, rows.sum(axis=0), len(rows), label_range)
 
 
 def from_moments(gram: np.ndarray, moment: np.ndarray, label_range: Ends | None = None) -> Described:

@@ -41,6 +41,7 @@ def advise(
 ) -> None:
     """Rank the mechanisms for private labels by the excess risk that public numbers predict, and say why.
 
+    Predicted is the risk of least squares; releases are shrunk by their noise, and have less where that is large.
     Without --range, labels have the documented range of the --source, or lie between 0 and 1.
     """
     from aggregator.advice.ranking import rank
@@ -66,7 +67,11 @@ def advise(
             "name": "advised",
             "data": _data(source, label, bounds),
             "parties": {"count": 1 if trust == "aggregator" else parties},  # who may hold all rows is one party
-            "protocols": [*({"kind": one["mechanism"], **one["options"]} for one in advice[:_FEW]), {"kind": "pooled"}],
+            "protocols": [
+                *({"kind": one["mechanism"], **one["options"]} for one in advice[:_FEW]),
+                {"kind": "pooled"},
+                {"kind": "constant"},
+            ],
             "privacy": {"epsilon": epsilon, **({"delta": delta} if delta > 0 else {})},
             "trials": {"splits": _FEW, "noise": _MANY // _FEW},
         }

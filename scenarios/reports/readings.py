@@ -23,6 +23,7 @@ _LEAST = {  # baselines that a release is of no use without passing
     INDIVIDUAL: "A party that trains on its own rows alone",
     CONSTANT: "To say the most frequent class of every row",
 }
+_MEAN_LABEL = "To say the mean label of every row, which no private model knows"
 _UNITS = {
     "party": "one party, with everything it holds",
     "party_and_auxiliary_row": "one party, with everything it holds, and one auxiliary row, together",
@@ -87,7 +88,10 @@ def _reading(leading: VariantSummary, others: Sequence[VariantSummary], metric: 
             learned = _POOLED.get(metric.name, "What learns from all rows together")
             passing = f"; {_passing(leading, value, metric)}" if baseline in _LEAST else ""
             told = f"reaches {shown(metric.name, value)}{passing}."
-            sentences.append(f"{_LEAST.get(baseline, learned)} ({baseline}, {NON_PRIVATE}) {told}")
+            does = _LEAST.get(baseline, learned)
+            if (baseline, metric) == (CONSTANT, MSE):
+                does = _MEAN_LABEL
+            sentences.append(f"{does} ({baseline}, {NON_PRIVATE}) {told}")
     sentences += _ahead(leading, [other for other in others if not other.non_private], metric)
     return " ".join(sentences)
 

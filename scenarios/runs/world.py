@@ -26,6 +26,7 @@ from federation.grids.simulation import SimulationGrid
 from parties.training.classifiers import LOGISTIC
 from scenarios.data.catalogue import digest, entry
 from scenarios.scores.classification_scoring import ClassificationScoring
+from scenarios.scores.regression_scoring import RegressionScoring
 from scenarios.scores.results import Row, missed, protection
 from scenarios.scores.scoring import Scoring
 from scenarios.scores.tasks import REGRESSION, scoring
@@ -221,7 +222,8 @@ class World:
             asked: Mapping[str, float] = summary["individual"]
             return asked
         if kind == CONSTANT:
-            return ClassificationScoring(scored.table, scored.private, scored.test).constant()
+            suited = RegressionScoring if isinstance(scored, RegressionScoring) else ClassificationScoring
+            return suited(scored.table, scored.private, scored.test).constant()
         random = generator(self.scenario.seed, "pooled", trial=self.spec.split)
         return scored.pooled(self.feature_map(), leading(self.scenario.parties.classifier), random)
 

@@ -31,10 +31,20 @@ class RegressionScoring(Scoring):
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
         """Ordinary least squares on all private rows with their true labels, of least norm among equally good ones.
 
-        `classifier` and `random` play no part. There is no intercept but what the feature map appends.
+        Predictions are clipped to the declared range, as those of releases are. `classifier` and `random` play no part.
+        There is no intercept but what the feature map appends.
         """
         weights = np.linalg.lstsq(*self.held(feature_map), rcond=None)[0]
-        return self._error(self.tested(feature_map) @ weights)
+        lowest, highest = self.table.label_range or (-np.inf, np.inf)
+        return self._error(np.clip(self.tested(feature_map) @ weights, lowest, highest))
+
+    def constant(self) -> Metrics:
+        """Of the baseline `constant`: the mean label of the private rows, whatever the row; NON-PRIVATE.
+
+        A private model can do worse: nobody who asks privately knows that mean.
+        """
+        mean = self.table.labels[self.private].mean()
+        return self._error(np.full(len(self.test), mean))
 
     def _error(self, predictions: NDArray[np.float64]) -> Metrics:
         """Of predictions (T,) for the test rows. Raises `InputError` when one of them is not finite."""

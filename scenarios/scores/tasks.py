@@ -24,7 +24,13 @@ CLASSIFICATION = Task(
     frozenset({"pooled", "individual", "constant"}),
 )
 CLASS_RATIO = Task("class_ratio", "classes", L1, "scenarios.scores.ratio_scoring:RatioScoring", targets=True)
-REGRESSION = Task("regression", "real", MSE, "scenarios.scores.regression_scoring:RegressionScoring")
+REGRESSION = Task(
+    "regression",
+    "real",
+    MSE,
+    "scenarios.scores.regression_scoring:RegressionScoring",
+    frozenset({"pooled", "constant"}),
+)
 
 
 def primaries() -> list[Metric]:

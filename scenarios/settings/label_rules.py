@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from aggregator.contract import registry
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import NO_RANGE, entry, names
 from scenarios.data.tables import Table
 from scenarios.settings.division import partition_kind
-from scenarios.settings.protocol_options import CLASSIFYING_BASELINES, Protocol, default_kind, requires
+from scenarios.settings.protocol_options import CLASSIFYING_BASELINES, Protocol, default_kind, requires, task
 from scenarios.settings.sections import Data, Parties
 from scenarios.settings.values import all_values
 from scenarios.settings.words import BY, BY_CLASS
@@ -92,8 +93,10 @@ def _unsuited_to_real_labels(
         if kind in BY_CLASS:
             text = f"{kind} deals rows by class, but the labels are real numbers; use iid, quantity or by"
             yield ("parties", "partition"), text
+    known = registry.task("regression") if default_kind(protocols) is None else task(one.kind for one in protocols)
     for position, protocol in enumerate(protocols):
-        if does := CLASSIFYING_BASELINES.get(protocol.kind):
+        does = CLASSIFYING_BASELINES.get(protocol.kind)
+        if does is not None and protocol.kind not in known.baselines:
             text = f"the baseline {protocol.kind} {does}, but the labels are real numbers; remove it"
             yield ("protocols", position), text
 

@@ -36,7 +36,7 @@ from scenarios.settings.values import Section, Sweep, swept_keys
 from scenarios.settings.yaml_rules import KeyPath
 
 BASELINES = POOLED, INDIVIDUAL, CONSTANT = ("pooled", "individual", "constant")
-CLASSIFYING_BASELINES = {  # these have no meaning for any task but classification
+CLASSIFYING_BASELINES = {  # these have no meaning for tasks that do not name them
     INDIVIDUAL: "trains classifiers",
     CONSTANT: "predicts a class",
 }

@@ -33,6 +33,7 @@ KNOWN: dict[str, tuple[Requires, str, str]] = {
 
 PUBLIC = PublicNumbers(DELTA, classes=3, features=9, public_rows=50, bags=2, largest_bag=8)
 # A promise (epsilon, delta, unit, adjacency), or why there is none; then (numbers, private) of all that is sent.
+SUMS: list[tuple[int | None, bool]] = [(81, False), (9, True), (9, False), (81, False)]  # X'X, X'y, X'1, its noise
 PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] = [
     ("soft_vote", {}, (2.0, 0.0, "party", "replace"), [(50, False)]),
     ("soft_vote", {"noise": "gaussian"}, (2.0, DELTA, "party", "replace"), [(50, False)]),
@@ -53,8 +54,8 @@ PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] =
     ("class_ratio", {"noise": "published_dirichlet"}, "claims", [(6, True), (144, False)]),
     ("private_labels", {}, (2.0, 0.0, "label", "replace"), [(72, False), (8, True)]),
     ("private_labels", {"noise": "gaussian"}, (2.0, DELTA, "label", "replace"), [(72, False), (8, True)]),
-    ("label_sums", {}, (2.0, DELTA, "label", "replace"), [(81, False), (9, True)]),
-    ("label_sums", {"noise": "pure"}, (2.0, 0.0, "label", "replace"), [(81, False), (9, True)]),
+    ("label_sums", {}, (2.0, DELTA, "label", "replace"), SUMS),
+    ("label_sums", {"noise": "pure"}, (2.0, 0.0, "label", "replace"), SUMS),
     ("noisy_weighted_llp", {"size": 4}, (2.0, DELTA, "label", "replace"), [(72, False), (2, True)]),
     ("noisy_weighted_llp", {"size": 4, "noise": "laplace"}, (2.0, 0.0, "label", "replace"), [(72, False), (2, True)]),
     ("weighted_lba", {"size": 4}, (2.0, DELTA, "label", "replace"), [(18, False), (2, True)]),

@@ -101,3 +101,13 @@ def test_bags_that_do_not_fit_a_party_are_refused_before_any_is_asked(plan):
     chosen = plan(variants=(VariantPlan("big", "noisy_weighted_llp", {"size": 81}),))
     with pytest.raises(InputError, match="81 rows"):
         run(open_grid("inline"), chosen, 6, Reference("support.linear_labels:NoSuchProvider"))
+
+
+@pytest.mark.parametrize("given", [{}, {"noise": "laplace"}, {"weights": "gaussian", "noisy_rows": "fixed"}])
+def test_a_linear_model_takes_account_of_the_noise_unless_told_not_to(given):
+    answers = collected(NoisyWeightedLLP(size=4, **given), epsilon=0.5)
+    known, plain = (NoisyWeightedLLP(size=4, **given, shrink=asked).learn(answers, 0, 0)[1] for asked in (True, False))
+    distances = [np.linalg.norm(found["weights"] - [*WEIGHTS, 0.0]) for found in (known, plain)]
+    assert distances[0] < distances[1]
+    with pytest.raises(InputError, match="shrink belongs to learner: linear"):
+        NoisyWeightedLLP(learner="network", shrink=False)

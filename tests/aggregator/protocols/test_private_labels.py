@@ -50,6 +50,16 @@ def test_a_linear_model_takes_account_of_the_noise(noise):
     assert excess(True) < 0.8 * excess(False)
 
 
+def test_answers_that_bins_have_drawn_together_are_not_shrunk_once_more():
+    binned = [
+        PrivateLabels(noise=noise, debiased=debiased) for noise in ("bins", "estimated_bins") for debiased in (0, 1)
+    ]
+    assert [options.shrinks for options in binned] == [False, True, False, True]
+    answers = collected(PrivateLabels(noise="bins"))
+    found = [PrivateLabels(noise="bins", shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False)]
+    np.testing.assert_array_equal(*found)
+
+
 def test_only_linear_models_are_shrunk():
     with pytest.raises(InputError, match="shrink belongs to learner: linear"):
         PrivateLabels(learner="network", shrink=False)

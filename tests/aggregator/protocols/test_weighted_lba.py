@@ -45,3 +45,12 @@ def test_only_sums_leave_a_party():
     assert (rows.numbers, labels.numbers) == (10 * 5, 10)
     assert (rows.private, labels.private) == (False, True)
     assert not WeightedLBA(size=4, noise="published").sends(PublicNumbers(1e-6))[1].private
+
+
+def test_the_model_takes_account_of_noise_unless_there_is_none_or_it_is_told_not_to():
+    answers = collected(WeightedLBA(size=4), epsilon=1.0)
+    shrunk, least = (WeightedLBA(size=4, shrink=asked).learn(answers, 0, 0)[1]["weights"] for asked in (True, False))
+    assert np.linalg.norm(shrunk) < np.linalg.norm(least)
+    exact = collected(WeightedLBA(size=4, noise="published"))
+    one, other = (WeightedLBA(size=4, noise="published", shrink=asked).learn(exact, 0, 0) for asked in (True, False))
+    np.testing.assert_array_equal(one[1]["weights"], other[1]["weights"])

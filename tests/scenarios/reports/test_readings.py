@@ -7,7 +7,7 @@ import math
 from scenarios.reports.readings import hints, readings
 from scenarios.reports.summary import Spread, VariantSummary
 from scenarios.scores.results import NOBODY
-from scenarios.scores.tasks import ACCURACY
+from scenarios.scores.tasks import ACCURACY, MSE
 
 
 def summary(protocol: str, epsilon: float, value: float) -> VariantSummary:
@@ -25,6 +25,14 @@ def test_every_baseline_has_its_sentence() -> None:
     said = "most frequent class of every row (constant, NON-PRIVATE) reaches 0.550;"
     assert said in text
     assert said not in readings([leading, baselines[0]], ACCURACY)[0][1]
+
+
+def test_a_regression_is_beside_the_mean_label_that_it_cannot_know() -> None:
+    leading, constant = summary("label_sums", 1.0, 7.0), summary("constant", math.inf, 5.0)
+    [(_, text)] = readings([leading, constant], MSE)
+    said = "To say the mean label of every row, which no private model knows (constant, NON-PRIVATE) reaches 5"
+    assert said in text
+    assert "label_sums is not better" in text
 
 
 def row(

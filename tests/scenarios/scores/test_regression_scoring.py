@@ -63,7 +63,7 @@ def test_pooled_is_ordinary_least_squares_on_the_private_rows(split, rng):
     table, held, test = split.table, split.cut.order, split.cut.test
     rows = np.column_stack([table.rows(held), np.ones(len(held))])
     weights = np.linalg.solve(rows.T @ rows, rows.T @ table.labels[held])  # the normal equations
-    predictions = np.column_stack([table.rows(test), np.ones(len(test))]) @ weights
+    predictions = np.clip(np.column_stack([table.rows(test), np.ones(len(test))]) @ weights, *table.label_range)
     assert found == {"mse": pytest.approx(np.mean((predictions - table.labels[test]) ** 2))}
     assert found["mse"] == pytest.approx(0.01, rel=0.3)  # the variance of what rows cannot explain
 
@@ -73,6 +73,11 @@ def test_pooled_is_the_solution_of_least_norm_where_columns_repeat(rng):
     labels = base[:, 0] * 3.0
     twice = split_of(labels, np.hstack([base, base, np.zeros((200, 1))]))
     assert scoring_of(twice).pooled(FeatureMap(3, ()), CLASSIFIER, rng)["mse"] == pytest.approx(0, abs=1e-20)
+
+
+def test_constant_is_the_mean_label_of_the_private_rows(split):
+    mean, labels = split.table.labels[split.cut.order].mean(), split.table.labels[split.cut.test]
+    assert scoring_of(split).constant() == {"mse": pytest.approx(np.mean((labels - mean) ** 2))}
 
 
 def test_predictions_that_are_not_finite_are_refused(split, tmp_path):

@@ -98,10 +98,12 @@ def test_baselines_take_the_task_of_the_protocol_beside_them(kind: str, known: T
     assert protocol_options.task(["pooled", kind]) is known
 
 
-def test_only_classification_has_baselines_that_predict_classes() -> None:
+def test_only_classification_has_baselines_that_train_classifiers() -> None:
     assert {known.name: known.baselines for known in OWN} == {
-        "classification": set(protocol_options.BASELINES), "class_ratio": {"pooled"}, "regression": {"pooled"},
-    }  # fmt: skip
+        "classification": set(protocol_options.BASELINES),
+        "class_ratio": {"pooled"},
+        "regression": {"pooled", "constant"},
+    }
     assert [known.name for known in OWN if known.targets] == ["class_ratio"]
     assert [known.labels for known in OWN] == ["classes", "classes", "real"]
 

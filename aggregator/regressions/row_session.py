@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from aggregator.answers.local_answers import CHECKED
-from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.answers.row_answers import RowAnswers
 from aggregator.contract.premises import LOCAL, SUMMED, local_guarantee
 from aggregator.contract.session import Asked, OneRound
 from aggregator.regressions.row_estimate import PUBLIC_ENOUGH, PublicMoment, estimate, public_share
@@ -22,7 +22,7 @@ from federation.contract.question import OFF
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
 from federation.questions.labels import LabelledRows
-from federation.questions.moments import RowMomentsNoise, RowMomentsQuestion
+from federation.questions.row_moments import RowMomentsNoise, RowMomentsQuestion
 
 _CHECKS_OF_SHARES = ("shares were checked by the simulated summation, as one with proofs of range would do",)
 
@@ -61,7 +61,7 @@ class RowSession(OneRound):
         self._statistic = chosen.statistic
         promised = local_guarantee(plan, chosen.promise(), SUMMED if secure else LOCAL)
         promise = promised if isinstance(promised, Guarantee) and not chosen.shared else None
-        asks = [Asked(chosen, view.training, MomentAnswers(chosen, plan.parties, promise))]
+        asks = [Asked(chosen, view.training, RowAnswers(chosen, plan.parties, promise))]
         # The middle of the range is an intercept beside the columns that are cut with their row.
         released = FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0)))
         super().__init__(released, asks, promised, chosen.release, _CHECKS_OF_SHARES if secure else (CHECKED,))
@@ -69,7 +69,7 @@ class RowSession(OneRound):
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""
         answers = self._sums
-        known = (self._statistic, self._public, answers.total("sums")[draw], answers.rows, answers.summed_variance)
+        known = (self._statistic, self._public, answers.total("sums")[draw], answers.rows, answers.variance)
         low, high = self._range
         weights = (high / 2 - low / 2) * estimate(*known, self._shrunk)
         return linear(np.append(weights, low / 2 + high / 2), self._range)
@@ -77,17 +77,17 @@ class RowSession(OneRound):
     def diagnostics(self) -> dict[str, float]:
         """The share of X'X that is public rows': 1 where parties were not asked for theirs."""
         answers = self._sums
-        return {"public_share": public_share(self._statistic, self._public, answers.rows, answers.summed_variance)}
+        return {"public_share": public_share(self._statistic, self._public, answers.rows, answers.variance)}
 
     @property
-    def _sums(self) -> MomentAnswers:
+    def _sums(self) -> RowAnswers:
         """What parties answered, summed."""
-        found: MomentAnswers = self.answers[0]
+        found: RowAnswers = self.answers[0]
         return found
 
     def _public_enough(self, question: RowMomentsQuestion, plan: WorldPlan) -> bool:
         """Whether the second moment of public rows is so near, beside the noise, that no other is wanted."""
         wholes = plan.parties / question.contributors if question.contributors else plan.parties
-        rows = plan.private_rows or plan.parties * question.most_rows
+        rows = plan.private_rows or plan.parties * question.rows.most
         share = public_share(question.statistic, self._public, rows, wholes * question.mechanism().variance())
         return share >= PUBLIC_ENOUGH

@@ -1,12 +1,8 @@
-"""What an aggregator may ask of all rows of a party in one sum: their mean operator, or what a regression needs.
-
-The mean operator is for two classes: the sum of y x with y = 1 or -1. A regression needs the sums of x x', y x and y^2.
-"""
+"""What an aggregator may ask about rows of two classes: their mean operator, the sum of y x with y = 1 or -1."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -17,12 +13,9 @@ from federation.contract.question import Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.moments import shares
 from federation.mechanisms.moments.calibrated_moments import SumNoise, SumNoiseKind, calibrate
-from federation.mechanisms.moments.row_statistic import RowStatistic
-from federation.questions.labels import LabelledRows
 from federation.questions.row_premises import holding, protected
 
 _sum_noise = lru_cache(calibrate)  # all parties of a release have the same
-_row_noise = lru_cache(RowStatistic.noise)
 _LARGEST = 2.0**80  # of a sum over a party's rows, noise included
 _SHORT_ROWS = Assumption(
     "rows behind the public feature map, their constant feature included, are cut to norm 1", Check.ENFORCED
@@ -31,54 +24,6 @@ _PUBLIC_FEATURES = Assumption("features are public: only labels are protected", 
 _PUBLIC_EVEN_TERM = Assumption(
     "how many rows a party has is public; no private row is used but in the sum that gets the noise", Check.ENFORCED
 )
-
-
-_CLIPPED = Assumption("labels outside the declared range are moved to its nearer end", Check.ENFORCED)
-
-
-class SummedQuestion(PrivateQuestion):
-    """Base of the questions about one sum over a party's rows.
-
-    `contributors` 0 asks for a party's whole noise. Otherwise it asks for one share, so many of which hide what one
-    whole noise hides: for a summation that reveals only the sum over the parties.
-    """
-
-    contributors: int
-
-    @property
-    @abstractmethod
-    def numbers(self) -> int:
-        """How many numbers the sum has."""
-
-    @property
-    @abstractmethod
-    def most_rows(self) -> int:
-        """How many rows a party has at most."""
-
-    @property
-    @abstractmethod
-    def longest(self) -> float:
-        """The norm of what one row adds to the sum, at most."""
-
-    @abstractmethod
-    def mechanism(self) -> SumNoise:
-        """The noise on the sum of one party, or its share of the noise on the sum over parties. Raises `InputError`."""
-
-    def fields(self) -> dict[str, Field]:
-        """The arrays an answer may carry: the party's public number of rows, and a sum for each draw."""
-        sums = within(_LARGEST, self.draws, self.numbers)
-        return {"size": Field((), minimum=1.0, maximum=float(self.most_rows)), "sums": sums}
-
-    @property
-    def shared(self) -> bool:
-        """Whether an answer has a share of a noise only."""
-        return self.contributors > 0
-
-    def simulated_only(self) -> str | None:
-        """Shares need a secure summation."""
-        if not self.shared:
-            return None
-        return "this node has no secure summation, and a share of the noise hides nothing by itself"
 
 
 @dataclass(frozen=True)
@@ -90,7 +35,7 @@ class MomentNoise(Noise):
 
 
 @dataclass(frozen=True)
-class MomentQuestion(SummedQuestion):
+class MomentQuestion(PrivateQuestion):
     """Send the sum of y x over your rows x behind the public feature map, with noise (Patrini et al. 2015, Alg. 2).
 
     y is 1 for the second of two classes and -1 for the first. Rows longer than 1 are cut to norm 1; at most `most` rows
@@ -121,24 +66,25 @@ class MomentQuestion(SummedQuestion):
         whole("most rows", self.most, 1, MOST_ROWS)
         whole("contributors", self.contributors, 0, shares.MOST)
 
-    @property
-    def numbers(self) -> int:
-        """One for each feature."""
-        return self.feature_map.dimension
-
-    @property
-    def most_rows(self) -> int:
-        """As declared."""
-        return self.most
-
-    @property
-    def longest(self) -> float:
-        """Rows are cut to norm 1."""
-        return 1.0
+    def fields(self) -> dict[str, Field]:
+        """The arrays an answer may carry: the party's public number of rows, and a sum for each draw."""
+        sums = within(_LARGEST, self.draws, self.feature_map.dimension)
+        return {"size": Field((), minimum=1.0, maximum=float(self.most)), "sums": sums}
 
     def assumes(self) -> Declared:
         """The most rows, and how many parties share a noise."""
         return Declared(most_rows=self.most, honest=self.contributors or None)
+
+    @property
+    def shared(self) -> bool:
+        """Whether an answer has a share of a noise only."""
+        return self.contributors > 0
+
+    def simulated_only(self) -> str | None:
+        """Shares need a secure summation."""
+        if not self.shared:
+            return None
+        return "this node has no secure summation, and a share of the noise hides nothing by itself"
 
     def mechanism(self) -> SumNoise:
         """The noise on the sum of one party, or its share of the noise on the sum over parties. Raises `InputError`."""
@@ -151,77 +97,3 @@ class MomentQuestion(SummedQuestion):
         unit = protected(self.protect)
         own = _PUBLIC_FEATURES if unit is Unit.LABEL else _PUBLIC_EVEN_TERM
         return self.mechanism().guarantee(unit, Adjacency.REPLACE, (*holding(unit), own, _SHORT_ROWS))
-
-
-@dataclass(frozen=True)
-class RowMomentsNoise(Noise):
-    """Noise of the sums that a regression needs."""
-
-    kind: Literal["gaussian", "off"]
-
-
-@dataclass(frozen=True)
-class RowMomentsQuestion(SummedQuestion):
-    """Send the sums of x x', y x and y^2 over your rows x and labels y, with noise that hides a whole row.
-
-    Rows behind the public feature map are cut to norm 1, and labels go from -1 to 1 as their declared range does. The
-    answer is one vector (`RowStatistic`); without `second` it lacks the sum of x x'. `contributors` as for
-    `MomentQuestion`.
-
-    Examples:
-        >>> from federation.contract.question import ReleaseId
-        >>> rows, known = LabelledRows(FeatureMap(2, ()), 0.0, 5.0, most=40), {"release": ReleaseId("a release")}
-        >>> question = RowMomentsQuestion(RowMomentsNoise("gaussian", 1.0, 1e-6), rows, 0, True, **known)
-        >>> {name: field.shape for name, field in question.fields().items()}
-        {'size': (), 'sums': (1, 6)}
-        >>> question.promise().mechanism, str(question.promise().unit)
-        ('sum_discrete_gaussian', 'row')
-    """
-
-    kind: ClassVar[str] = "row_moments"
-    noise: RowMomentsNoise
-    rows: LabelledRows
-    contributors: int
-    second: bool
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole("contributors", self.contributors, 0, shares.MOST)
-
-    @property
-    def statistic(self) -> RowStatistic:
-        """What is summed."""
-        return RowStatistic(self.rows.feature_map.dimension, self.second)
-
-    @property
-    def numbers(self) -> int:
-        """Those of the statistic."""
-        return self.statistic.dimension
-
-    @property
-    def most_rows(self) -> int:
-        """As declared."""
-        return self.rows.most
-
-    @property
-    def longest(self) -> float:
-        """That of the statistic."""
-        return self.statistic.longest
-
-    def work(self) -> int:
-        """X'X, whole, and the numbers of its triangle."""
-        return 3 * self.rows.feature_map.dimension**2 if self.second else 0
-
-    def assumes(self) -> Declared:
-        """The most rows, the range of labels, and how many parties share a noise."""
-        return replace(self.rows.assumes(), honest=self.contributors or None)
-
-    def mechanism(self) -> SumNoise:
-        """As `SummedQuestion.mechanism`."""
-        known = {"rows": self.rows.most, "contributors": self.contributors}
-        return _row_noise(self.statistic, **self.noise.target, **known)
-
-    def _promised(self) -> Guarantee | NoGuarantee:
-        """With contributors what the sum over all promises."""
-        premises = (*holding(Unit.ROW), _PUBLIC_EVEN_TERM, _SHORT_ROWS, _CLIPPED)
-        return self.mechanism().guarantee(Unit.ROW, Adjacency.REPLACE, premises)

@@ -1,7 +1,4 @@
-"""Answers `mean_operator` and `row_moments`: one sum over a party's rows, with noise or a share of it.
-
-It is that of y x (Patrini et al. 2015), or those of x x', y x and y^2 that a regression needs.
-"""
+"""Answers `mean_operator`: the sum of y x over a party's rows, with noise or a share of it (Patrini et al. 2015)."""
 
 from __future__ import annotations
 
@@ -11,11 +8,10 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.question import OFF
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments.calibrated_moments import SumNoise
 from federation.numerics.norms import within_norm
-from federation.questions.moments import MomentQuestion, RowMomentsQuestion, SummedQuestion
+from federation.questions.moments import MomentQuestion
 from federation.questions.row_premises import protected
-from parties.answers.rows import real_labels, two_classes
+from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings.cohort import Cohort
 
@@ -37,34 +33,12 @@ def answer(cohort: Cohort, question: MomentQuestion) -> NoisyAct:
         for rows, classes in two_classes(cohort, party, question.feature_map, unit):
             size += len(rows)
             total += (2.0 * classes - 1.0) @ within_norm(rows, question.noise.l1_bound)
-        return _summed(question, party, size, total, noise, bits)
+        if not 0 < size <= question.most:
+            raise InputError(f"party {party} holds {size} rows, declared are 1 to {question.most}")
+        if noise is None:
+            sums = np.repeat(np.rint(total * _GRID)[None] / _GRID, question.draws, axis=0)
+        else:
+            sums = noise.release(total, bits, question.draws)
+        return {"size": np.asarray(float(size)), "sums": sums}
 
     return act
-
-
-def answer_rows(cohort: Cohort, question: RowMomentsQuestion) -> NoisyAct:
-    """Size and noisy sums of every party: x x', y x and y^2 over rows that are cut to norm 1, y from -1 to 1."""
-    noise = None if question.noise.kind == OFF else question.mechanism()
-    statistic = question.statistic
-
-    def act(party: int, bits: NoiseBits) -> Arrays:
-        size, total = 0, np.zeros(statistic.dimension)
-        for rows, labels in real_labels(cohort, party, question.rows):
-            size += len(rows)
-            total += statistic.of(within_norm(rows), labels)
-        return _summed(question, party, size, total, noise, bits)
-
-    return act
-
-
-def _summed(
-    question: SummedQuestion, party: int, size: int, total: np.ndarray, noise: SumNoise | None, bits: NoiseBits
-) -> Arrays:
-    """The answer of a party. Raises `InputError` for a number of rows, which is public, beyond what is declared."""
-    if not 0 < size <= question.most_rows:
-        raise InputError(f"party {party} holds {size} rows, declared are 1 to {question.most_rows}")
-    if noise is None:
-        sums = np.repeat(np.rint(total * _GRID)[None] / _GRID, question.draws, axis=0)
-    else:
-        sums = noise.release(total, bits, question.draws)
-    return {"size": np.asarray(float(size)), "sums": sums}

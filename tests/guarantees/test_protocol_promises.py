@@ -57,6 +57,8 @@ PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] =
     ("private_labels", {"noise": "gaussian"}, (2.0, DELTA, "label", "replace"), [(72, False), (8, True)]),
     ("label_sums", {}, (2.0, DELTA, "label", "replace"), SUMS),
     ("label_sums", {"noise": "pure"}, (2.0, 0.0, "label", "replace"), SUMS),
+    ("label_sums", {"protect": "row"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
+    ("label_sums", {"protect": "row", "summation": "secure"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
     ("noisy_weighted_llp", {"size": 4}, (2.0, DELTA, "label", "replace"), [(72, False), (2, True)]),
     ("noisy_weighted_llp", {"size": 4, "noise": "laplace"}, (2.0, 0.0, "label", "replace"), [(72, False), (2, True)]),
     ("weighted_lba", {"size": 4}, (2.0, DELTA, "label", "replace"), [(18, False), (2, True)]),

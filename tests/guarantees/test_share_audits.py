@@ -16,7 +16,7 @@ from scipy.special import kve
 from support.two_class_questions import moment
 from support.worst_pairs import audited, pair_of, sum_of
 
-from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.randomness import NoiseBits
 from federation.contract.reference import Reference

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggregator.answers.label_answers import LabelAnswers
-from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from federation.numerics.norms import within_norm
 from federation.questions.labels import PrivateLabelsQuestion
 

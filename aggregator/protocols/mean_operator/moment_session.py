@@ -11,11 +11,11 @@ import numpy as np
 from aggregator.answers.bag_answers import BagAnswers
 from aggregator.answers.label_answers import LabelAnswers
 from aggregator.answers.local_answers import CHECKED
-from aggregator.answers.moment_answers import MomentAnswers
 from aggregator.contract.premises import LOCAL, SUMMED, local_guarantee
 from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.kernels.distances import median_squared_distance
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
+from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from aggregator.protocols.mean_operator.moment_estimates import Moments, of_private_labels, of_sums
 from aggregator.protocols.mean_operator.moment_options import RANDOMISED_RESPONSE, MomentOptions
 from aggregator.world.world import World

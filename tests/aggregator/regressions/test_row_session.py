@@ -135,10 +135,10 @@ def test_noise_is_that_of_the_parties_that_answered(world):
     session = begun(world({}))
     learned(session, parties=range(4))
     [asked] = [session.answers[0]]
-    assert asked.summed_variance == pytest.approx(4 * asked.question.mechanism().variance())
+    assert asked.variance == pytest.approx(4 * asked.question.mechanism().variance())
     shared = begun(world({"summation": "secure"}))
     learned(shared)
-    assert shared.answers[0].summed_variance == pytest.approx(6 / 4 * shared.answers[0].question.mechanism().variance())
+    assert shared.answers[0].variance == pytest.approx(6 / 4 * shared.answers[0].question.mechanism().variance())
 
 
 @pytest.mark.parametrize(

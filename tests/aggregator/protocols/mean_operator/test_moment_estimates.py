@@ -8,7 +8,7 @@ from support.two_class_parties import draw
 from support.two_class_questions import ROWS, moment
 
 from aggregator.answers.label_answers import LabelAnswers
-from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from aggregator.protocols.mean_operator.moment_estimates import of_private_labels, of_sums
 from aggregator.world.fitting import fit
 from federation.contract.question import ReleaseId

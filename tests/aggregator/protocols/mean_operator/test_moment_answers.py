@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.two_class_questions import moment, row_moments
+from support.two_class_questions import moment
 
-from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from federation.contract.submission import Submission
 
 
@@ -64,13 +64,3 @@ def test_numbers_of_rows_are_whole_and_in_range(size):
     collector = answers(noise="off")
     assert list(sent(collector, [0, 1], np.zeros((2, 4)), [size, 3])) == [0]
     assert collector.rows == 3
-
-
-@pytest.mark.parametrize(("largest", "taken"), [(26.45, True), (26.5, False)])
-def test_rows_that_add_longer_vectors_have_longer_sums(largest, taken):
-    """X'X, X'y and y'y of one row have norm sqrt(7) at most."""
-    collector = MomentAnswers(row_moments("off"), 4, None)
-    sums = np.zeros((1, 1, 15))
-    sums[..., -1] = largest
-    refused = collector.add(Submission("row_moments", np.array([1]), {"size": np.array([10.0]), "sums": sums}))
-    assert (refused == {}) == taken

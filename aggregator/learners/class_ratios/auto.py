@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +18,8 @@ from aggregator.learners.class_ratios.leaving_out import folds, left_out, left_o
 from aggregator.learners.inputs.validation import checked, checked_means, checked_proportions
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
+
+Verdict = Literal["ratios alone", "a mixture", "nothing better than the mean", "unchecked"]
 
 MEAN = "mean_of_bags"  # the candidate that looks at no row
 
@@ -201,32 +203,42 @@ class AutoRatios(RatioEstimator):
         self.diagnostics_ |= {f"error_{name}": error for name, error in errors.items()}
 
 
+def verdict(diagnostics: Mapping[str, float]) -> Verdict:
+    """What `AutoRatios` came to, by its diagnostics."""
+    if f"error_{MEAN}" not in diagnostics:
+        return "unchecked"
+    if diagnostics.get(f"weight_{MEAN}") == 1:
+        return "nothing better than the mean"
+    return "a mixture" if "error_auto" in diagnostics else "ratios alone"
+
+
 def said(diagnostics: Mapping[str, float]) -> str | None:
     """What `AutoRatios` warns of, in words, by its diagnostics; None where there is no reason.
 
     Examples:
         >>> said({"bags": 2.0, "weight_bag_classifier": 1.0})
-        'whether bags differ in more than their class ratios cannot be checked with 2 bags; give at least two more than
-        there are classes, and several that hold each class'
+        'whether bags differ in more than their class ratios cannot be checked with 2 bags; give at least two more
+        than there are classes, and several that hold each class'
     """
-    weights = {name.removeprefix("weight_"): value for name, value in diagnostics.items() if name.startswith("weight_")}
-    errors = {name.removeprefix("error_"): value for name, value in diagnostics.items() if name.startswith("error_")}
-    if MEAN not in errors:
-        return (
-            f"whether bags differ in more than their class ratios cannot be checked with {diagnostics['bags']:g} bags; "
-            "give at least two more than there are classes, and several that hold each class"
-        )
-    if weights.get(MEAN) == 1:
-        return (
-            "these bags differ in more than their class ratios, and nothing predicts a bag from the others better than "
-            f"their mean (L1 error {errors[MEAN]:.2f}), which is the answer for every set"
-        )
-    if "auto" not in errors:
+    found, bags = verdict(diagnostics), round(diagnostics["bags"])
+    if found == "ratios alone":
         return None
-    mixture = ", ".join(f"{weight:.2f} {name}" for name, weight in weights.items() if weight > 0)
+    if found == "unchecked":
+        return (
+            f"whether bags differ in more than their class ratios cannot be checked with {bags} bags; give at least "
+            "two more than there are classes, and several that hold each class"
+        )
+    mean = diagnostics[f"error_{MEAN}"]
+    if found == "nothing better than the mean":
+        return (
+            "these bags differ in more than their ratios, and nothing predicts the ratios of a bag from the others "
+            f"better than their mean (L1 error {mean:.2f}), which is therefore the answer for every set"
+        )
+    weights = {name.removeprefix("weight_"): value for name, value in diagnostics.items() if name.startswith("weight_")}
+    parts = ", ".join(f"{100 * weight:.0f} % {name}" for name, weight in weights.items() if round(100 * weight))
     return (
-        f"these bags differ in more than their class ratios; what predicts bags from the others best is a mixture of "
-        f"{mixture}, with an L1 error of {errors['auto']:.2f} where the mean of bags has {errors[MEAN]:.2f}"
+        "these bags differ in more than their ratios, so estimators are mixed by how well they predict a bag from the "
+        f"others ({parts}): L1 error {diagnostics['error_auto']:.2f} there, and {mean:.2f} of the mean of the others"
     )
 
 

@@ -15,7 +15,7 @@ from aggregator.learners.class_ratios.candidates import Candidate, Evidence, mem
 from aggregator.learners.class_ratios.drift import Sketch, drift_test
 from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.learners.class_ratios.leaving_out import folds, left_out, left_out_of_all, mean_error, stacked
-from aggregator.learners.inputs.validation import checked, checked_means, checked_proportions
+from aggregator.learners.inputs.validation import checked, checked_covariance, checked_means, checked_proportions
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
 
@@ -23,8 +23,7 @@ Verdict = Literal["ratios alone", "a mixture", "nothing better than the mean", "
 
 MEAN = "mean_of_bags"  # the candidate that looks at no row
 
-_SIGNIFICANT = 0.01  # below it bags drift; no p of worlds without drift was
-_CLEAR = 0.6  # of the error of the mean of bags: an estimator that is right about the bags is well below it
+_SIGNIFICANT = 0.01  # below it bags drift; no p of 48 simulated worlds without drift was
 _USEFUL = 0.95  # of the error of the mean of bags, which some estimator must pass to be of use
 _PULL = 0.1  # of the weights to the default: few bags say little about weights
 
@@ -36,11 +35,11 @@ class AutoRatios(RatioEstimator):
     All other estimators take it that the rows of a class look alike in every bag. Bags of persons, places or days often
     do not keep to that, and then the best estimator can be worse than to say the mean ratios of the bags of every set.
     So two checks are made: `drift.drift_test`, and the error on bags that a fit has left out, beside that of the mean
-    of the others. Where there is no sign of drift (p from .01, and an error below .6 of that of the mean), the
-    estimator is `BagClassifier`, bit for bit. Elsewhere it is a mixture of estimators (`BagClassifier`, the mean of
-    bags, `WhitenedMeans`, and `DistributionRegression` of rows and of random features), weighted by their errors on
-    bags left out (`leaving_out.stacked`) or, where none of them passes the mean of bags, that mean. A warning
-    (`UserWarning`) says which and why.
+    of the others. Where there is no sign of drift (p from .01, and an error below that of the mean), the estimator is
+    `BagClassifier`, bit for bit. Elsewhere it is a mixture of estimators (`BagClassifier`, the mean of bags,
+    `WhitenedMeans`, and `DistributionRegression` of rows and of random features), weighted by their errors on bags left
+    out (`leaving_out.stacked`) or, where none of them passes the mean of bags, that mean. A warning (`UserWarning`)
+    says which and why.
 
     Give at least two bags more than there are classes: with as many bags as classes nothing can be checked.
 
@@ -98,21 +97,26 @@ class AutoRatios(RatioEstimator):
         sizes: np.ndarray,
         proportions: np.ndarray,
         noise: np.ndarray | None = None,
+        covariance: np.ndarray | None = None,
+        mean_noise: np.ndarray | float = 0.0,
+        covariance_rows: int | None = None,
         groups: Sequence[Any] | np.ndarray | None = None,
-        **others: Any,
     ) -> Self:
         """Learn from mean features (M, D) of bags instead of their rows, as `ClassMeans.fit_means`, which see.
 
-        `WhitenedMeans` is then the default, beside the mean of bags, `ClassMeans` and `DistributionRegression`.
+        `WhitenedMeans` is then the default, which needs the covariance, beside the mean of bags, `ClassMeans` and
+        `DistributionRegression`.
         """
         self._check_parameters()
-        means, counts, variance = checked_means(means, sizes, others.get("mean_noise", 0.0))
-        shares, covariance = checked_proportions(proportions, noise, len(means))
-        evidence = Evidence(counts, shares, covariance)
-        known = {"covariance": None, **others, "mean_noise": variance}
+        means, counts, variance = checked_means(means, sizes, mean_noise)
+        shares, errors = checked_proportions(proportions, noise, len(means))
+        sketch = None
+        if covariance is not None:
+            covariance = checked_covariance(covariance, means.shape[1], covariance_rows)
+            sketch = Sketch.of_means(means, covariance, variance)
+        evidence = Evidence(counts, shares, errors)
+        known = {"covariance": covariance, "mean_noise": variance, "covariance_rows": covariance_rows}
         candidates = of_means(means, evidence, int(self.seed), **known)
-        found = known["covariance"]
-        sketch = None if found is None else Sketch.of_means(means, found, variance)
         return self._weigh(candidates, sketch, evidence, _groups(groups, len(means)))
 
     def embed(self, rows: np.ndarray) -> np.ndarray:
@@ -185,7 +189,8 @@ class AutoRatios(RatioEstimator):
         errors = {name: mean_error(found, truth) for name, found in estimates.items()}
         self._tell(errors)
         drifts = self.diagnostics_.get("drift_p_value", 1.0) < _SIGNIFICANT
-        if not drifts and errors[default] < _CLEAR * errors[MEAN]:
+        # The noise of the proportions is in both errors, and in neither's favour.
+        if not drifts and errors[default] < errors[MEAN]:
             return {default: 1.0}
         for name in others:
             found = left_out_of_all(candidates[name], parts, bags)
@@ -200,7 +205,7 @@ class AutoRatios(RatioEstimator):
         return weights
 
     def _tell(self, errors: Mapping[str, float]) -> None:
-        self.diagnostics_ |= {f"error_{name}": error for name, error in errors.items()}
+        self.diagnostics_ = dict(self.diagnostics_) | {f"error_{name}": error for name, error in errors.items()}
 
 
 def verdict(diagnostics: Mapping[str, float]) -> Verdict:
@@ -229,16 +234,19 @@ def said(diagnostics: Mapping[str, float]) -> str | None:
             "two more than there are classes, and several that hold each class"
         )
     mean = diagnostics[f"error_{MEAN}"]
+    why = (
+        "these bags differ in more than their ratios"
+        if diagnostics.get("drift_p_value", 1.0) < _SIGNIFICANT
+        else "the usual estimator predicts the ratios of these bags no better than the mean of the others does"
+    )
     if found == "nothing better than the mean":
-        return (
-            "these bags differ in more than their ratios, and nothing predicts the ratios of a bag from the others "
-            f"better than their mean (L1 error {mean:.2f}), which is therefore the answer for every set"
-        )
+        least = f"nothing predicts them better than the mean of the others (L1 error {mean:.2f})"
+        return f"{why}, and {least}, which is the answer for every set"
     weights = {name.removeprefix("weight_"): value for name, value in diagnostics.items() if name.startswith("weight_")}
     parts = ", ".join(f"{100 * weight:.0f} % {name}" for name, weight in weights.items() if round(100 * weight))
     return (
-        "these bags differ in more than their ratios, so estimators are mixed by how well they predict a bag from the "
-        f"others ({parts}): L1 error {diagnostics['error_auto']:.2f} there, and {mean:.2f} of the mean of the others"
+        f"{why}, so estimators are mixed by how well they predict bags that they have not seen ({parts}): L1 error "
+        f"{diagnostics['error_auto']:.2f} there, where the mean of the other bags has {mean:.2f}"
     )
 
 

@@ -59,17 +59,20 @@ class Candidate(NamedTuple):
 def of_rows(bags: list[np.ndarray], evidence: Evidence, seed: int) -> dict[str, Candidate]:
     """For bags of rows (n_i, d), by name; the default first."""
 
-    def fitted(kind: type[RatioEstimator], kept: Indices) -> RatioEstimator:
-        known = evidence.of(kept)
-        return kind(seed=seed).fit([bags[bag] for bag in kept], known.proportions, known.noise)  # type: ignore[call-arg]
+    def whitened(kept: Indices) -> RatioEstimator:
+        return WhitenedMeans(seed=seed).fit([bags[bag] for bag in kept], *evidence.of(kept)[1:])
 
     def estimated(estimator: RatioEstimator, bag: int) -> np.ndarray:
         return estimator.predict(bags[bag])
 
-    found = {kind.name: Candidate(partial(fitted, kind), estimated) for kind in (BagClassifier, WhitenedMeans)}
     by_rows = _Regression(DistributionRegression("linear", seed=seed), bags, evidence)
     by_features = _Regression(DistributionRegression("fourier", seed=seed), bags, evidence)
-    return {**found, "regression": by_rows.candidate, "regression_fourier": by_features.candidate}
+    return {
+        BagClassifier.name: Candidate(_Classifier(seed, bags, evidence).fitted, estimated),
+        WhitenedMeans.name: Candidate(whitened, estimated),
+        "regression": by_rows.candidate,
+        "regression_fourier": by_features.candidate,
+    }
 
 
 def of_means(means: np.ndarray, evidence: Evidence, seed: int, **known: Any) -> dict[str, Candidate]:
@@ -88,6 +91,25 @@ def of_means(means: np.ndarray, evidence: Evidence, seed: int, **known: Any) -> 
     found = {kind.name: Candidate(partial(fitted, kind), estimated) for kind in (WhitenedMeans, ClassMeans)}
     single = [mean[None] for mean in means]
     return {**found, "regression": _Regression(DistributionRegression("linear"), single, evidence).candidate}
+
+
+@dataclass(frozen=True, eq=False)
+class _Classifier:
+    """A bag classifier that chooses its regularisation once, with all bags; to look for it again takes five times."""
+
+    seed: int
+    bags: list[np.ndarray]
+    evidence: Evidence
+
+    def fitted(self, kept: Indices) -> BagClassifier:
+        if len(kept) == len(self.bags):
+            return self._whole
+        one = BagClassifier(self._whole.regularisation_, seed=self.seed)
+        return one.fit([self.bags[bag] for bag in kept], *self.evidence.of(kept)[1:])
+
+    @cached_property
+    def _whole(self) -> BagClassifier:
+        return BagClassifier(seed=self.seed).fit(self.bags, self.evidence.proportions, self.evidence.noise)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,7 +56,7 @@ class DistributionRegression(KernelMeans):
         sizes: np.ndarray,
         proportions: np.ndarray,
         noise: np.ndarray | None = None,
-        **_: Any,
+        **unused: Any,
     ) -> Self:
         """Learn from the mean features (M, D) of bags instead of their rows; needs kernel "linear".
 
@@ -93,10 +93,11 @@ class DistributionRegression(KernelMeans):
         self._learn(space, space.support(bags).means, proportions)
 
     def _learn(self, space: FeatureKernel | ExactSupport, means: np.ndarray, proportions: np.ndarray) -> None:
-        found = kernel_ridge((means - means.mean(axis=0)) @ (means - means.mean(axis=0)).T, proportions)
-        self.space_, self.ridge_ = space, found.ridge
         self.centre_, self.mean_ = means.mean(axis=0), proportions.mean(axis=0)
-        self.operator_ = (means - self.centre_).T @ found.coefficients
+        centred = means - self.centre_
+        found = kernel_ridge(centred @ centred.T, proportions)
+        self.space_, self.ridge_ = space, found.ridge
+        self.operator_ = centred.T @ found.coefficients
         self.proportions_singular_values_ = np.linalg.svd(proportions, compute_uv=False)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from aggregator.learners.class_ratios.candidates import Candidate, Indices
-from federation.contract.errors import InputError
+from federation.contract.errors import FederationError
 from federation.contract.randomness import generator
 from federation.numerics import simplex
 
@@ -34,17 +34,17 @@ def folds(groups: np.ndarray, seed: int) -> list[Indices]:
 def left_out(candidate: Candidate, part: Indices, bags: int) -> np.ndarray | None:
     """What a candidate that was fitted to the rest of the bags says (m, C) of the m bags of a part.
 
-    None where it cannot be fitted to them, as where they do not tell the classes apart.
+    None where it cannot, as where the rest do not tell the classes apart.
     """
     try:
         fitted = candidate.fit(np.setdiff1d(np.arange(bags), part))
-    except InputError:
+        return np.stack([candidate.estimate(fitted, int(bag)) for bag in part])
+    except FederationError:
         return None
-    return np.stack([candidate.estimate(fitted, int(bag)) for bag in part])
 
 
 def left_out_of_all(candidate: Candidate, parts: Sequence[Indices], bags: int) -> np.ndarray | None:
-    """What it says of the bags of all parts, one after another; None where it cannot be fitted without one of them."""
+    """What it says of the bags of all parts, one after another; None where it cannot without one of them."""
     found = [left_out(candidate, part, bags) for part in parts]
     known = [estimates for estimates in found if estimates is not None]
     return np.concatenate(known) if len(known) == len(found) else None

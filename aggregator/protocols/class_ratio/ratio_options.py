@@ -90,13 +90,8 @@ class RatioOptions:
         if self.kernel == "linear" and self.estimator != "regression":
             raise InputError("kernel: linear is for estimator: regression; use kernel: fourier or nystrom")
         home = "estimator: whitened, class_means, mmd or regression"
-        refuse_misplaced(self, ("kernel",), home, kernelled or embedded)
-        refuse_misplaced(
-            self,
-            ("bandwidth",),
-            f"{home}, but not to kernel: linear",
-            embedded or (kernelled and self.kernel != "linear"),
-        )
+        refuse_misplaced(self, ("kernel", "bandwidth"), home, embedded or kernelled)
+        refuse_misplaced(self, ("bandwidth",), "kernel: fourier, nystrom or exact", self.kernel != "linear")
         featured = embedded or (kernelled and self.kernel in ("fourier", "nystrom"))
         refuse_misplaced(self, ("dimensions",), f"{home} with features", featured)
 

@@ -48,6 +48,7 @@ ESTIMATORS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 _LEAST, _MOST, _GROUPS = 50, 600, 30  # rows of a bag, and groups
 _SETS = 1 / 3  # of the groups
+_SHARES = tuple(np.arange(1, 10) / 10)  # of the second class, where they are drawn
 _PUBLIC = 4000  # rows that the feature map is fitted on
 
 
@@ -56,13 +57,13 @@ def natural(
     labels: np.ndarray,
     groups: np.ndarray,
     seed: int,
-    ratios: tuple[float, float] | None = None,
+    ratios: Sequence[float] | None = None,
     features: Sequence[Any] = ("scale",),
 ) -> Bags:
     """Groups as bags, and a third of them as sets, for rows (n, d), labels (n,) from 0 and groups (n,) of any names.
 
-    Of the groups of at least 50 rows, 30 at most, drawn with the seed; of each 600 rows at most. With `ratios` the
-    rows of a group are cut to shares of the last class between these two numbers (of more classes: drawn uniformly).
+    Of the groups of at least 50 rows, 30 at most, drawn with the seed; of each 600 rows at most. With `ratios` the rows
+    of a group are cut to a share of the second class that is drawn among these (of more classes: drawn uniformly).
     Raises `InputError` for fewer than four groups that are large enough.
     """
     random, classes = generator(seed, "natural bags"), int(labels.max()) + 1
@@ -82,12 +83,12 @@ def natural(
 
 
 def _dealt(
-    some: np.ndarray, labels: np.ndarray, classes: int, ratios: tuple[float, float] | None, random: np.random.Generator
+    some: np.ndarray, labels: np.ndarray, classes: int, ratios: Sequence[float] | None, random: np.random.Generator
 ) -> np.ndarray:
     """Rows of one group in the ratios that it has, or as many as drawn ratios leave."""
     if ratios is None:
         return some[:_MOST]
-    share = random.uniform(*ratios)
+    share = random.choice(ratios)
     shares = np.array([1 - share, share]) if classes == 2 else random.dirichlet(np.ones(classes))
     counts = np.bincount(labels[some], minlength=classes)
     size = int(min(_MOST, np.min(counts / np.maximum(shares, 1e-9))))
@@ -122,7 +123,7 @@ def private(bags: Bags, epsilon: float, seed: int) -> Bags:
     return bags.released(mechanism, seed)
 
 
-def of_file(path: Path, seed: int, ratios: tuple[float, float] | None = None) -> Bags:
+def of_file(path: Path, seed: int, ratios: Sequence[float] | None = None) -> Bags:
     """Bags of an npz file with arrays X (n, d), y (n,) and groups (n,). Raises `InputError` where one is missing."""
     with np.load(path, allow_pickle=False) as file:
         if missing := {"X", "y", "groups"} - set(file.files):
@@ -144,14 +145,14 @@ def _coded(source: str, column: str, data_dir: str | None) -> tuple[np.ndarray, 
     return table.rows(order[kept])[:, others], table.labels[order[kept]], groups[kept]
 
 
-def _by_column(source: str, column: str, ratios: tuple[float, float] | None, seed: int, data_dir: str | None) -> Bags:
+def _by_column(source: str, column: str, ratios: Sequence[float] | None, seed: int, data_dir: str | None) -> Bags:
     rows, labels, groups = _coded(source, column, data_dir)
     if source == "kdd99":
         rows = np.sign(rows) * np.log1p(np.abs(rows))
     return natural(rows, labels, groups, seed, ratios)
 
 
-def _by_subject(ratios: tuple[float, float] | None, seed: int, data_dir: str | None) -> Bags:
+def _by_subject(ratios: Sequence[float] | None, seed: int, data_dir: str | None) -> Bags:
     table = load("har", data_dir=data_dir)
     rows = table.rows(np.arange(len(table)))
     return natural(rows, table.labels, table.groups["subject"], seed, ratios, [{"pca": 50}])
@@ -166,10 +167,10 @@ def _rotated(seed: int, data_dir: str | None) -> Bags:
     for group, angle in enumerate(angles):
         images = rows[groups == group].reshape(-1, 28, 28)
         rows[groups == group] = rotate(images, angle, axes=(1, 2), reshape=False, order=1).reshape(len(images), -1)
-    return natural(rows, labels, groups, seed, (0.1, 0.9), [{"pca": 50}])
+    return natural(rows, labels, groups, seed, _SHARES, [{"pca": 50}])
 
 
-def _tilted(ratios: tuple[float, float] | None, seed: int, data_dir: str | None) -> Bags:
+def _tilted(ratios: Sequence[float] | None, seed: int, data_dir: str | None) -> Bags:
     """Digits from five up and the others, in twelve bags of which each has more of some shapes than of others."""
     table, random = load("digits", data_dir=data_dir), generator(seed, "tilted digits")
     rows, labels = table.rows(np.arange(len(table))), (table.labels >= 5).astype(np.int64)
@@ -200,14 +201,14 @@ SIMULATED: Mapping[str, Split] = {
 }
 NATURAL: Mapping[str, Split] = {
     "har by subject": partial(_by_subject, None),
-    "har by subject, drawn ratios": partial(_by_subject, (0.1, 0.9)),
+    "har by subject, drawn ratios": partial(_by_subject, _SHARES),
     "adult by occupation": partial(_by_column, "adult", "occupation", None),
-    "adult by occupation, ratios .2 to .8": partial(_by_column, "adult", "occupation", (0.2, 0.8)),
+    "adult by occupation, ratios .2 or .8": partial(_by_column, "adult", "occupation", (0.2, 0.8)),
     "adult by education": partial(_by_column, "adult", "education", None),
     "kdd by service": partial(_by_column, "kdd99", "service", None),
     "mnist 3, 5, 8, turned, drawn ratios": _rotated,
     "digits, tilted": partial(_tilted, None),
-    "digits, tilted, ratios .1 to .9": partial(_tilted, (0.1, 0.9)),
+    "digits, tilted, ratios .1 to .9": partial(_tilted, _SHARES),
 }
 WORLDS = {**SIMULATED, **NATURAL}
 

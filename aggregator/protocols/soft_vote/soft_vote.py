@@ -68,7 +68,7 @@ class SoftVote(VoteProtocol):
             "hindsight on lam",
         ),
         Rule(
-            "shares of norm 1, of probabilities and scores over all declared classes",
+            "submit: statistic, share: both, of classifiers over all declared classes",
             "one party moves the mean of M such shares by 2/M at most, whatever its model is; parties that saw one "
             "class do not vote for it everywhere",
             "5 two-class sets not chosen on, 5 to 1000 parties: within .01 of the best of three candidates in 96 % of "

@@ -45,8 +45,8 @@ class ClassRatio(RatioOptions, Protocol):
         ),
         Rule(
             "estimator: auto",
-            "the bag classifier, or a stack of several estimators where bags differ in more than their ratios: by a test of "
-            "the bags' means on released counts, and errors by leaving bags out",
+            "the bag classifier, or a stack of estimators where bags differ in more than their ratios: by a test of the "
+            "bags' means on released counts, and errors by leaving bags out",
             "6 simulated worlds: unchanged, .034 to .121; 13 worlds of natural or shifted bags: never above the mean "
             "of bags, at most .012 above the bag classifier, up to .41 below it",
         ),

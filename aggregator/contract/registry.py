@@ -32,8 +32,8 @@ def protocol(name: str) -> type[Protocol]:
     Raises `InputError` if it is unknown, cannot be imported, or lacks something, with what it lacks.
 
     Examples:
-        >>> protocol("label_sums")(noise="gaussian")
-        NoisyLabelSums(shape='optimal', noise='gaussian')
+        >>> protocol("label_sums")(noise="gaussian").noise
+        'gaussian'
     """
     return _checked(find(PROTOCOLS, "protocol", name))
 

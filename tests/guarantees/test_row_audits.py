@@ -20,7 +20,7 @@ from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
 from parties.answers import row_moments
 
-DELTA, RANGE, RUNS = 0.01, (-3.0, 7.0), 100_000
+DELTA, RANGE, RUNS = 0.01, (-3.0, 7.0), 50_000
 PUBLIC = PublicNumbers(DELTA, label_range=RANGE)
 OPTIONS = {"own noise": {}, "shares": {"summation": "secure"}}
 

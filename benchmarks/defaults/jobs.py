@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import closing, redirect_stderr
 from dataclasses import dataclass, field
+from functools import cached_property
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
@@ -51,7 +52,7 @@ class Variant:
 
     name: str
     kind: str
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    options: Mapping[str, Any] = field(default_factory=dict)
     noises: tuple[str, ...] = ("",)
 
     def protocols(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -75,7 +76,7 @@ class Job:
     scenario: Mapping[str, Any]
     sets: str = ""
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Of all that the job runs and of the contents of its data, wherever that lies."""
         source = self.scenario["data"]["source"]
@@ -186,8 +187,8 @@ def run_all(todo: Sequence[Job], store: Store, workers: int, measure: Callable[[
     A job that cannot run is named, and the others go on.
     """
     keys = {one.key: one for one in todo}
-    left = [keys[key] for key in keys.keys() - {record.key for record in store.of(keys)}]
-    left.sort(key=lambda one: (one.split, todo.index(one)))  # so that a first table soon has all sets
+    done = {record.key for record in store.of(keys)}
+    left = sorted((one for key, one in keys.items() if key not in done), key=lambda one: one.split)  # all sets soon
     if not left:
         return
     print(f"{len(left)} of {len(keys)} worlds to run; results go to {store.path}", file=sys.stderr)

@@ -75,7 +75,8 @@ def test_a_run_is_kept_and_only_shown_again_the_second_time(
     out = tmp_path / "found.csv"
     wanted = ["--parts", "mean_operator", "--quick", "--jobs", "1", "--data-dir", str(tmp_path / "own")]
     monkeypatch.setattr(sys, "argv", ["defaults", *wanted, "--out", str(out)])
-    monkeypatch.setattr(command.mean_operator, "VARIANTS", command.mean_operator.VARIANTS[-2:])
+    fewer = [one for one in command.mean_operator.VARIANTS if one.name in ("response", "pure")]
+    monkeypatch.setattr(command.mean_operator, "VARIANTS", fewer)
     monkeypatch.setattr(command.mean_operator, "NAMES", ("response", "pure"))
     monkeypatch.setattr(command.mean_operator, "DEFAULT", "pure")
     command.main()

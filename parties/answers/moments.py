@@ -1,4 +1,7 @@
-"""Answers `mean_operator`: the sum of y x over a party's rows, with noise or a share of it (Patrini et al. 2015)."""
+"""Answers `mean_operator`: the sum of y x over a party's rows, with noise or a share of it (Patrini et al. 2015).
+
+The noise is on the sum or, where a party has few rows, on every label: randomised response.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +29,26 @@ def answer(cohort: Cohort, question: MomentQuestion) -> NoisyAct:
     unit = protected(question.protect)
     if unit is Unit.LABEL:
         require_public_features(cohort)
-    noise = None if question.noise.kind == OFF else question.mechanism()
+    noise = question.noise
 
     def act(party: int, bits: NoiseBits) -> Arrays:
-        size, total = 0, np.zeros(question.feature_map.dimension)
+        size, total, few = 0, np.zeros(question.feature_map.dimension), []
         for rows, classes in two_classes(cohort, party, question.feature_map, unit):
-            size += len(rows)
-            total += (2.0 * classes - 1.0) @ within_norm(rows, question.noise.l1_bound)
-        if not 0 < size <= question.most:
-            raise InputError(f"party {party} holds {size} rows, declared are 1 to {question.most}")
-        if noise is None:
+            size, signs, cut = size + len(rows), 2.0 * classes - 1.0, within_norm(rows, noise.l1_bound)
+            if size < question.response_below:
+                few.append((cut, signs))
+            total += signs @ cut
+        if not question.least <= size <= question.most:
+            raise InputError(f"party {party} holds {size} rows, declared are {question.least} to {question.most}")
+        responds = size < question.response_below
+        if noise.kind == OFF:
             sums = np.repeat(np.rint(total * _GRID)[None] / _GRID, question.draws, axis=0)
+        elif responds:
+            response = question.response()
+            sums = np.sum([response.release(cut, signs, bits, question.draws) for cut, signs in few], axis=0)
         else:
-            sums = noise.release(total, bits, question.draws)
-        return {"size": np.asarray(float(size)), "sums": sums}
+            sums = question.mechanism().release(total, bits, question.draws)
+        said = {"response": np.asarray(float(responds))} if question.by_size else {}
+        return {"size": np.asarray(float(size)), "sums": sums, **said}
 
     return act

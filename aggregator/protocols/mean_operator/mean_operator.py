@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
-from aggregator.protocols.mean_operator.moment_options import RANDOMISED_RESPONSE, MomentOptions
+from aggregator.protocols.mean_operator.moment_options import MomentOptions
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
@@ -17,7 +17,6 @@ from federation.contract.question import OFF
 if TYPE_CHECKING:
     from aggregator.protocols.mean_operator.moment_session import MomentSession
     from aggregator.protocols.mean_operator.worst_sums import WorstSums
-    from aggregator.regressions.worst_labels import WorstLabels
     from aggregator.world.world import World
 
 
@@ -68,9 +67,7 @@ class MeanOperator(MomentOptions, Protocol):
         whole = "" if self.summation == "parties" else "a share of "
         features = self._features(public)
         sends = [Sent(f"{whole}the sum of its rows by class", features, self.noise != OFF)]
-        if self.noise == RANDOMISED_RESPONSE:
-            sends = [Sent("a label of every row", public.largest_bag, True)]
-        if self.unlabelled_rows == "own" or self.noise == RANDOMISED_RESPONSE:
+        if self.unlabelled_rows == "own":
             sends.append(Sent("its public rows without labels", product(public.largest_bag, features), False))
         if self.noise == OFF:
             return Promise(NoGuarantee("noise is off"), tuple(sends))
@@ -97,15 +94,9 @@ class MeanOperator(MomentOptions, Protocol):
 
         return MomentSession(world, self, epsilon, draws)
 
-    def worst_case(self, units: int, public: PublicNumbers) -> WorstSums | WorstLabels:
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstSums:
         """A row as long as any turns into its opposite; of shares, half are missing in place of a second such row."""
-        from aggregator.contract.worst_case import TWO_CLASSES
-        from aggregator.protocols.mean_operator.worst_sums import ALONE, FOURIER, worst_sums
-        from aggregator.regressions.worst_labels import CHANGED, RUNS, TWO_COLUMNS, WorstLabels
+        from aggregator.protocols.mean_operator.worst_sums import FOURIER, worst_sums
 
         options = {"dimensions": FOURIER} if self.expansion == "fourier" else {}
-        if self.noise == RANDOMISED_RESPONSE:
-            return WorstLabels(
-                ALONE, TWO_COLUMNS, RUNS, world=TWO_CLASSES, options=options, changed=units, rows=CHANGED
-            )
         return worst_sums(units, shared=self.summation == "secure", options=options)

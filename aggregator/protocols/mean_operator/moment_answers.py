@@ -15,14 +15,19 @@ _ROUNDING = 1e-6
 class MomentAnswers(SummedAnswers):
     """The sum over parties of the noisy sums of y x, and of the numbers of rows.
 
-    The sum of n rows of norm 1 has entries of at most n, and noise takes them 40 standard deviations further at most.
+    The sum of n rows of norm 1 has entries of at most n, and noise takes them 40 standard deviations further at most;
+    with randomised response they are at most n times a released label. Which of the two a party answers by follows from
+    its number of rows, and whoever says another is refused.
     """
 
     question: MomentQuestion
 
     def __init__(self, question: MomentQuestion, parties: int, promise: Guarantee | None) -> None:
         super().__init__(question, parties, promise)
-        self._variance = question.mechanism().variance() if question.noise.aims else 0.0
+        noisy, below = question.noise.aims, question.response_below
+        self._variance = question.mechanism().variance() if noisy and below <= question.most else 0.0
+        self._response = question.response() if below > question.least else None
+        self._summing, self._responding_rows = 0, 0.0
 
     @property
     def rows(self) -> float:
@@ -36,12 +41,26 @@ class MomentAnswers(SummedAnswers):
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the noise in each entry of an estimate: that of all shares, or of all parties' own noise."""
-        wholes = self.answered / self.question.contributors if self.question.contributors else self.answered
+        """Variance in each entry of an estimate of noise on sums: of all shares, or of all parties' own noise."""
+        wholes = self._summing / self.question.contributors if self.question.contributors else self._summing
         return wholes * self._variance / self.rows**2
+
+    @property
+    def response_variance(self) -> float:
+        """What randomised response adds: times the mean of x x' it is the covariance of the error of an estimate."""
+        return self._responding_rows * self._response.label_variance / self.rows**2 if self._response else 0.0
+
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        super()._keep(parties, arrays)
+        responding = self.question.responding(arrays["size"])
+        self._summing += int(np.count_nonzero(~responding))
+        self._responding_rows += float(arrays["size"][responding].sum())
 
     def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         sizes = arrays["size"]
-        largest = sizes * (1 + _ROUNDING) + _REACH * np.sqrt(self._variance)
+        responding = self.question.responding(sizes)
+        reach, spread = 1.0 if self._response is None else self._response.reach, _REACH * np.sqrt(self._variance)
+        largest = sizes * (1 + _ROUNDING) * np.where(responding, reach, 1.0) + np.where(responding, 0.0, spread)
         inside = (np.abs(arrays["sums"]) <= largest[:, None, None]).all(axis=(1, 2))
-        return np.asarray(inside & (sizes == np.floor(sizes)))
+        agreed = arrays["response"] == responding if self.question.by_size else True
+        return np.asarray(inside & agreed & (sizes == np.floor(sizes)))

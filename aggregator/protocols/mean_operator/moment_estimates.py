@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.answers.label_answers import LabelAnswers
 from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
-from federation.numerics.norms import within_norm
-from federation.questions.labels import PrivateLabelsQuestion
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,21 +17,8 @@ class Moments:
     noise_variance: float
 
 
-def of_sums(answers: MomentAnswers) -> Moments:
-    """From noisy sums of y x."""
+def of_sums(answers: MomentAnswers, square: float = 1.0) -> Moments:
+    """From noisy sums of y x, where rows x of those who answer by randomised response have this mean squared norm."""
     estimates = answers.moments
-    return Moments(estimates, estimates.shape[1] * answers.noise_variance)
-
-
-def of_private_labels(answers: LabelAnswers) -> Moments:
-    """From rows with private labels, whose mean is the class 0 or 1: each is unbiased, whatever its values.
-
-    Public are the rows, and the variance of a private label.
-    """
-    question, present = answers.question, answers.present
-    assert isinstance(question, PrivateLabelsQuestion)
-    held = np.arange(question.rows.most) < answers.array("size")[present][:, None]
-    rows = within_norm(answers.array("rows")[present][held])
-    labels = answers.array("labels")[present].swapaxes(1, 2)[held]
-    variance = 4 * float(np.max(question.mechanism().variance(np.array(question.rows.label_range))))
-    return Moments((2 * labels - 1).T @ rows / len(rows), variance * float(np.square(rows).sum()) / len(rows) ** 2)
+    variance = estimates.shape[1] * answers.noise_variance + square * answers.response_variance
+    return Moments(estimates, variance)

@@ -37,7 +37,7 @@ plan = plan_fixture("mean_operator", VARIANTS)
         ({"unlabelled": "auxiliary"}, ["mean_operator"]),
         ({"protect": "row"}, ["mean_operator"]),
         ({"loss": "unhinged"}, ["mean_operator"]),
-        ({"noise": "randomised_response"}, ["rows", "private_labels"]),
+        ({"noise": "randomised_response"}, ["rows", "mean_operator"]),
     ],
 )
 def test_rows_are_asked_for_where_they_may_be_used_and_the_sum_comes_last(plan, options, kinds):
@@ -72,7 +72,7 @@ def test_the_noise_is_that_of_all_parties_over_all_rows(plan):
 
 
 def test_shares_of_noise_grow_less_than_whole_noise(plan):
-    many = plan("gaussian", "secure", parties=40, quorum=1.0)
+    many = plan("gaussian", "secure", parties=40, quorum=1.0, colluding=0.0)
     _, summary = run(open_grid("inline"), many, 40, HONEST)
     whole, shares = (summary["diagnostics"][name][0]["noise_norm"] for name in ("gaussian", "secure"))
     assert whole / shares == pytest.approx(40**0.5, rel=0.01)

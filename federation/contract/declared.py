@@ -78,8 +78,8 @@ def _of_roster(parties: int, quorum: float, colluding: float = COLLUDING) -> int
     """How many parties may be counted on. Raises `ValueError` for anything but a roster."""
     if type(parties) is not int or parties < 1 or not (0 < quorum <= 1 and 0 <= colluding < 1):
         raise ValueError(
-            "roster must have a whole number of parties from 1, a quorum in (0, 1] and a colluding share in [0, 1), got "
-            f"{parties!r}, {quorum!r} and {colluding!r}"
+            "roster must have a whole number of parties from 1, a quorum in (0, 1] and a colluding share in [0, 1), "
+            f"got {parties!r}, {quorum!r} and {colluding!r}"
         )
     return honest(parties, quorum, colluding)
 

@@ -35,7 +35,7 @@ def honest(parties: int, quorum: float, colluding: float) -> int:
     if least <= most:
         raise InputError(
             f"shares of noise need a party that answers and colludes with nobody: a quorum of {quorum:g} of {parties} "
-            f"parties is {least}, and {most} of them may collude; raise parties.quorum, lower parties.colluding, or let "
-            "parties add noise of their own (summation: parties)"
+            f"parties is {least}, and {most} of them may collude; raise parties.quorum, lower parties.colluding, or "
+            "let parties add noise of their own (summation: parties)"
         )
     return least - most

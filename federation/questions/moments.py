@@ -31,8 +31,8 @@ _SHORT_ROWS = Assumption(
 )
 _PUBLIC_FEATURES = Assumption("features are public: only labels are protected", Check.DECLARED)
 _FEW_ROWS = (
-    "a party with fewer than {} rows, a public number, answers by randomised response of every label in its sum, which is "
-    "pure; all others add noise to the sum"
+    "a party with fewer than {} rows, a public number, answers by randomised response of every label in its sum, which "
+    "is pure; all others add noise to the sum"
 )
 _PUBLIC_EVEN_TERM = Assumption(
     "how many rows a party has is public; no private row is used but in the sum that gets the noise", Check.ENFORCED

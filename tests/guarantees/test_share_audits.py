@@ -1,7 +1,7 @@
 """Shares of noise at quorums in between: what the sum of any so many honest ones hides, of fewer does not, and spreads.
 
-Six parties of whom four are a quorum, and one may collude: three shares are the whole noise. Whoever sees the sum over all that answered knows the shares of colluders and takes
-them off, so what is left is the sum of the honest ones' shares.
+Six parties of whom four are a quorum, and one may collude: three shares are the whole noise. Whoever sees the sum over
+all that answered knows the shares of colluders and takes them off, so what is left is the sum of the honest ones'.
 """
 
 from __future__ import annotations

@@ -49,7 +49,9 @@ class MeanOperator(MomentOptions, Protocol):
 
     def idle(self) -> dict[str, str]:
         """Options that make no difference whatever their values, and beside which others."""
-        found = {"summation": "noise: off"} if self.noise == OFF else {}
+        found = {"summation": "noise: off", "denoise": "noise: off"} if self.noise == OFF else {}
+        if self.unlabelled_rows == "auxiliary":
+            found["denoise"] = "rows that are not the parties' own"
         return {**found, "unlabelled": "loss: unhinged"} if self.loss == "unhinged" else found
 
     def noise_at(self, trust: Trust) -> Place | Refused:

@@ -36,6 +36,8 @@ class MomentOptions:
     summation: each party hides its sum by itself (`parties`), or adds a share of the noise to a `secure` summation,
         which reveals only the sum over all; shares are such that a quorum of the parties suffices, less those that may
         collude (parties.colluding).
+    denoise: the sum is shrunk towards what a linear fit to labels from -1 to 1 can explain, by the known size of the
+        noise, before anything is learned from it; costs nothing, and is done where the parties' own rows are used.
     unlabelled: rows of the loss's label-free part: the parties' `own`, which are public when labels are protected, or
         the public `auxiliary` ones; `auto` takes the former where they may be used.
     expansion: of the features: `none`, `fourier` (random features of the Gaussian kernel) or `polynomial`.
@@ -43,7 +45,8 @@ class MomentOptions:
     bandwidth: gamma of the kernel exp(-gamma |x-y|^2) times the median squared distance; null is 16 over the number of
         features, at least 1.
     degree: of the polynomial, 2 or 3.
-    regularisation: lambda of lambda |w|^2; null is max(1e-4, half the expected squared norm of the noise).
+    regularisation: lambda of lambda |w|^2; null is max(1e-4, half the expected squared norm of the noise, or of what is
+        left of it after `denoise`).
     """
 
     loss: Literal["logistic", "square", "matsushita", "rho", "unhinged", "perceptron", "double_hinge"] = "logistic"
@@ -54,6 +57,7 @@ class MomentOptions:
     l1_bound: float | None = None
     protect: Literal["label", "row"] = "label"
     summation: Literal["parties", "secure"] = "parties"
+    denoise: bool = True
     unlabelled: Literal["auto", "own", "auxiliary"] = "auto"
     expansion: Literal["none", "fourier", "polynomial"] = "none"
     dimensions: int = 100
@@ -94,6 +98,11 @@ class MomentOptions:
         if self.unlabelled != "auto":
             return self.unlabelled
         return "own" if self.protect == "label" else "auxiliary"
+
+    @property
+    def denoises(self) -> bool:
+        """Whether the sum is shrunk: there is noise, and the rows are known that the sum is over."""
+        return self.denoise and self.noise != OFF and self.unlabelled_rows == "own"
 
     def chosen_loss(self) -> LinearOddLoss:
         """The linear-odd loss that these options name."""

@@ -13,8 +13,9 @@ from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.kernels.distances import median_squared_distance
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
+from aggregator.learners.mean_operators.bounds import predicted_accuracy
 from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
-from aggregator.protocols.mean_operator.moment_estimates import Moments, of_sums
+from aggregator.protocols.mean_operator.moment_estimates import Moments, denoised, of_sums
 from aggregator.protocols.mean_operator.moment_options import MomentOptions
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
@@ -66,24 +67,44 @@ class MomentSession(OneRound):
         return weights
 
     def diagnostics(self) -> dict[str, float]:
-        """The strength of the regularisation and the norm of the noise."""
-        return {"regularisation": self._strength, "noise_norm": math.sqrt(self._moments.noise_variance)}
+        """The mean strength of the regularisation, the root mean square norm of the noise, and what to expect by it."""
+        norm = math.sqrt(self._noisy.errors[0])
+        return {
+            "regularisation": float(self._strengths.mean()),
+            "noise_norm": norm,
+            "predicted_accuracy": predicted_accuracy(norm),
+        }
 
     @cached_property
-    def _moments(self) -> Moments:
-        """What the answers say of the mean of y x."""
+    def _noisy(self) -> Moments:
+        """The mean of y x as the answers say it."""
         square = 1.0 if self._rows is None else float(np.square(self._unlabelled).sum(axis=1).mean())
         return of_sums(self.answers[-1], square)
 
-    @property
-    def _strength(self) -> float:
-        return self._options.regularisation or regularisation(self._moments.noise_variance)
+    @cached_property
+    def _moments(self) -> Moments:
+        """The mean of y x that is learned from."""
+        if self._options.denoises:
+            return denoised(self.answers[-1], self._unlabelled)
+        return self._noisy
+
+    @cached_property
+    def _strengths(self) -> np.ndarray:
+        """Of the regularisation, for each noise draw."""
+        given = self._options.regularisation
+        return np.array([given or regularisation(error) for error in self._moments.errors])
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """Of all noise draws (draws, 2, d): what is solved for one is solved for all."""
-        loss = self._options.chosen_loss()
-        found = minimise_linear_odd(loss, self._unlabelled, self._moments.estimates, self._strength).weights
+        """Of all noise draws (draws, 2, d): what is solved for one is solved for all of the same strength."""
+        loss, moments, found = (
+            self._options.chosen_loss(),
+            self._moments.estimates,
+            np.empty_like(self._moments.estimates),
+        )
+        for strength in np.unique(self._strengths):
+            equal = self._strengths == strength
+            found[equal] = minimise_linear_odd(loss, self._unlabelled, moments[equal], strength).weights
         return np.stack([-found, found], axis=1) / 2
 
     def _expanded(self) -> FeatureMap:

@@ -20,8 +20,8 @@ RUNS = 200_000
 FOURIER = 2  # random features: noise scales with their norm, which is the same for any number
 ALONE = "one party, one row or label changes"
 SUMMED = (
-    f"{honest(PARTIES, TWO_CLASSES['quorum'], COLLUDING)} of {PARTIES} parties, whose answers are seen in one sum only, "
-    f"{ALONE[11:]}"
+    f"{honest(PARTIES, TWO_CLASSES['quorum'], COLLUDING)} of {PARTIES} parties, whose answers are seen in one sum "
+    f"only, {ALONE[11:]}"
 )
 MOST = 2**16  # rows of a party: more than that need noise on their sum only at an epsilon above 13
 _LINE = np.append(np.linspace(0.0, 10.0, 10_001), 1e6)  # along which the worst row is sought

@@ -1,7 +1,7 @@
-"""Randomised response of every label y = 1 or -1, added up: the sum of z x, z = ±1/tanh(epsilon/2) and right on average.
+"""Randomised response of every label y = 1 or -1, added up: the sum of z x, where z = ±1/tanh(epsilon/2) has mean y.
 
-Its error grows with the number of rows, and that of noise on the sum does not: few rows are better off with it. There is
-no better unbiased randomiser of two labels: an output whose likelihood ratio r lies strictly between e^-epsilon and
+Its error grows with the number of rows, and that of noise on the sum does not: few rows are better off with it. There
+is no better unbiased randomiser of two labels: an output whose likelihood ratio r lies strictly between e^-epsilon and
 e^epsilon is one of these two ratios at random, so that only they remain, and what is unbiased on two outputs is unique.
 """
 

@@ -1,4 +1,4 @@
-"""Randomised response of labels in a sum: its law and variance against closed forms, and when noise on the sum is less."""
+"""Randomised response of labels in a sum: its law and variance against closed forms, and its threshold."""
 
 from __future__ import annotations
 

@@ -1,21 +1,20 @@
 """Accuracies of `mean_operator` as it is by default, with noise on sums alone as it was, and with every other noise.
 
 Run from the repository root: python -m benchmarks.mean_operator [--data-dir DIR] [--splits COUNT] [--draws COUNT]
-[--parties COUNT,COUNT,...] [--epsilons E,E,...] [--secure] [SET ...]
+[--parties COUNT,COUNT,...] [--epsilons E,E,...] [SET ...]
 
 Sets: adult, higgs, kdd99, ctg (normal or not), mnist (odd digits, 30 components), protein (above 5), digits (from 5 on)
 and breast_cancer; up to 4000 training rows, dealt to 1, 10, 100 and 1000 parties where there are so many. A cell is the
 mean over splits and noise draws, with the 95 % interval of the mean over splits. Before is `noise: sums` with `denoise:
-false`; regret is how much the default loses against the best of all fixed choices, which nobody knows beforehand, and
-so has some luck of its own in it: that of the default against the better of the two noises by their size is beside it.
-Everything goes through the product: the same command line, questions, answers and releases as in any run.
+false`. Regret is how much the default loses against the best of both noises, shrunk or as they come, which nobody knows
+beforehand; choice is what it loses against the better noise, both shrunk. Everything goes through the product.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,9 +28,9 @@ from scenarios.data.catalogue import load
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 SEVERAL = (1, 10, 100, 1000)
 MOST_REGRET, LARGE_REGRET, MOST_LARGE = 0.03, 0.01, 0.05
-NOISES = ("auto", "sums", "randomised_response")
+AUTO, SUMS, RESPONSE = NOISES = ("auto", "sums", "randomised_response")
 
-_NAME, _BEFORE, _EXACT, _CONSTANT = "mean_operator", "mean_operator-sums-denoise=false", "mean_operator-off", "constant"
+_NAME, _EXACT = "mean_operator", "mean_operator-off"
 
 
 @dataclass(frozen=True)
@@ -69,45 +68,50 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Accuracies:
-    """Mean accuracies of each split (splits,), by variant; `exact` without noise, `constant` of the commonest class."""
+    """Mean accuracies of each split (splits,), by the noise and whether the sum is shrunk by it.
 
-    by_variant: dict[str, np.ndarray]
+    `chosen` is the noise that the default took: its releases and those that ask for that noise have one law, and count
+    together. `exact` is the accuracy without noise, `constant` that of the commonest class.
+    """
+
+    by_law: dict[tuple[str, bool], np.ndarray]
+    chosen: str
     exact: float
     constant: float
+
+    def of(self, noise: str, denoised: bool) -> float:
+        """The mean accuracy of one law."""
+        return float(self.by_law[noise, denoised].mean())
 
     @property
     def before(self) -> float:
         """Of noise on sums, as it comes."""
-        return float(self.by_variant[_BEFORE].mean())
+        return self.of(SUMS, False)
 
     @property
     def after(self) -> float:
         """Of the default."""
-        return float(self.by_variant[_NAME].mean())
+        return self.of(self.chosen, True)
 
     @property
-    def best(self) -> tuple[str, float]:
-        """The best variant, and its accuracy."""
-        means = {name: float(values.mean()) for name, values in self.by_variant.items()}
-        name = max(means, key=lambda one: means[one])
-        return name.removeprefix(_NAME).removeprefix("-") or "default", means[name]
+    def best(self) -> tuple[str, bool]:
+        """The law with the largest mean."""
+        return max(self.by_law, key=lambda law: self.of(*law))
 
     @property
     def regret(self) -> float:
-        """How much the default loses against the best."""
-        return self.best[1] - self.after
+        """How much the default loses against the best law."""
+        return self.of(*self.best) - self.after
 
-    def chosen(self, denoised: bool) -> float:
-        """How much the choice between both noises loses against the better one, with `denoise` or without."""
-        ending = "" if denoised else "-denoise=false"
-        names = [f"{_NAME}{'' if noise == 'auto' else '-' + noise}{ending}" for noise in NOISES]
-        auto, *others = (float(self.by_variant[name].mean()) for name in names)
-        return max(0.0, *others) - auto if others else 0.0
+    @property
+    def choosing(self) -> float:
+        """How much it loses against the better noise, both shrunk."""
+        return max(self.of(noise, True) for noise, _ in self.by_law) - self.after
 
     @property
     def denoising(self) -> float:
-        """What denoising adds to the default's choice of noise."""
-        return self.after - float(self.by_variant[f"{_NAME}-denoise=false"].mean())
+        """What shrinking adds."""
+        return self.after - self.of(self.chosen, False)
 
 
 def measure(
@@ -117,33 +121,27 @@ def measure(
     epsilons: Sequence[float] = EPSILONS,
     splits: int = 3,
     draws: int = 3,
-    secure: bool = False,
     data_dir: str | None = None,
 ) -> dict[Cell, Accuracies]:
     """The accuracies of every cell of a set of `SETS`, means over `splits` and `draws` of noise.
 
-    With more parties than rows there is no cell. `secure` lets them share one noise. Raises `InputError` without data.
+    With more parties than rows there is no cell. Raises `InputError` without data.
     """
     chosen = SETS[name]
-    known = [count for count in parties if count <= chosen.rows and not (secure and count < 3)]
+    known = [count for count in parties if count <= chosen.rows]
     with tempfile.TemporaryDirectory() as folder:
         source = _above_five(Path(folder), data_dir) if name == "protein" else chosen.source
         found: dict[Cell, Accuracies] = {}
         for count in known:
-            run = run_of(_scenario(chosen, source, count, epsilons, splits, draws, secure), data_dir)
+            run = run_of(_scenario(chosen, source, count, epsilons, splits, draws), data_dir)
             found |= _cells(name, count, epsilons, splits, run.rows)
     return found
 
 
 def _scenario(
-    chosen: Source, source: str, parties: int, epsilons: Sequence[float], splits: int, draws: int, secure: bool
+    chosen: Source, source: str, parties: int, epsilons: Sequence[float], splits: int, draws: int
 ) -> dict[str, Any]:
     private = {"kind": "mean_operator", "noise": [*NOISES], "denoise": [True, False]}
-    if secure:
-        private = {**private, "noise": ["auto", "sums"], "summation": "secure"}
-    protocols: list[dict[str, Any]] = [private, {"kind": "mean_operator", "noise": "off"}, {"kind": "constant"}]
-    if secure:
-        protocols.insert(1, {"kind": "mean_operator", "noise": "randomised_response", "denoise": [True, False]})
     data = {"source": source, "auxiliary": chosen.public, "test": chosen.test, "features": list(chosen.features)}
     if chosen.positive:
         data["positive"] = list(chosen.positive)
@@ -151,7 +149,7 @@ def _scenario(
         "name": "mean-operator",
         "data": data,
         "parties": {"count": parties, "rows": chosen.rows // parties},
-        "protocols": protocols,
+        "protocols": [private, {"kind": "mean_operator", "noise": "off"}, {"kind": "constant"}],
         "privacy": {"epsilon": list(epsilons), "delta": 1e-6},
         "trials": {"splits": splits, "noise": draws},
         "seed": 1,
@@ -159,23 +157,30 @@ def _scenario(
 
 
 def _cells(
-    name: str, parties: int, epsilons: Sequence[float], splits: int, rows: Iterable[Any]
+    name: str, parties: int, epsilons: Sequence[float], splits: int, rows: Sequence[Any]
 ) -> dict[Cell, Accuracies]:
-    accuracies = [row for row in rows if row["metric"] == "accuracy"]
+    def values(metric: str, variant: str, epsilon: float | None = None) -> list[list[float]]:
+        own = [row for row in rows if row["metric"] == metric and row["variant"] == variant]
+        own = [row for row in own if epsilon in (None, row["epsilon"])]
+        return [[row["value"] for row in own if row["split"] == split] for split in range(splits)]
 
-    def means(variant: str, epsilon: float | None = None) -> np.ndarray:
-        own = [row for row in accuracies if row["variant"] == variant and epsilon in (None, row["epsilon"])]
-        return np.array([np.mean([row["value"] for row in own if row["split"] == split]) for split in range(splits)])
+    def cell(epsilon: float) -> Accuracies:
+        norms = {noise: np.mean(values("noise_norm", _variant(noise, True), epsilon)) for noise in NOISES}
+        chosen = min((SUMS, RESPONSE), key=lambda noise: abs(norms[noise] - norms[AUTO]))
+        found: dict[tuple[str, bool], np.ndarray] = {}
+        for noise in (SUMS, RESPONSE):
+            for denoised in (True, False):
+                several = [noise, AUTO] if noise == chosen else [noise]
+                every = [values("accuracy", _variant(one, denoised), epsilon) for one in several]
+                found[noise, denoised] = np.concatenate(every, axis=1).mean(axis=1)
+        exact, constant = (float(np.mean(values("accuracy", variant))) for variant in (_EXACT, "constant"))
+        return Accuracies(found, chosen, exact, constant)
 
-    exact, constant = (float(means(variant).mean()) for variant in (_EXACT, _CONSTANT))
-    private = [variant for variant in dict.fromkeys(row["variant"] for row in accuracies)]
-    private = [variant for variant in private if variant not in (_EXACT, _CONSTANT)]
-    return {
-        Cell(name, parties, epsilon): Accuracies(
-            {variant.replace("-secure", ""): means(variant, epsilon) for variant in private}, exact, constant
-        )
-        for epsilon in epsilons
-    }
+    return {Cell(name, parties, epsilon): cell(epsilon) for epsilon in epsilons}
+
+
+def _variant(noise: str, denoised: bool) -> str:
+    return "-".join([_NAME, *([] if noise == AUTO else [noise]), *([] if denoised else ["denoise=false"])])
 
 
 def _above_five(folder: Path, data_dir: str | None) -> str:
@@ -196,39 +201,31 @@ def interval(values: np.ndarray) -> float:
 
 def show(name: str, arguments: argparse.Namespace) -> None:
     """Prints the table of one set, and its bars."""
-    parties = [int(one) for one in arguments.parties.split(",")]
-    epsilons = [float(one) for one in arguments.epsilons.split(",")]
     found = measure(
         name,
-        parties=parties,
-        epsilons=epsilons,
+        parties=[int(one) for one in arguments.parties.split(",")],
+        epsilons=[float(one) for one in arguments.epsilons.split(",")],
         splits=arguments.splits,
         draws=arguments.draws,
-        secure=arguments.secure,
         data_dir=arguments.data_dir,
     )
-    print(f"\n{name}\nparties epsilon  before           after            regret  choice  denoise  best")
+    print(f"\n{name}\nparties epsilon  before          after           regret  choice denoise  taken, best")
     for cell, one in found.items():
-        spread = [interval(one.by_variant[variant]) for variant in (_BEFORE, _NAME)]
+        spread = [interval(one.by_law[law]) for law in ((SUMS, False), (one.chosen, True))]
+        best = f"{one.best[0]}{'' if one.best[1] else ', as it comes'}"
         print(
-            f"{cell.parties:7} {cell.epsilon:7g}  {one.before:.3f} +- {spread[0]:.3f}   {one.after:.3f} +- "
-            f"{spread[1]:.3f}   {one.regret:.3f}  {one.chosen(True):+.3f}  {one.denoising:+.3f}   {one.best[0]}",
+            f"{cell.parties:7} {cell.epsilon:7g}  {one.before:.3f} ± {spread[0]:.3f}   {one.after:.3f} ± "
+            f"{spread[1]:.3f}   {one.regret:.3f}   {one.choosing:.3f}  {one.denoising:+.3f}  {one.chosen}; {best}",
             flush=True,
         )
     cells = [*found.values()]
     print(f"without noise {cells[0].exact:.3f}, constant {cells[0].constant:.3f}")
-    for what, values in (
-        ("regret", [one.regret for one in cells]),
-        ("regret of the choice of noise", [one.chosen(True) for one in cells]),
-    ):
-        bar(f"worst {what}", max(values), MOST_REGRET)
-        bar(
-            f"share of cells with {what} above {LARGE_REGRET:g}",
-            float(np.mean(np.array(values) > LARGE_REGRET)),
-            MOST_LARGE,
-        )
+    for what, regrets in (("regret", [one.regret for one in cells]), ("choice", [one.choosing for one in cells])):
+        bar(f"worst {what}", max(regrets), MOST_REGRET)
+        large = float(np.mean(np.array(regrets) > LARGE_REGRET))
+        bar(f"share of cells with a {what} above {LARGE_REGRET:g}", large, MOST_LARGE)
 
 
 if __name__ == "__main__":
     counts, aims = (",".join(f"{one:g}" for one in several) for several in (SEVERAL, EPSILONS))
-    print_tables(__doc__, [*SETS], show, splits=3, draws=3, parties=counts, epsilons=aims, secure=False)
+    print_tables(__doc__, [*SETS], show, splits=3, draws=3, parties=counts, epsilons=aims)

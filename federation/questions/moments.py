@@ -25,6 +25,7 @@ RESPONSE: Literal["randomised_response"] = "randomised_response"
 
 _sum_noise = lru_cache(calibrate)  # all parties of a release have the same
 _response = lru_cache(summed_response.calibrate)
+LARGEST_WEIGHT = 1e6
 _LARGEST = 2.0**80  # of a sum over a party's rows, noise included
 _SHORT_ROWS = Assumption(
     "rows behind the public feature map, their constant feature included, are cut to norm 1", Check.ENFORCED
@@ -62,7 +63,8 @@ class MomentQuestion(PrivateQuestion):
     one whole noise hides: for a summation that reveals only the sum over the parties.
 
     Where the noise is `auto`, each party has its own, and labels are protected, both sides know from the public number
-    of a party's rows whether its labels or their sum got the noise, and an answer says it, too: `response`.
+    of a party's rows whether its labels or their sum got the noise, and an answer says it, too: `response`. `weight` is
+    how much an error of randomised response counts against noise on the sum of the same size.
 
     Examples:
         >>> from federation.contract.question import ReleaseId
@@ -84,12 +86,17 @@ class MomentQuestion(PrivateQuestion):
     most: int
     protect: Literal["label", "row"]
     contributors: int
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         whole("most rows", self.most, 1, MOST_ROWS)
         whole("least rows", self.least, 1, self.most)
         whole("contributors", self.contributors, 0, shares.MOST)
+        if not 1 / LARGEST_WEIGHT <= self.weight <= LARGEST_WEIGHT:
+            raise InputError(
+                f"weight must be from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, got {self.weight}; 1 compares sizes"
+            )
         if self.noise.kind == RESPONSE and (self.contributors or self.protect != "label"):
             raise InputError(
                 "randomised response hides every label by itself, and no row: ask for protect label and contributors "
@@ -128,7 +135,7 @@ class MomentQuestion(PrivateQuestion):
         """Parties with fewer rows answer by randomised response of every label, others by noise on the sum."""
         if self.noise.kind == RESPONSE:
             return summed_response.ANY
-        return self.response().rows_for(self.mechanism()) if self.by_size else 0
+        return self.response().rows_for(self.mechanism(), self.weight) if self.by_size else 0
 
     def responding(self, rows: np.ndarray) -> np.ndarray:
         """Which parties with these numbers of rows (P,) answer by randomised response, boolean (P,)."""

@@ -5,7 +5,6 @@ Each command is one mechanism: its signature says what it takes, its body what i
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -218,60 +217,20 @@ def mean_operator(
         float, Option(min=0, max=1, help="Largest share that tells who sees a secure sum what it sent.")
     ] = COLLUDING,
     l1_bound: Annotated[float | None, Option(help="Public bound on the L1 norm of rows; default: sqrt(d).")] = None,
+    weight: Annotated[
+        float, Option(help="How much errors of randomised response count; a run computes it from public rows.")
+    ] = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Mechanisms for the mean operator, the mean of y x: honest epsilon, noise, and what to regularise by."""
-    from aggregator.learners.mean_operators.bounds import loss_in_words
-    from federation.mechanisms.moments import summed_response
-    from federation.mechanisms.moments.bounds import regularisation
-    from federation.mechanisms.moments.calibrated_moments import SumNoiseKind, calibrate
+    from scenarios.commands.moment_noises import moment_noises
 
     if parties > rows:
         raise InputError(f"--parties must be an integer from 1 to --rows, got {parties} for {rows} rows")
-    shares = honest(parties, quorum, colluding) if secure_sum else 0
     public: dict[str, Any] = {"rows": rows, "dimension": dimension, "epsilon": epsilon, "delta": delta}
-    sharing: dict[str, Any] = {"l1_bound": l1_bound, "contributors": shares}
-    kinds: list[SumNoiseKind] = ["pure", "laplace", "gaussian", "published_laplace"]
-    noises = {kind: calibrate(kind, **public, **sharing) for kind in kinds if delta or kind != "gaussian"}
-    response = summed_response.calibrate(epsilon)
-    wholes = parties / shares if secure_sum else parties
-    sums = calibrate("auto", **public, **sharing)
-    below = response.rows_for(sums)  # of each party, or of all where they share one noise
-    responds = rows * response.label_variance < wholes * sums.noise_norm() ** 2
-    squares = {kind: wholes * noise.noise_norm() ** 2 for kind, noise in noises.items()}
-    found = [(kind, noise.name, noise.epsilon, noise.delta, squares[kind]) for kind, noise in noises.items()]
-    found.append(("randomised_response", response.labels.name, epsilon, 0.0, rows * response.label_variance))
-    mechanisms = []
-    for kind, name, spent, missed, square in found:
-        norm = math.sqrt(square) / rows
-        row: dict[str, Any] = {"noise": kind, "mechanism": name, "epsilon": spent, "delta": missed}
-        row |= {"deviation": norm / math.sqrt(dimension), "noise_norm": norm, "loss": loss_in_words(norm)}
-        chosen = kind == "randomised_response" if responds else noises.get(kind) == sums
-        mechanisms.append(row | {"regularisation": regularisation(norm**2), "auto": chosen})
-    text = [
-        "Noise is that on the mean of y x, whose norm is at most 1: the standard deviation of one coordinate, and the "
-        "root mean square norm. One label, or one row, may be replaced; randomised_response is for labels, of rows of "
-        "norm 1. published_laplace is meant for rows of L1 norm 1 and claims epsilon "
-        f"{epsilon:g}; shown is what it gives."
-    ]
-    if secure_sum:
-        text.append(
-            f"auto takes the smallest noise norm, where labels are protected and rows are public. Noise on the sum holds "
-            f"while at least {shares} parties add their shares and tell nobody, and only the sum is revealed: a quorum "
-            f"of {parties} parties less those that may collude. The noise shown is that of all shares."
-        )
-    else:
-        text.append(
-            f"auto decides party by party, where labels are protected and rows are public: below {below} rows at a party "
-            "it is randomised_response, from there on the smallest noise on the sum."
-        )
-    if not secure_sum and parties > 1:
-        text.append(f"Each of {parties} parties adds noise of its own.")
-    if min(squares.values()) > rows**2 and rows * response.label_variance > rows**2:
-        text.append("The noise is longer than any mean can be: take more rows, a larger epsilon or fewer features.")
-    record = {**public, "parties": parties, "secure_sum": secure_sum, "mechanisms": mechanisms}
-    record |= {"response_below": below, "contributors": shares}
-    tell(as_json, record, text=text, hidden=("mechanism", "contributors"))
+    shares = honest(parties, quorum, colluding) if secure_sum else 0
+    record, text = moment_noises(**public, parties=parties, shares=shares, l1_bound=l1_bound, weight=weight)
+    tell(as_json, record, text=text, hidden=("mechanism",))
 
 
 @privacy_app.command()

@@ -25,11 +25,11 @@ class MomentOptions:
     loss: a linear-odd loss: `logistic`, `square`, `matsushita`, `unhinged`, `double_hinge`, `perceptron` or `rho` (the
         last two are least at weights of zero, which tell nothing, unless noise moves the mean operator far).
     rho: of the loss rho |z| - rho z + 1.
-    noise: `auto` (the less of the next two by the number of each party's rows, or for `secure` of all rows; `sums`
-        where the parties' own rows are not used), `randomised_response` (of every label in the sum: best for few rows),
-        `sums` (by public numbers, the least of the next three), `laplace` (per feature), `pure` (L2-Gamma), `gaussian`
-        (uses delta), `published_laplace` (as published; what it really promises is epsilon times the root of the number
-        of features) or `off` (NON-PRIVATE).
+    noise: `auto` (that of the next two which harms less, by public rows and the number of each party's rows, or for
+        `secure` of all rows; `sums` where the parties' own rows are not used), `randomised_response` (of every label in
+        the sum: best for few rows), `sums` (by public numbers, the least of the next three), `laplace` (per feature),
+        `pure` (L2-Gamma), `gaussian` (uses delta), `published_laplace` (as published; what it really promises is
+        epsilon times the root of the number of features) or `off` (NON-PRIVATE).
     l1_bound: of `auto`, `sums`, `laplace` and `published_laplace`: rows are cut to this norm in L1, too; null takes the
         root of the number of features, which no row of norm 1 exceeds.
     protect: one `label`, features being public, or one whole `row`.
@@ -37,7 +37,8 @@ class MomentOptions:
         which reveals only the sum over all; shares are such that a quorum of the parties suffices, less those that may
         collude (parties.colluding).
     denoise: the sum is shrunk towards what a linear fit to labels from -1 to 1 can explain, by the known size of the
-        noise, before anything is learned from it; costs nothing, and is done where the parties' own rows are used.
+        noise, before anything is learned from it; costs nothing, and is done where the parties' own rows are used and
+        have 1000 features at most.
     unlabelled: rows of the loss's label-free part: the parties' `own`, which are public when labels are protected, or
         the public `auxiliary` ones; `auto` takes the former where they may be used.
     expansion: of the features: `none`, `fourier` (random features of the Gaussian kernel) or `polynomial`.

@@ -17,11 +17,13 @@ from aggregator.learners.mean_operators.bounds import predicted_accuracy
 from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from aggregator.protocols.mean_operator.moment_estimates import Moments, denoised, of_sums
 from aggregator.protocols.mean_operator.moment_options import MomentOptions
+from aggregator.protocols.mean_operator.response_weight import response_weight
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF
 from federation.contract.roster import honest
 from federation.features.feature_map import FeatureMap, completed, with_fourier, with_polynomial
+from federation.mechanisms.moments import summed_response
 from federation.mechanisms.moments.bounds import regularisation
 from federation.mechanisms.moments.summed_response import LEAST_EPSILON
 from federation.numerics.norms import within_norm
@@ -29,6 +31,7 @@ from federation.questions.bags import Bags, RowsQuestion
 from federation.questions.moments import RESPONSE, MomentKind, MomentNoise, MomentQuestion
 
 _FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the median distance
+_MOST_DENOISED = 1000  # features: the work grows with their cube
 _CHECKS = (CHECKED,)
 _CHECKS_OF_SHARES = ("shares were checked by the simulated summation, as one with proofs of range would do",)
 
@@ -84,7 +87,7 @@ class MomentSession(OneRound):
     @cached_property
     def _moments(self) -> Moments:
         """The mean of y x that is learned from."""
-        if self._options.denoises:
+        if self._options.denoises and self._features.dimension <= _MOST_DENOISED:
             return denoised(self.answers[-1], self._unlabelled)
         return self._noisy
 
@@ -152,12 +155,24 @@ class MomentSession(OneRound):
         if options.summation == "parties" or options.noise == OFF:
             return self._asking(self._kind, epsilon)
         shares = self._asking(self._kind, epsilon, honest(plan.parties, plan.quorum, plan.colluding))
-        # That of all parties' shares, against that of all labels: which hide themselves, and need no summation.
-        variance = shares.mechanism().noise_norm() ** 2 * plan.parties / shares.contributors
-        responds = options.noise == "auto" and options.may_respond and epsilon >= LEAST_EPSILON
-        if responds and plan.private_rows and plan.private_rows * shares.response().label_variance < variance:
-            return self._asking(RESPONSE, epsilon)
+        if options.noise == "auto" and options.may_respond and epsilon >= LEAST_EPSILON:
+            # Responses of all rows against all shares, more of which may come than are the whole noise. Labels then
+            # hide themselves, and need no summation.
+            harm = self._all_rows * shares.response().label_variance * self._weight(epsilon)
+            if harm < shares.mechanism().noise_norm() ** 2 * plan.parties / shares.contributors:
+                return self._asking(RESPONSE, epsilon)
         return shares
+
+    @property
+    def _all_rows(self) -> int:
+        """Of all parties together, at most where the plan does not say it."""
+        return self._world.plan.private_rows or self._world.plan.parties * self._most
+
+    def _weight(self, epsilon: float) -> float:
+        """How much errors of randomised response harm, by the public rows."""
+        variance = summed_response.calibrate(epsilon).label_variance / self._all_rows
+        rows = self._cut(self._features.transform(self._world.views.table.rows))
+        return response_weight(rows, variance)
 
     @property
     def _kind(self) -> MomentKind:
@@ -175,6 +190,7 @@ class MomentSession(OneRound):
             self._most,
             options.protect,
             contributors,
+            self._weight(epsilon) if kind == "auto" and options.may_respond and epsilon >= LEAST_EPSILON else 1.0,
             release=self._world.release(noise, options.asked()),
             draws=self._draws,
             seeded=plan.noise_seed is not None,

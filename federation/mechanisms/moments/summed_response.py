@@ -43,10 +43,11 @@ class SummedResponse:
         beyond = self.labels.redraw / (response.WORDS - self.labels.redraw)
         return beyond * (2 + beyond)
 
-    def rows_for(self, noise: SumNoise) -> int:
+    def rows_for(self, noise: SumNoise, weight: float = 1.0) -> int:
         """The least number of rows of norm 1 whose summed responses are no better than noise on their sum.
 
-        By expected squared errors: rows w against d v, w the variance of a label and v that of the noise's coordinates.
+        By expected squared errors: `weight` rows w against d v, w the variance of a label and v that of the noise's
+        coordinates. The weight > 0 is how much errors harm that go where the rows are, and not in all directions alike.
 
         Examples:
             >>> from federation.mechanisms.moments.calibrated_moments import calibrate as calibrate_sum
@@ -54,7 +55,7 @@ class SummedResponse:
             >>> calibrate(1.0).rows_for(noise)
             602
         """
-        return max(1, math.ceil(min(noise.noise_norm() ** 2 / self.label_variance, ANY)))
+        return max(1, math.ceil(min(noise.noise_norm() ** 2 / (weight * self.label_variance), ANY)))
 
     def release(self, rows: Floats, signs: Floats, bits: NoiseBits, draws: int = 1) -> Floats:
         """Sums (draws, d) float64 over rows (n, d), n >= 1, with the labels `signs` (n,), each 1 or -1.

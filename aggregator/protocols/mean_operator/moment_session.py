@@ -72,11 +72,8 @@ class MomentSession(OneRound):
     def diagnostics(self) -> dict[str, float]:
         """The mean strength of the regularisation, the root mean square norm of the noise, and what to expect by it."""
         norm = math.sqrt(self._noisy.errors[0])
-        return {
-            "regularisation": float(self._strengths.mean()),
-            "noise_norm": norm,
-            "predicted_accuracy": predicted_accuracy(norm),
-        }
+        found = {"regularisation": float(self._strengths.mean()), "noise_norm": norm}
+        return {**found, "predicted_accuracy": predicted_accuracy(norm)} if norm else found
 
     @cached_property
     def _noisy(self) -> Moments:

@@ -8,7 +8,7 @@ from support.two_class_parties import draw
 from support.two_class_questions import ROWS
 
 from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
-from aggregator.protocols.mean_operator.moment_estimates import of_sums
+from aggregator.protocols.mean_operator.moment_estimates import denoised, of_sums
 from aggregator.world.fitting import fit
 from federation.contract.question import ReleaseId
 from federation.contract.reference import Reference
@@ -18,7 +18,7 @@ from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 
 MAP = completed(fit(["standardise"], ROWS))
-RUNS = 2000
+RUNS = 500
 
 
 def collected(noise, epsilon):
@@ -47,8 +47,9 @@ def test_estimates_are_right_on_average_and_as_far_off_as_is_said(noise, epsilon
     assert answers.question.response_below == below
     found, exact = of_sums(answers), signs @ rows / len(rows)
     off = found.estimates - exact
-    assert np.abs(off.mean(axis=0)).max() < 5 * np.sqrt(found.noise_variance / RUNS)
-    assert np.square(off).sum(axis=1).mean() == pytest.approx(found.noise_variance, rel=0.1)
+    assert np.abs(off.mean(axis=0)).max() < 5 * np.sqrt(found.errors[0] / RUNS)
+    assert (found.errors == found.errors[0]).all()
+    assert np.square(off).sum(axis=1).mean() == pytest.approx(found.errors[0], rel=0.2)
     labels = answers.response_variance > 0
     assert (labels, answers.noise_variance > 0) == (below > 60, below <= 67)
 
@@ -57,4 +58,24 @@ def test_shorter_rows_have_smaller_errors_where_labels_have_noise():
     answers, _, _ = collected("auto", 5.0)
     whole, half = of_sums(answers), of_sums(answers, 0.5)
     np.testing.assert_array_equal(whole.estimates, half.estimates)
-    assert half.noise_variance == pytest.approx(whole.noise_variance / 2)
+    np.testing.assert_allclose(half.errors, whole.errors / 2)
+
+
+@pytest.mark.parametrize(("noise", "epsilon"), [("auto", 0.3), ("auto", 4.0), ("randomised_response", 0.2)])
+def test_shrinking_leaves_less_of_large_noise_and_says_how_much(noise, epsilon):
+    answers, rows, signs = collected(noise, epsilon)
+    exact = signs @ rows / len(rows)
+    before, after = (
+        np.square(found.estimates - exact).sum(axis=1) for found in (of_sums(answers), denoised(answers, rows))
+    )
+    assert after.mean() < (0.7 if epsilon < 1 else 1.0) * before.mean()
+    errors = denoised(answers, rows).errors
+    assert errors.shape == (RUNS,)
+    assert errors.mean() == pytest.approx(after.mean(), rel=0.5)  # on average over labels that the prior expects
+
+
+def test_hardly_any_noise_leaves_the_mean_as_it_is():
+    answers, rows, signs = collected("auto", 300.0)
+    found = denoised(answers, rows)
+    np.testing.assert_allclose(found.estimates, np.tile(signs @ rows / len(rows), (RUNS, 1)), atol=1e-3)
+    assert 0 <= found.errors.max() < 1e-5

@@ -1,6 +1,7 @@
 """Answers `mean_operator` and `row_moments`: one sum over a party's rows, with noise or a share of it.
 
-It is that of y x (Patrini et al. 2015), or those of x x', y x and y^2 that a regression needs.
+It is that of y x (Patrini et al. 2015), where the noise is on the sum or, where a party has few rows, on every label:
+randomised response. Or it is those of x x', y x and y^2 that a regression needs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.contract.question import OFF
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.moments.calibrated_moments import SumNoise
 from federation.numerics.norms import within_norm
 from federation.questions.moments import MomentQuestion, RowMomentsQuestion, SummedQuestion
 from federation.questions.row_premises import protected
@@ -30,21 +30,28 @@ def answer(cohort: Cohort, question: MomentQuestion) -> NoisyAct:
     unit = protected(question.protect)
     if unit is Unit.LABEL:
         require_public_features(cohort)
-    noise = None if question.noise.kind == OFF else question.mechanism()
+    response, below = question.label_noise(), question.response_below
 
     def act(party: int, bits: NoiseBits) -> Arrays:
-        size, total = 0, np.zeros(question.feature_map.dimension)
+        size, total, few = 0, np.zeros(question.feature_map.dimension), []
         for rows, classes in two_classes(cohort, party, question.feature_map, unit):
-            size += len(rows)
-            total += (2.0 * classes - 1.0) @ within_norm(rows, question.noise.l1_bound)
-        return _summed(question, party, size, total, noise, bits)
+            size, signs, cut = size + len(rows), 2.0 * classes - 1.0, within_norm(rows, question.noise.l1_bound)
+            if size < below:
+                few.append((cut, signs))
+            total += signs @ cut
+        _require_declared(question, party, size)
+        if response is not None and size < below:
+            sums = np.sum([response.release(cut, signs, bits, question.draws) for cut, signs in few], axis=0)
+        else:
+            sums = _noisy(question, total, bits)
+        said = {"response": np.asarray(float(size < below))} if question.by_size else {}
+        return {"size": np.asarray(float(size)), "sums": sums, **said}
 
     return act
 
 
 def answer_rows(cohort: Cohort, question: RowMomentsQuestion) -> NoisyAct:
     """Size and noisy sums of every party: x x', y x and y^2 over rows that are cut to norm 1, y from -1 to 1."""
-    noise = None if question.noise.kind == OFF else question.mechanism()
     statistic = question.statistic
 
     def act(party: int, bits: NoiseBits) -> Arrays:
@@ -52,19 +59,20 @@ def answer_rows(cohort: Cohort, question: RowMomentsQuestion) -> NoisyAct:
         for rows, labels in real_labels(cohort, party, question.rows):
             size += len(rows)
             total += statistic.of(within_norm(rows), labels)
-        return _summed(question, party, size, total, noise, bits)
+        _require_declared(question, party, size)
+        return {"size": np.asarray(float(size)), "sums": _noisy(question, total, bits)}
 
     return act
 
 
-def _summed(
-    question: SummedQuestion, party: int, size: int, total: np.ndarray, noise: SumNoise | None, bits: NoiseBits
-) -> Arrays:
-    """The answer of a party. Raises `InputError` for a number of rows, which is public, beyond what is declared."""
-    if not 0 < size <= question.most_rows:
-        raise InputError(f"party {party} holds {size} rows, declared are 1 to {question.most_rows}")
-    if noise is None:
-        sums = np.repeat(np.rint(total * _GRID)[None] / _GRID, question.draws, axis=0)
-    else:
-        sums = noise.release(total, bits, question.draws)
-    return {"size": np.asarray(float(size)), "sums": sums}
+def _require_declared(question: SummedQuestion, party: int, size: int) -> None:
+    """Raises `InputError` for a number of rows, which is public, out of the declared range."""
+    if not question.least_rows <= size <= question.most_rows:
+        raise InputError(f"party {party} holds {size} rows, declared are {question.least_rows} to {question.most_rows}")
+
+
+def _noisy(question: SummedQuestion, total: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    """A party's sum with noise (draws, D), or as it is where that is off."""
+    if question.noise.kind == OFF:
+        return np.repeat(np.rint(total * _GRID)[None] / _GRID, question.draws, axis=0)
+    return question.mechanism().release(total, bits, question.draws)

@@ -15,13 +15,15 @@ def answers(parties=4, **options):
     return MomentAnswers(question, parties, question.promise() if question.noise.aims else None)
 
 
-def sent(collector, parties, sums, sizes):
+def sent(collector, parties, sums, sizes, said=None):
     """Submit sums (P, d), the same for every draw."""
     question = collector.question
     arrays = {
         "size": np.array(sizes, dtype=np.float64),
         "sums": np.repeat(np.asarray(sums, dtype=np.float64)[:, None, :], question.draws, axis=1),
     }
+    if question.by_size:
+        arrays["response"] = question.responding(arrays["size"]).astype(float) if said is None else np.array(said)
     promise = question.promise() if question.noise.aims else None
     return collector.add(Submission("mean_operator", np.array(parties), arrays, promise))
 
@@ -74,3 +76,30 @@ def test_rows_that_add_longer_vectors_have_longer_sums(largest, taken):
     sums[..., -1] = largest
     refused = collector.add(Submission("row_moments", np.array([1]), {"size": np.array([10.0]), "sums": sums}))
     assert (refused == {}) == taken
+
+
+def test_errors_are_those_of_the_parties_that_answered():
+    collector = answers(noise="auto")
+    below = collector.question.response_below
+    sizes = [below - 1, below, 50]
+    assert sent(collector, [0, 1, 3], np.zeros((3, 4)), sizes) == {}
+    labels, sums = collector.question.response().label_variance, collector.question.mechanism().variance()
+    assert collector.noise_variance == pytest.approx(2 * sums / sum(sizes) ** 2)
+    assert collector.response_variance == pytest.approx((below - 1) * labels / sum(sizes) ** 2)
+
+
+def test_a_party_that_says_another_noise_than_its_rows_call_for_is_refused():
+    collector = answers(noise="auto")
+    below = collector.question.response_below
+    refused = sent(
+        collector, [0, 1, 2, 3], np.zeros((4, 4)), [below - 1, below, below, below - 1], [0.0, 1.0, 0.0, 1.0]
+    )
+    assert list(refused) == [0, 1]
+    assert collector.present.tolist() == [2, 3]
+
+
+def test_summed_responses_reach_as_far_as_all_labels_and_no_further():
+    reach = answers(noise="auto").question.response().reach
+    for noise in ("auto", "randomised_response"):
+        for entry, taken in ((3 * reach, True), (-3.001 * reach, False)):
+            assert (sent(answers(noise=noise), [0], [[0, 0, 0, entry]], [3]) == {}) == taken

@@ -8,8 +8,10 @@ _PUBLIC = PublicNames(
     __name__,
     {
         "weighted_erm": "WeightedERM",
+        "class_ratios.auto": "AutoRatios",
         "class_ratios.bag_classifier": "BagClassifier BagClassifierEM",
         "class_ratios.class_means": "ClassMeans EnergyMeans WhitenedMeans",
+        "class_ratios.distribution_regression": "DistributionRegression",
         "class_ratios.intervals": "ratio_intervals=intervals",
         "class_ratios.mmd": "MMD",
         "class_ratios.proportion_svm": "ProportionSVM",

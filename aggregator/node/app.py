@@ -93,10 +93,15 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
 
 
 def _ask_for_scores(plan: WorldPlan, views: Views, inquiry: Inquiry) -> list[IndividualScores]:
-    """Ask for the baseline of parties on their own behind every map in use: what suits an ensemble may not suit one."""
+    """Ask for the baseline of parties on their own behind every map in use, and behind the one of reference.
+
+    What suits an ensemble, or noise, may not suit one party.
+    """
     if not plan.individual:
         return []
     found = []
+    if plan.reference:
+        views.behind(plan.reference)
     for view in views.known() or [views.at("off", float("inf"))]:
         question = IndividualQuestion(view.training, plan.individual)
         found.append(inquiry.add(question, view.training, IndividualScores(question, plan.parties)))

@@ -108,7 +108,7 @@ class NoisyLabelSums(LabelProtocol):
         if self.protect == "label":
             return super().begin(world, epsilon, draws)
         from aggregator.regressions.row_session import RowSession
-        from federation.questions.moments import RowMomentsNoise
+        from federation.questions.row_moments import RowMomentsNoise
 
         noise = RowMomentsNoise("off" if self.noise == OFF else "gaussian", epsilon, world.plan.delta)
         return RowSession(world, noise, secure=self.summation == "secure", shrunk=self.shrink, draws=draws)

@@ -27,7 +27,9 @@ class LabelProtocol(Protocol):
     noise: the law of the parties' noise, or none.
     """
 
-    requires: ClassVar[Requires] = Requires(labels="real", single_rows=True, features=("standardise", "constant"))
+    requires: ClassVar[Requires] = Requires(
+        labels="real", single_rows=True, features=("impute", "scale", "standardise", "constant")
+    )
     task: ClassVar[str] = "regression"
     model: ClassVar[str] = "regression"
 

@@ -23,7 +23,7 @@ from federation.contract.roster import honest
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
 from federation.questions.labels import LabelledRows
-from federation.questions.moments import RowMomentsNoise, RowMomentsQuestion
+from federation.questions.row_moments import RowMomentsNoise, RowMomentsQuestion
 
 
 class RowSession(OneRound):

@@ -14,7 +14,7 @@ from federation.contract.question import PrivateQuestion, Question
 from federation.contract.roster import COLLUDING, honest
 from federation.contract.submission import Submission
 from federation.numerics.norms import within_norm
-from federation.questions.moments import RowMomentsQuestion
+from federation.questions.row_moments import RowMomentsQuestion
 
 RUNS = 200_000
 ALONE = "one party, one row turns into its opposite with the same label"

@@ -18,6 +18,7 @@ from federation.features.steps import (
     Append,
     ClipNorm,
     Fourier,
+    Impute,
     OneHot,
     Polynomial,
     SignedLog,
@@ -29,6 +30,10 @@ from federation.features.steps import (
 # Columns whose largest range is beyond this many lower-quartile ranges do not share a unit. Data sets in one
 # unit (pixels, HAR, iris) stay below 5, those in many (KDD-99, cardiotocography, wine) are above 75.
 MIXED_UNITS_RATIO = 30.0
+# Columns in mixed units that are more skewed than an exponential law are brought to a logarithmic scale.
+_LARGEST_SKEWNESS = 2.0
+# A column gets an indicator of its missing cells from this share of the public ones.
+_FLAGGED_SHARE = 0.01
 # Directions with less than this share of the largest variance hold rounding errors only.
 _NEGLIGIBLE_VARIANCE = 1e-10
 # A text column with more values is a key or free text, not a category.
@@ -37,14 +42,20 @@ _LARGEST_VOCABULARY = 1000
 _FOURIER_SEED = 0
 
 
-def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_columns: Sequence[int] = ()) -> FeatureMap:
+def fit(stages: Sequence[str | Mapping[str, Any]], rows: np.ndarray, text_columns: Sequence[int] = ()) -> FeatureMap:
     """The map that `stages` describe, fitted on public rows (N, d), which must be no party's private rows.
 
     Text columns (cells coded by `text_code`) first become indicators of the texts seen in `rows`. Then:
 
-    - "scale": "standardise", but only when the columns do not share units: when the largest range of a column
-      is more than 30 times the lower quartile of the ranges of the non-constant columns.
-    - "standardise": each column minus its mean, over its standard deviation; constant ones are only centred.
+    - "impute", which must be the first: a missing cell, NaN, becomes the median of the column's public values, 0 where
+      it has none; and a column 1 % or more of whose public cells are missing gets an indicator of missing cells, which
+      columns that are missing in the same public rows share. {"impute": {"flags": False}} makes no indicators.
+    - "scale": nothing, unless the columns of the public rows as they came do not share units: the largest range of a
+      column is more than 30 times the lower quartile of the ranges of the non-constant columns. If so, a column x of
+      more than two values whose skewness is above 2 in size, and smaller behind it, becomes sign(x) ln(1 + |x|/s), s
+      the median of |x| where x is not 0; then "standardise".
+    - "standardise": each column minus its mean, over its standard deviation; constant ones are only centred, and so are
+      the indicators of an "impute" before it: the directions of few dimensions are those of values.
     - {"pca": k}: centred, projected to the k directions of largest variance.
     - {"whiten": k}: the same, each component over its standard deviation: covariance Z'Z/N = I on `rows`.
       Both keep fewer when the rank is smaller, and turn each direction so that its largest entry is positive.
@@ -56,8 +67,8 @@ def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_column
     - {"polynomial": p}: all monomials of degree p, 2 or 3, weighted such that phi(x)'phi(z) = (x'z)^p; nothing is
       fitted, at most 20,000 features.
 
-    Raises `InputError` for unknown stages, no rows, rows that are not finite, numbers whose squares overflow,
-    and rows that cannot be fitted.
+    Raises `InputError` for unknown stages, no rows, rows that are not finite (with "impute" they may be NaN, but not
+    all), numbers whose squares overflow, and rows that cannot be fitted.
 
     Examples:
         >>> rows = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
@@ -70,25 +81,44 @@ def fit(stages: Sequence[str | Mapping[str, int]], rows: np.ndarray, text_column
                [1., 0.],
                [0., 1.]])
     """
-    rows = finite_rows(rows, "public rows")
+    missing = imputes(stages)
+    named = "public rows" if missing else "public rows without the stage impute"
+    rows = finite_rows(rows, named, missing=missing)
     if rows.size == 0:
         raise InputError(f"public rows must not be empty, got shape {rows.shape}; raise data.auxiliary")
+    if imputes(stages[1:]):
+        raise InputError(f"features: impute must be the first stage, got {list(stages)}")
     _require_finite_squares(rows)
-    columns, steps = rows.shape[1], []
-    fitters = [_stage(stage) for stage in stages]
-    if len(text_columns):
-        fitters.insert(0, partial(_one_hot, text_columns=text_columns))
+    columns, steps = rows.shape[1], list[Step]()
     with np.errstate(over="ignore", invalid="ignore"):
-        for fitter in fitters:
-            step = fitter(rows)
-            if step is not None:
-                steps.append(step)
-                rows = finite_rows(step.apply(rows), "features of the public rows")
+        if len(text_columns):
+            steps.append(_one_hot(rows, text_columns))
+            rows = steps[0].apply(rows)
+        mixed = mixed_units(rows)  # before any stage: a logarithm would hide it
+        flags = 0
+        for stage in stages:
+            for fitter in _fitters(stage, mixed, flags):
+                step = fitter(rows)
+                if step is not None:
+                    steps.append(step)
+                    rows = finite_rows(step.apply(rows), "features of the public rows")
+                    flags = _flags_behind(step, flags)
     return FeatureMap(columns, tuple(steps))
+
+
+def imputes(stages: Sequence[str | Mapping[str, Any]]) -> bool:
+    """Whether a map of these stages takes rows with missing cells.
+
+    Examples:
+        >>> imputes(["impute", "scale"]), imputes([{"impute": {"flags": False}}]), imputes(["scale"])
+        (True, True, False)
+    """
+    return any("impute" in (stage if isinstance(stage, Mapping) else [stage]) for stage in stages)
 
 
 def _require_finite_squares(rows: np.ndarray) -> None:
     """Refuse numbers so large that a deviation, a covariance or a norm would be infinite, and its column lost."""
+    rows = np.nan_to_num(rows)  # of missing cells
     if not np.isfinite(np.einsum("nd,nd->", rows, rows)):
         largest = np.abs(rows).max(axis=0)
         column = int(np.argmax(largest))
@@ -101,11 +131,13 @@ def _require_finite_squares(rows: np.ndarray) -> None:
 def mixed_units(rows: np.ndarray) -> bool:
     """Whether the columns of public rows (N, d) differ so much in range that they cannot share a unit.
 
+    Missing cells, NaN, count for nothing.
+
     Examples:
         >>> mixed_units(np.array([[0.0, 0.0], [1.0, 2.0]])), mixed_units(np.array([[0.0, 0.0], [1.0, 1000.0]]))
         (False, True)
     """
-    ranges = np.ptp(rows, axis=0)
+    ranges = np.fmax.reduce(rows, axis=0) - np.fmin.reduce(rows, axis=0)
     ranges = ranges[ranges > 0]
     return len(ranges) > 0 and bool(ranges.max() > MIXED_UNITS_RATIO * np.quantile(ranges, 0.25, method="lower"))
 
@@ -125,10 +157,55 @@ def _one_hot(rows: np.ndarray, text_columns: Sequence[int]) -> OneHot:
     return OneHot(columns, np.concatenate(vocabularies), starts)
 
 
-def _standardise(rows: np.ndarray) -> Affine:
+def _impute(rows: np.ndarray, flags: bool = True) -> Impute:
+    missing = np.isnan(rows)
+    known = ~missing.all(axis=0)
+    if not known.any():
+        raise InputError(
+            "features: impute needs a column with a public value, and every cell of the public rows is missing; raise "
+            "data.auxiliary or add a column"
+        )
+    fill = np.zeros(rows.shape[1])
+    fill[known] = np.nanmedian(rows[:, known], axis=0)
+    often = np.flatnonzero(known & (missing.mean(axis=0) >= _FLAGGED_SHARE)) if flags else ()
+    first = {missing[:, column].tobytes(): column for column in reversed(often)}  # of the columns missing together
+    return Impute(fill, np.array(sorted(first.values()), dtype=np.int64))
+
+
+def _flags_behind(step: Step, flags: int) -> int:
+    """How many of the last columns are indicators of missing cells behind a step, given how many were before it."""
+    if isinstance(step, Impute):
+        return len(step.flags)
+    by_column = isinstance(step, SignedLog) or (isinstance(step, Affine) and step.factor.ndim == 1)
+    return flags if by_column else 0
+
+
+def _log_skewed(rows: np.ndarray) -> SignedLog | None:
+    """The logarithm of the columns that `fit` describes; None where there are none."""
+    several = ((rows > rows.min(axis=0)) & (rows < rows.max(axis=0))).any(axis=0)
+    skewness = _skewness(rows)
+    scales = np.zeros(rows.shape[1])
+    for column in np.flatnonzero(several & (skewness > _LARGEST_SKEWNESS)):
+        sizes = np.abs(rows[:, column])
+        scales[column] = np.median(sizes[sizes > 0])
+    if not scales.any():
+        return None
+    scales[~(_skewness(SignedLog(scales).apply(rows)) < skewness)] = 0.0
+    return SignedLog(scales) if scales.any() else None
+
+
+def _skewness(rows: np.ndarray) -> np.ndarray:
+    """|m3| / m2^1.5 (d,) of central moments; 0 for constant columns, NaN where numbers are too large."""
+    return np.asarray(np.abs(np.mean(_standardise(rows).apply(rows) ** 3, axis=0)))
+
+
+def _standardise(rows: np.ndarray, flags: int = 0) -> Affine:
+    """All columns but the last `flags`, which are only centred."""
     deviation = np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
     # Below the smallest normal number a deviation is as good as constant, and its inverse overflows.
-    return Affine(rows.mean(axis=0), 1.0 / np.where(deviation > np.finfo(float).tiny, deviation, 1.0))
+    factor = 1.0 / np.where(deviation > np.finfo(float).tiny, deviation, 1.0)
+    factor[rows.shape[1] - flags :] = 1.0
+    return Affine(rows.mean(axis=0), factor)
 
 
 def _max_norm(rows: np.ndarray) -> ClipNorm:
@@ -139,7 +216,7 @@ def _max_norm(rows: np.ndarray) -> ClipNorm:
 
 
 def _multiple(unit: int, value: Any) -> bool:
-    return isinstance(value, int) and value >= unit and value % unit == 0
+    return isinstance(value, int) and not isinstance(value, bool) and value >= unit and value % unit == 0
 
 
 def _fourier(rows: np.ndarray, features: int) -> Fourier:
@@ -172,8 +249,7 @@ def _project(rows: np.ndarray, dimensions: int, whiten: bool) -> Affine:
 
 _Fitter = Callable[[np.ndarray], Step | None]
 _SIMPLE: dict[str, _Fitter] = {
-    "scale": lambda rows: _standardise(rows) if mixed_units(rows) else None,
-    "standardise": _standardise,
+    "impute": _impute,
     "constant": lambda rows: Append(1.0),
     "signed_log": lambda rows: SignedLog(),
     "unit_norm": lambda rows: UnitNorm(),
@@ -185,21 +261,36 @@ _SIZED: dict[str, tuple[str, str, Callable[[Any], bool], Callable[[np.ndarray, A
     "whiten": ("k", "a whole number of dimensions from 1", partial(_multiple, 1), partial(_project, whiten=True)),
     "fourier": ("D", "an even number of features from 2", partial(_multiple, 2), _fourier),
     "polynomial": ("p", DEGREE, DEGREES.__contains__, lambda rows, degree: Polynomial(degree)),
+    "impute": (
+        "{flags: false}",
+        "the section {flags: true} or {flags: false}",
+        lambda value: isinstance(value, Mapping) and list(value) == ["flags"] and isinstance(value["flags"], bool),
+        lambda rows, options: _impute(rows, **options),
+    ),
 }
 
 
-def _stage(stage: str | Mapping[str, int]) -> _Fitter:
-    """The fitting function of one stage. Raises `InputError` naming the allowed stages."""
+def _fitters(stage: str | Mapping[str, Any], mixed: bool, flags: int) -> Sequence[_Fitter]:
+    """The fitting functions of one stage, of rows in `mixed` units or not, whose last columns are `flags`.
+
+    Raises `InputError` naming all stages.
+    """
     name, value = next(iter(stage.items())) if isinstance(stage, Mapping) and len(stage) == 1 else (stage, None)
+    standardise = partial(_standardise, flags=flags)
+    if name == "standardise" and value is None:
+        return [standardise]
+    if name == "scale" and value is None:
+        return [_log_skewed, standardise] if mixed else []
     if isinstance(name, str) and name in _SIMPLE and value is None:
-        return _SIMPLE[name]
+        return [_SIMPLE[name]]
     if not isinstance(name, str) or name not in _SIZED:
+        words = ["scale", "standardise", *_SIMPLE]
         sized = [f"{{{name}: {letter}}}" for name, (letter, *_) in _SIZED.items()]
         raise InputError(
-            f"features: {stage!r} is not a stage; allowed: {', '.join([*_SIMPLE, *sized])}"
-            + nearest_name(str(name), [*_SIMPLE, *_SIZED])
+            f"features: {stage!r} is not a stage; allowed: {', '.join([*words, *sized])}"
+            + nearest_name(str(name), [*words, *_SIZED])
         )
     _, needed, allowed, fitter = _SIZED[name]
-    if isinstance(value, bool) or not allowed(value):
+    if not allowed(value):
         raise InputError(f"features: {name} needs {needed}, got {value!r}")
-    return lambda rows: fitter(rows, value)
+    return [lambda rows: fitter(rows, value)]

@@ -97,10 +97,15 @@ class Views:
         feature_map = fit(stages, self.table.rows, self.table.text_columns)
         return PublicRows(feature_map, feature_map.transform(self.table.rows), stages)
 
-    def _fit(self, noise: str, epsilon: float, minimiser: bool) -> View:
+    def behind(self, features: Stages) -> View:
+        """The view behind other stages than the world's own, for what is no release: without noise."""
+        return self._fit("off", float("inf"), False, features)
+
+    def _fit(self, noise: str, epsilon: float, minimiser: bool, features: Stages | None = None) -> View:
         plan, classes = self._plan, len(self._plan.classes)
+        stages = plan.features if features is None else features
         feature_map = fitted(
-            plan.features,
+            stages,
             self.table,
             noise=noise,
             classes=classes,
@@ -108,10 +113,10 @@ class Views:
             epsilon=epsilon,
             delta=plan.delta,
             minimiser=minimiser,
-            spectrum=self.spectrum,
+            spectrum=self.spectrum if features is None else None,
         )
         name = digest(*feature_map.to_arrays())
         if name not in self._known:
-            public = PublicRows(feature_map, feature_map.transform(self.table.rows), plan.features)
+            public = PublicRows(feature_map, feature_map.transform(self.table.rows), stages)
             self._known[name] = View(public, Training(feature_map, classes, plan.classifier, plan.split))
         return self._known[name]

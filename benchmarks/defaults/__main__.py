@@ -110,6 +110,9 @@ def main() -> None:
     asked = Asked(splits, draws, given.quick, folder is not None)
     parts, names = ([name.strip() for name in text.split(",") if name.strip()] for text in (given.parts, given.sets))
     try:
+        for name in ("splits", "draws"):
+            if getattr(given, name) < 1:
+                raise InputError(f"--{name} must be a whole number from 1, got {getattr(given, name)}")
         sets = known_sets(parts, names, folder, given.quick)
         store, bars = Store(Path(given.out)), dict[str, list[Bar]]()
         with tempfile.TemporaryDirectory() as place:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import closing, redirect_stderr
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -191,20 +192,25 @@ def run_all(todo: Sequence[Job], store: Store, workers: int, measure: Callable[[
         return
     print(f"{len(left)} of {len(keys)} worlds to run; results go to {store.path}", file=sys.stderr)
     progress = _Progress(len(left))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
         running = {pool.submit(measure, one): one for one in left}
         try:
             for future in as_completed(running):
-                one = running[future]
-                try:
-                    store.add(future.result())
-                except FederationError as error:
-                    print(f"\n{one.part}, {one.set}, {one.world}: left out, {error}", file=sys.stderr)
-                progress.step(f"{one.part} {one.set} {one.world} split {one.split}")
+                _keep(future, running[future], store)
+                progress.step(running[future])
         except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            print(f"\ninterrupted; the same command goes on with what is in {store.path}", file=sys.stderr)
+            print("\ninterrupted: once the worlds under way are kept, the same command can go on", file=sys.stderr)
+            underway = [future for future in running if not future.done() and not future.cancel()]
+            for future in as_completed(underway):
+                _keep(future, running[future], store)
             raise
+
+
+def _keep(future: Future[list[Record]], one: Job, store: Store) -> None:
+    try:
+        store.add(future.result())
+    except FederationError as error:
+        print(f"\n{one.part}, {one.set}, {one.world}: left out, {error}", file=sys.stderr)
 
 
 class _Progress:
@@ -214,14 +220,16 @@ class _Progress:
         self._all, self._done = number, 0
         self._started = self._said = time.monotonic()
 
-    def step(self, what: str) -> None:
-        """One job more is done."""
+    def step(self, one: Job) -> None:
+        """A job more is done."""
         self._done += 1
         now, live = time.monotonic(), sys.stderr.isatty()
         if not live and now - self._said < _SECONDS_BETWEEN_LINES and self._done < self._all:
             return
         self._said = now
         left = (now - self._started) / self._done * (self._all - self._done) / 60
-        line = f"{self._done}/{self._all}, about {left:.0f} min left: {what}"
+        line = (
+            f"{self._done}/{self._all}, about {left:.0f} min left: {one.part} {one.set} {one.world} split {one.split}"
+        )
         end = "\n" if not live or self._done == self._all else ""
         print(f"\r\x1b[K{line}" if live else line, end=end, file=sys.stderr, flush=True)

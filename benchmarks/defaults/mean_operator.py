@@ -17,8 +17,10 @@ from benchmarks.defaults.sets import AUXILIARY, TEST, Prepared
 DEFAULT = "default"
 VARIANTS = (
     Variant(DEFAULT, "mean_operator"),
-    Variant("sums", "mean_operator", {"noise": "sums"}),  # the default before
+    Variant("before", "mean_operator", {"noise": "sums", "denoise": False}),
+    Variant("sums", "mean_operator", {"noise": "sums"}),
     Variant("response", "mean_operator", {"noise": "randomised_response"}),
+    Variant("not denoised", "mean_operator", {"denoise": False}),
     Variant("pure", "mean_operator", {"noise": "pure"}),
 )
 NAMES = tuple(variant.name for variant in VARIANTS)
@@ -62,16 +64,16 @@ def show(records: Iterable[Record], asked: Asked) -> list[Bar]:
     print(f"\nmean accuracy over sets, one label protected, at epsilon {each(cell.epsilon for cell in cells)}")
     by_world(table, sorted(cells, key=lambda cell: cell.parties), NAMES, ACCURACY)
     constant = [table.reference(cell, "constant", ACCURACY) for cell in cells]
-    print(f"\n{len(cells)} cells\n{'':12}accuracy  regret: mean  within {NEAR}  worst (s.e.)  where")
+    print(f"\n{len(cells)} cells\n{'':14}accuracy  regret: mean  within {NEAR}  worst (s.e.)  where")
     for name in NAMES:
         found = table.gaps(cells, name, NAMES)
         gaps = np.array([gap.value for gap in found])
         worst = int(gaps.argmax())
         print(
-            f"{name:12}{said(table.mean(cells, name, ACCURACY).value):>8}{gaps.mean():14.3f}{share(gaps <= NEAR):12.2f}"
+            f"{name:14}{said(table.mean(cells, name, ACCURACY).value):>8}{gaps.mean():14.3f}{share(gaps <= NEAR):12.2f}"
             f"{gaps[worst]:7.3f} ({said(found[worst].error)})  {cells[worst]}"
         )
-    print(f"constant    {said(float(np.mean(constant))):>8}")
+    print(f"constant      {said(float(np.mean(constant))):>8}")
     gaps = np.array([gap.value for gap in table.gaps(cells, DEFAULT, NAMES)])
     return [
         Bar(f"share of cells with a regret of {NEAR} at most", share(gaps <= NEAR), least=0.95),

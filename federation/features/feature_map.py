@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from itertools import accumulate
 from typing import Any
 
@@ -22,6 +22,7 @@ from federation.features.steps import (
     Append,
     ClipNorm,
     Fourier,
+    Impute,
     OneHot,
     Polynomial,
     SignedLog,
@@ -34,7 +35,7 @@ from federation.numerics.memory import keep_freed_memory
 # Rows transformed at a time, so that what lies between two steps stays in cache.
 _TILE = 1024
 
-_KNOWN_STEPS = (OneHot, Affine, Append, UnitNorm, ClipNorm, SignedLog, Fourier, Polynomial)
+_KNOWN_STEPS = (OneHot, Impute, Affine, Append, UnitNorm, ClipNorm, SignedLog, Fourier, Polynomial)
 _STEPS: dict[str, type[Any]] = {step.kind: step for step in _KNOWN_STEPS}
 
 
@@ -81,6 +82,11 @@ class FeatureMap:
         return self.widths[-1]
 
     @property
+    def imputes(self) -> bool:
+        """Whether it takes rows with missing cells, which are NaN."""
+        return any(isinstance(step, Impute) for step in self.steps)
+
+    @property
     def widths(self) -> list[int]:
         """Numbers of columns before, between and after the steps."""
         return list(accumulate(self.steps, lambda columns, step: step.width(columns), initial=self.columns))
@@ -96,9 +102,12 @@ class FeatureMap:
         """Features (n, D), float64 and C-contiguous, of raw rows (n, columns); n may be 0.
 
         Each row's features are the same bits whatever rows come with it. Raises `InputError` for another
-        number of columns, for rows that are not finite, and for finite rows so large that a feature is not.
+        number of columns, for rows that are not finite (but NaN, a missing cell, where the map `imputes`), and for
+        rows so large that a feature is not finite.
         """
-        rows = finite_rows(rows, "rows", self.columns)
+        imputes = self.imputes
+        named = "rows" if imputes else "rows for a feature map without the stage impute"
+        rows = finite_rows(rows, named, self.columns, missing=imputes)
         out = np.empty((len(rows), self.dimension))
         for start in range(0, len(rows), _TILE):
             out[start : start + _TILE] = self.apply(rows[start : start + _TILE])
@@ -131,11 +140,14 @@ class FeatureMap:
 
         - one_hot: drop the columns `columns`; then for each i append 1.0 * (old[:, [columns[i]]] == v) with
           v = codes[starts[i]:starts[i + 1]]. A text cell's number is `text_code` of the text.
+        - impute: replace each NaN of column j by fill[j]; then append for each j of `flags` a column, 1.0 where there
+          was a NaN and 0.0 elsewhere.
         - affine: (x - offset) * factor when factor has one axis, (x - offset) @ factor when it has two.
         - append: append one column of `value`.
         - unit_norm: divide each row by its Euclidean norm; zero rows stay zero.
         - clip_norm: divide by `largest`; then divide each row whose Euclidean norm is above 1 by that norm.
-        - signed_log: sign(x) ln(1 + |x|).
+        - signed_log: sign(x) ln(1 + |x| / scales[j]) in every column j whose scale is not 0; a single scale is that of
+          all columns, and no scale at all is 1.
         - fourier: [cos z, sin z] / sqrt(K) for z = x @ frequencies, K the number of columns of z.
         - polynomial: for each tuple i <= j (<= k) of `degree` column numbers, tuples in lexicographic order, the
           product of these columns times sqrt(degree! / (m1! m2! ...)), m1, m2, ... how often each column is in it.
@@ -158,7 +170,8 @@ class FeatureMap:
             steps = []
             for entry in record["steps"]:
                 kind = _STEPS[entry["kind"]]
-                steps.append(kind(**{field.name: _read(field, entry[field.name], arrays) for field in fields(kind)}))
+                given = [field for field in fields(kind) if field.name in entry or field.default_factory is MISSING]
+                steps.append(kind(**{field.name: _read(field, entry[field.name], arrays) for field in given}))
             if type(record["columns"]) is not int:
                 raise TypeError(f"columns must be a whole number, got {record['columns']!r}")
             return cls(record["columns"], tuple(steps))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from typing import ClassVar
@@ -196,19 +196,73 @@ class ClipNorm(Step):
         return scaled
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SignedLog(Step):
-    """sign(x) ln(1 + |x|): counts and amounts that span magnitudes, on a scale where a few do not outweigh the rest.
+    """sign(x) ln(1 + |x|/s): counts and amounts that span magnitudes, on a scale where a few do not outweigh the rest.
+
+    `scales` s (d,) are one for each column; a column of scale 0 stays as it is. Of shape (1,) it is for all columns.
 
     Examples:
         >>> SignedLog().apply(np.array([[-1.0, 0.0, 999.0]])).round(4)
         array([[-0.6931,  0.    ,  6.9078]])
+        >>> SignedLog(np.array([0.0, 1.0, 100.0])).apply(np.array([[-1.0, 0.0, 999.0]])).round(4)
+        array([[-1.    ,  0.    ,  2.3969]])
     """
 
     kind: ClassVar[str] = "signed_log"
+    scales: np.ndarray = field(default_factory=lambda: np.ones(1))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scales", np.asarray(self.scales, dtype=np.float64))
+        self._require(self.scales.ndim == 1 and self.scales.size > 0, "scales (d,)")
+        self._require(np.isfinite(self.scales).all() and (self.scales >= 0).all(), "finite scales from 0")
+
+    def width(self, columns: int) -> int:
+        self._require(len(self.scales) in (1, columns), f"{columns} columns")
+        return columns
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
-        return np.asarray(np.copysign(np.log1p(np.abs(rows)), rows))
+        scales = np.broadcast_to(self.scales, rows.shape[1:])
+        chosen = np.flatnonzero(scales)
+        # Taken together first: logarithms of scattered numbers are rounded in another way.
+        values = np.take(rows, chosen, axis=1)
+        out = rows.copy()
+        out[:, chosen] = np.copysign(np.log1p(np.abs(values) / scales[chosen]), values)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Impute(Step):
+    """A missing cell (NaN) of column j becomes fill_j, and some columns get an indicator of missing cells at the end.
+
+    `fill` (d,) are finite numbers; the columns `flags` (f,), which differ, get a 1 where the cell is missing, else 0.
+
+    Examples:
+        >>> Impute(np.array([5.0, 7.0]), np.array([1])).apply(np.array([[1.0, np.nan], [np.nan, 2.0]]))
+        array([[1., 7., 1.],
+               [5., 2., 0.]])
+    """
+
+    kind: ClassVar[str] = "impute"
+    fill: np.ndarray
+    flags: np.ndarray
+
+    def __post_init__(self) -> None:
+        self._require(self.fill.ndim == self.flags.ndim == 1, "arrays of one axis")
+        self._require(self.flags.dtype.kind in "iu" or self.flags.size == 0, "integer indices")
+        object.__setattr__(self, "fill", np.asarray(self.fill, dtype=np.float64))
+        object.__setattr__(self, "flags", np.asarray(self.flags, dtype=np.int64))
+        self._require(np.isfinite(self.fill).all(), "finite numbers")
+        self._require(len(set(self.flags.tolist())) == len(self.flags), "distinct columns")
+
+    def width(self, columns: int) -> int:
+        known = self.flags.min(initial=0) >= 0 and self.flags.max(initial=-1) < columns
+        self._require(len(self.fill) == columns and known, f"{columns} columns")
+        return columns + len(self.flags)
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        missing = np.isnan(rows)
+        return np.hstack([np.where(missing, self.fill, rows), missing[:, self.flags]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,16 +385,16 @@ def waves(phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return cosines, sines
 
 
-def finite_rows(rows: np.ndarray, what: str, columns: int | None = None) -> np.ndarray:
+def finite_rows(rows: np.ndarray, what: str, columns: int | None = None, *, missing: bool = False) -> np.ndarray:
     """`rows` as C-contiguous float64 of shape (n, d).
 
-    Raises `InputError` (naming them as `what`) unless they are numbers, two-dimensional, finite and, when
-    `columns` is given, of that width.
+    Raises `InputError` (naming them as `what`) unless they are numbers, two-dimensional, finite or, if cells may be
+    `missing`, NaN and, when `columns` is given, of that width.
     """
     rows = np.ascontiguousarray(numbers(rows, what))
     if rows.ndim != 2:
         raise InputError(f"{what} must have two axes (rows, columns), got shape {rows.shape}")
     if columns is not None and rows.shape[1] != columns:
         raise InputError(f"{what} must have {columns} columns, as the feature map has; got {rows.shape[1]}")
-    require_finite(rows, what)
+    require_finite(rows, what, missing=missing)
     return rows

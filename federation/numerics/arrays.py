@@ -27,11 +27,16 @@ def numbers(values: Any, what: str) -> Floats:
         raise InputError(f"{what} must be numbers: {error}") from error
 
 
-def require_finite(rows: Floats, what: str, first: int = 0) -> None:
-    """Raises `InputError` unless all of `rows` (n, d) is finite; the message counts rows from `first`."""
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0]
+def require_finite(rows: Floats, what: str, first: int = 0, *, missing: bool = False) -> None:
+    """Raises `InputError` unless all of `rows` (n, d) is finite, or NaN if cells may be `missing`.
+
+    The message counts rows from `first`.
+    """
+    allowed = ~np.isinf(rows) if missing else np.isfinite(rows)
+    if not allowed.all():
+        row, column = np.argwhere(~allowed)[0]
+        wanted = "finite, or missing" if missing else "finite"
         raise InputError(
-            f"{what} must be finite: row {first + row}, column {column} (counted from 0) is {rows[row, column]}; "
+            f"{what} must be {wanted}: row {first + row}, column {column} (counted from 0) is {rows[row, column]}; "
             "remove or replace such values"
         )

@@ -1,7 +1,4 @@
-"""What an aggregator may ask of all rows of a party in one sum: their mean operator, or what a regression needs.
-
-The mean operator is for two classes: the sum of y x with y = 1 or -1. A regression needs the sums of x x', y x and y^2.
-"""
+"""What an aggregator may ask of all rows of a party in one sum; of two classes the mean operator: the sum of y x."""
 
 from __future__ import annotations
 
@@ -20,9 +17,7 @@ from federation.contract.question import Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
 from federation.mechanisms.moments import shares, summed_response
 from federation.mechanisms.moments.calibrated_moments import SumNoise, SumNoiseKind, calibrate
-from federation.mechanisms.moments.row_statistic import RowStatistic
 from federation.mechanisms.moments.summed_response import SummedResponse
-from federation.questions.labels import LabelledRows
 from federation.questions.row_premises import holding, protected
 
 MomentKind = Literal[SumNoiseKind, "sums", "randomised_response", "off"]
@@ -30,7 +25,6 @@ MomentKind = Literal[SumNoiseKind, "sums", "randomised_response", "off"]
 RESPONSE: Literal["randomised_response"] = "randomised_response"
 
 _sum_noise = lru_cache(calibrate)  # all parties of a release have the same
-_row_noise = lru_cache(RowStatistic.noise)
 _response = lru_cache(summed_response.calibrate)
 LARGEST_WEIGHT = 1e6
 _LARGEST = 2.0**80  # of a sum over a party's rows, noise included
@@ -45,7 +39,6 @@ _FEW_ROWS = (
 _PUBLIC_EVEN_TERM = Assumption(
     "how many rows a party has is public; no private row is used but in the sum that gets the noise", Check.ENFORCED
 )
-_CLIPPED = Assumption("labels outside the declared range are moved to its nearer end", Check.ENFORCED)
 
 
 class SummedQuestion(PrivateQuestion):
@@ -244,77 +237,3 @@ class MomentQuestion(SummedQuestion):
         either = (*found.assumptions, few, *response.labels.assumptions)
         parameters = {**found.parameters, "response_below": below}
         return replace(found, mechanism="sum_or_response", parameters=parameters, assumptions=either, gaussian_mu=None)
-
-
-@dataclass(frozen=True)
-class RowMomentsNoise(Noise):
-    """Noise of the sums that a regression needs."""
-
-    kind: Literal["gaussian", "off"]
-
-
-@dataclass(frozen=True)
-class RowMomentsQuestion(SummedQuestion):
-    """Send the sums of x x', y x and y^2 over your rows x and labels y, with noise that hides a whole row.
-
-    Rows behind the public feature map are cut to norm 1, and labels go from -1 to 1 as their declared range does. The
-    answer is one vector (`RowStatistic`); without `second` it lacks the sum of x x'. `contributors` as for
-    `MomentQuestion`.
-
-    Examples:
-        >>> from federation.contract.question import ReleaseId
-        >>> rows, known = LabelledRows(FeatureMap(2, ()), 0.0, 5.0, most=40), {"release": ReleaseId("a release")}
-        >>> question = RowMomentsQuestion(RowMomentsNoise("gaussian", 1.0, 1e-6), rows, 0, True, **known)
-        >>> {name: field.shape for name, field in question.fields().items()}
-        {'size': (), 'sums': (1, 6)}
-        >>> question.promise().mechanism, str(question.promise().unit)
-        ('sum_discrete_gaussian', 'row')
-    """
-
-    kind: ClassVar[str] = "row_moments"
-    noise: RowMomentsNoise
-    rows: LabelledRows
-    contributors: int
-    second: bool
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole("contributors", self.contributors, 0, shares.MOST)
-
-    @property
-    def statistic(self) -> RowStatistic:
-        """What is summed."""
-        return RowStatistic(self.rows.feature_map.dimension, self.second)
-
-    @property
-    def numbers(self) -> int:
-        """Those of the statistic."""
-        return self.statistic.dimension
-
-    @property
-    def most_rows(self) -> int:
-        """As declared."""
-        return self.rows.most
-
-    @property
-    def longest(self) -> float:
-        """That of the statistic."""
-        return self.statistic.longest
-
-    def work(self) -> int:
-        """X'X, whole, and the numbers of its triangle."""
-        return 3 * self.rows.feature_map.dimension**2 if self.second else 0
-
-    def assumes(self) -> Declared:
-        """The most rows, the range of labels, and how many parties share a noise."""
-        return replace(self.rows.assumes(), honest=self.contributors or None)
-
-    def mechanism(self) -> SumNoise:
-        """As `SummedQuestion.mechanism`."""
-        known = {"rows": self.rows.most, "contributors": self.contributors}
-        return _row_noise(self.statistic, **self.noise.target, **known)
-
-    def _promised(self) -> Guarantee | NoGuarantee:
-        """With contributors what the sum over all promises."""
-        premises = (*holding(Unit.ROW), _PUBLIC_EVEN_TERM, _SHORT_ROWS, _CLIPPED)
-        return self.mechanism().guarantee(Unit.ROW, Adjacency.REPLACE, premises)

@@ -1,7 +1,6 @@
-"""Answers `mean_operator` and `row_moments`: one sum over a party's rows, with noise or a share of it.
+"""Answers `mean_operator`: the sum of y x over a party's rows, with noise or a share of it (Patrini et al. 2015).
 
-It is that of y x (Patrini et al. 2015), where the noise is on the sum or, where a party has few rows, on every label:
-randomised response. Or it is those of x x', y x and y^2 that a regression needs.
+The noise is on the sum or, where a party has few rows, on every label: randomised response.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from federation.contract.guarantee import Unit
 from federation.contract.question import OFF
 from federation.contract.randomness import NoiseBits
 from federation.numerics.norms import within_norm
-from federation.questions.moments import MomentQuestion, RowMomentsQuestion, SummedQuestion
+from federation.questions.moments import MomentQuestion, SummedQuestion
 from federation.questions.row_premises import protected
-from parties.answers.rows import real_labels, two_classes
+from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings.cohort import Cohort
 
@@ -39,39 +38,24 @@ def answer(cohort: Cohort, question: MomentQuestion) -> NoisyAct:
             if size < below:
                 few.append((cut, signs))
             total += signs @ cut
-        _require_declared(question, party, size)
+        require_declared(question, party, size)
         if response is not None and size < below:
             sums = np.sum([response.release(cut, signs, bits, question.draws) for cut, signs in few], axis=0)
         else:
-            sums = _noisy(question, total, bits)
+            sums = noisy_sum(question, total, bits)
         said = {"response": np.asarray(float(size < below))} if question.by_size else {}
         return {"size": np.asarray(float(size)), "sums": sums, **said}
 
     return act
 
 
-def answer_rows(cohort: Cohort, question: RowMomentsQuestion) -> NoisyAct:
-    """Size and noisy sums of every party: x x', y x and y^2 over rows that are cut to norm 1, y from -1 to 1."""
-    statistic = question.statistic
-
-    def act(party: int, bits: NoiseBits) -> Arrays:
-        size, total = 0, np.zeros(statistic.dimension)
-        for rows, labels in real_labels(cohort, party, question.rows):
-            size += len(rows)
-            total += statistic.of(within_norm(rows), labels)
-        _require_declared(question, party, size)
-        return {"size": np.asarray(float(size)), "sums": _noisy(question, total, bits)}
-
-    return act
-
-
-def _require_declared(question: SummedQuestion, party: int, size: int) -> None:
+def require_declared(question: SummedQuestion, party: int, size: int) -> None:
     """Raises `InputError` for a number of rows, which is public, out of the declared range."""
     if not question.least_rows <= size <= question.most_rows:
         raise InputError(f"party {party} holds {size} rows, declared are {question.least_rows} to {question.most_rows}")
 
 
-def _noisy(question: SummedQuestion, total: np.ndarray, bits: NoiseBits) -> np.ndarray:
+def noisy_sum(question: SummedQuestion, total: np.ndarray, bits: NoiseBits) -> np.ndarray:
     """A party's sum with noise (draws, D), or as it is where that is off."""
     if question.noise.kind == OFF:
         return np.repeat(np.rint(total * _GRID)[None] / _GRID, question.draws, axis=0)

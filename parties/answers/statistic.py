@@ -43,13 +43,14 @@ def _unit_share(group: Group, question: StatisticQuestion) -> Floats:
     """
     if not group.gives_probabilities:
         return _direction(_of_votes(group, question))
-    linear, directions = isinstance(group, LinearGroup), []
+    directions = []
     if question.share != "scores":
-        of_probabilities = _of_softmax(group, question) if linear else _of_probabilities(group, question)
-        directions.append(_direction(of_probabilities))
-    if question.share != "probabilities":
-        of_scores = _of_scores(group, question) if linear else _of_probabilities(group, question, _logarithm)
-        directions.append(_direction(of_scores))
+        of_rows = _of_softmax(group, question) if isinstance(group, LinearGroup) else _of_probabilities(group, question)
+        directions.append(_direction(of_rows))
+    if question.share != "probabilities" and isinstance(group, LinearGroup):
+        directions.append(_direction(_of_scores(group, question)))
+    elif question.share != "probabilities":
+        directions.append(_direction(_of_probabilities(group, question, _logarithm)))
     return directions[0] if len(directions) == 1 else _direction(directions[0] + directions[1])
 
 

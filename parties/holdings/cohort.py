@@ -48,14 +48,14 @@ class Holdings:
                 raise InputError(f"party {self.party} holds {len(self.rows)} rows but {len(codes)} {name}")
 
     def require_usable(self) -> None:
-        """Raises `InputError` without any row, or for features that are not finite.
+        """Raises `InputError` without any row, or for infinite features; a feature map says if it takes missing ones.
 
         Not to be asked where rows are private: a party that fails over one of them tells of it.
         """
         if len(self.rows) == 0:
             raise InputError(f"party {self.party} holds no rows; give every party at least one")
-        if not np.isfinite(self.rows).all():
-            raise InputError(f"party {self.party} holds NaN or infinite features; impute or drop those rows")
+        if np.isinf(self.rows).any():
+            raise InputError(f"party {self.party} holds infinite features; correct them or drop those rows")
 
     def class_codes(self, classes: int) -> np.ndarray:
         """The labels as int64 (n,). Raises `InputError` unless they are codes in 0..classes-1."""

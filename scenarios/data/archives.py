@@ -63,17 +63,25 @@ class Archive:
                 ) from error
             raise InputError(f"{self.path} is damaged: array '{name}' cannot be read; save the file again") from error
 
-    def tables(self, *names: str) -> list[NDArray[Any]]:
-        """The arrays (n, d) of those names. Raises `InputError` unless they are finite numbers and of equal width."""
+    def tables(self, *names: str, missing: bool = False, hint: str = "") -> list[NDArray[Any]]:
+        """The arrays (n, d) of those names.
+
+        Raises `InputError` unless they are of equal width, and of numbers that are finite or, if cells may be
+        `missing`, NaN. The message ends with a `hint` where that would have helped.
+        """
         tables = [self.array(name) for name in names]
         for name, values in zip(names, tables, strict=True):
             if values.ndim != 2 or values.dtype.kind not in "iufb" or values.size == 0:
                 raise self._of_another_form(name, "numbers in rows and columns", values)
-            if values.dtype.kind == "f" and not np.isfinite(values).all():
-                row, column = np.argwhere(~np.isfinite(values))[0]
+            if values.dtype.kind != "f":
+                continue
+            allowed = ~np.isinf(values) if missing else np.isfinite(values)
+            if not allowed.all():
+                row, column = np.argwhere(~allowed)[0]
                 raise InputError(
                     f"{self.path}: array '{name}', row {row}, column {column} (counted from 0) is "
                     f"{values[row, column]}; remove or replace such values"
+                    + (hint if np.isnan(values[row, column]) else "")
                 )
         widths = {table.shape[1] for table in tables}
         if len(widths) > 1:

@@ -44,6 +44,7 @@ def load(
     label_range: tuple[float, float] | None = None,
     outside: Outside = "refuse",
     instance: int = 0,
+    missing: bool = False,
 ) -> Table:
     """The table of a catalogue name, or of one's own csv, npz or Parquet file (`scenarios.data.files.read_table`).
 
@@ -51,8 +52,9 @@ def load(
     `label` and `groups` name columns of one's own file; `classes` declares the class names in order, `positive` names
     those that together are the positive one of two (`Table.with_positive`), and `label_range` that labels are real
     numbers in [lo, hi] (`Table.with_range`). `instance` numbers the instances of a data set that is generated anew for
-    every split (`DataSet.generated`) and makes no difference to others. Raises `InputError` when a file is missing or
-    damaged, a name is unknown, or real labels have no declared range: none is ever taken from the data.
+    every split (`DataSet.generated`) and makes no difference to others. Numbers of one's own file may be missing.
+    Raises `InputError` when a file is missing or damaged, a name is unknown, or real labels have no declared range:
+    none is ever taken from the data.
 
     Examples:
         >>> load("breast_cancer")
@@ -72,7 +74,7 @@ def load(
     elif declared is not None and label_range is not None:
         raise InputError("data.range is for real labels and data.classes for class names; remove one of them")
     else:
-        table = _read(read_table, path, _stamp(path), label, tuple(groups), declared, label_range is not None)
+        table = _read(read_table, path, _stamp(path), label, tuple(groups), declared, label_range is not None, missing)
     if positive is not None:
         table = table.with_positive(positive)
     if label_range is not None:

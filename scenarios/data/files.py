@@ -21,6 +21,8 @@ _MOST_CLASSES = 1000
 _CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
 # Texts with more values than this and than half of the rows are misread numbers or identifiers.
 _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
+# What a refusal of a missing number says last.
+_WOULD_IMPUTE = ", or let the features (data.features) begin with impute, which fills in missing cells"
 
 
 def read_table(
@@ -29,8 +31,12 @@ def read_table(
     groups: Sequence[str] = (),
     classes: Sequence[str] | None = None,
     real: bool = False,
+    missing: bool = False,
 ) -> Table:
     """The labelled rows of a CSV, npz or Parquet file; with `real` the labels are real numbers and have no range yet.
+
+    If numbers may be `missing`, cells without one (empty, null, NaN, words such as NA) are NaN. An empty text is a text
+    like any other.
 
     CSV: `label` names the column of the labels; all other columns but `groups` are features, as numbers
     or, when fewer than nine in ten of a column's cells are numbers, as texts. Parquet: the same, with numbers and
@@ -51,8 +57,10 @@ def read_table(
         >>> table.columns, table.classes, table.labels.tolist(), table.groups["city"].tolist()
         (('age',), ('no', 'yes'), [1, 0, 1], ['Rome', 'Oslo', 'Rome'])
     """
-    npz = _suffix(path) == ".npz"
-    table = _from_npz(path, label, groups, real) if npz else _from_sheet(_sheet(path), label, groups, real)
+    if _suffix(path) == ".npz":
+        table = _from_npz(path, label, groups, real, missing)
+    else:
+        table = _from_sheet(_sheet(path), label, groups, real, missing)
     if real:
         return table
     if classes is not None:
@@ -70,11 +78,11 @@ def read_table(
     return table
 
 
-def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> Floats:
+def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, missing: bool = False) -> Floats:
     """Unlabelled rows (n, d) with the raw columns of a model, of which those numbered in `text` are texts.
 
     CSV and Parquet: columns are found by name, others are ignored. npz: the array X, with d columns in the same order.
-    Raises `InputError` for missing columns and unreadable values.
+    Cells may be `missing` as for `read_table`. Raises `InputError` for missing columns and unreadable values.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -86,11 +94,11 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = ()) -> F
                [65. ,  1.6]])
     """
     if _suffix(path) == ".npz":
-        rows = Archive(path).tables("X")[0].astype(np.float64)
+        rows = Archive(path).tables("X", missing=missing, hint=_WOULD_IMPUTE)[0].astype(np.float64)
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
         return rows
-    return _features(_sheet(path), columns, text)
+    return _features(_sheet(path), columns, text, missing)
 
 
 def read_group(path: Path, name: str) -> NDArray[Any]:
@@ -100,7 +108,7 @@ def read_group(path: Path, name: str) -> NDArray[Any]:
     """
     if _suffix(path) == ".npz":
         archive = Archive(path)
-        return archive.joined(name, ("",), archive.tables("X"))
+        return archive.joined(name, ("",), archive.tables("X", missing=True))
     return _as_integers(_sheet(path).texts(name, complete=True))
 
 
@@ -119,7 +127,7 @@ def _sheet(path: Path) -> Sheet:
     return read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv(path)
 
 
-def _from_sheet(sheet: Sheet, label: str | None, groups: Sequence[str], real: bool) -> Table:
+def _from_sheet(sheet: Sheet, label: str | None, groups: Sequence[str], real: bool, missing: bool) -> Table:
     path = sheet.path
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
@@ -131,7 +139,7 @@ def _from_sheet(sheet: Sheet, label: str | None, groups: Sequence[str], real: bo
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
-    return Table(path.name, columns, classes, labels, (_features(sheet, columns, text),), text, grouped)
+    return Table(path.name, columns, classes, labels, (_features(sheet, columns, text, missing),), text, grouped)
 
 
 def _require_categories(sheet: Sheet, name: str) -> None:
@@ -145,8 +153,13 @@ def _require_categories(sheet: Sheet, name: str) -> None:
         )
 
 
-def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int]) -> Floats:
-    return np.column_stack([sheet.codes(c) if i in text else sheet.numbers(c) for i, c in enumerate(columns)])
+def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
+    return np.column_stack(
+        [
+            sheet.codes(name) if i in text else sheet.numbers(name, missing=missing, hint=_WOULD_IMPUTE)
+            for i, name in enumerate(columns)
+        ]
+    )
 
 
 def _as_integers(texts: list[str]) -> Integers | NDArray[np.str_]:
@@ -157,7 +170,7 @@ def _as_integers(texts: list[str]) -> Integers | NDArray[np.str_]:
         return np.array(texts)
 
 
-def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool) -> Table:
+def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool, missing: bool) -> Table:
     archive = Archive(path)
     parts = ("",) if "X" in archive else ("_train", "_test")
     if f"X{parts[0]}" not in archive:
@@ -165,7 +178,7 @@ def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool) 
             f"{path} must hold the arrays X and y, or X_train, X_test, y_train and y_test; "
             f"it has {', '.join(archive.names) or 'none'}"
         )
-    blocks = archive.tables(*(f"X{part}" for part in parts))
+    blocks = archive.tables(*(f"X{part}" for part in parts), missing=missing, hint=_WOULD_IMPUTE)
     found = archive.joined(label or "y", parts, blocks)
     if real and found.dtype.kind not in "iufb":
         raise InputError(

@@ -35,7 +35,7 @@ class Sheet:
     """The columns of a Parquet file, or those of a CSV file, all of texts, with the `separator` of its cells.
 
     Parquet: integers, floats, decimals and booleans (1 is true) are numbers, strings are texts; a column of any other
-    type is refused when it is used, and so is one with a null.
+    type is refused when it is used. A null is missing, as is an empty cell or a word such as NA.
     """
 
     path: Path
@@ -63,27 +63,34 @@ class Sheet:
         numbers = sum(n for cell, n in present.items() if _float(cell) is not None)
         return numbers < _NUMERIC_SHARE * sum(present.values())
 
-    def numbers(self, name: str) -> Floats:
-        """A column as float64 (n,). Raises `InputError` naming the first line or row that holds no finite number."""
+    def numbers(self, name: str, *, missing: bool = False, hint: str = "") -> Floats:
+        """A column as float64 (n,), NaN for what is missing if that is allowed.
+
+        Raises `InputError` naming the first line or row that holds something else than a finite number, with a `hint`
+        for what is missing.
+        """
         column = self._column(name)
         values = _floats(column)
-        if not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            cell = column[row].as_py()
-            found = repr(cut(cell)) if isinstance(cell, str) else cell
-            raise self._problem(row, name, "is missing" if is_missing(cell) else f"is {found}, not a finite number")
+        unknown = np.flatnonzero(~np.isfinite(values))
+        for row, cell in zip(unknown.tolist(), column.take(unknown).to_pylist(), strict=True):
+            if not is_missing(cell):
+                found = repr(cut(cell)) if isinstance(cell, str) else cell
+                raise self._problem(row, name, f"is {found}, not a finite number")
+            if not missing:
+                raise self._problem(row, name, "is missing", hint)
         return values
 
     def texts(self, name: str, *, complete: bool = False) -> list[str]:
         """A column as n texts, without the spaces around them; numbers are written out.
 
-        Raises `InputError` naming the first line or row that is null or, if they are to be `complete`, missing.
+        A null is the empty text. Raises `InputError` naming the first line or row that is missing, if they are to be
+        `complete`.
         """
         cells = self._column(name).to_pylist()
-        for row, cell in enumerate(cells):
-            if cell is None or (complete and is_missing(cell)):
+        for row, cell in enumerate(cells if complete else ()):
+            if is_missing(cell):
                 raise self._problem(row, name, "is missing")
-        return [str(cell).strip() for cell in cells]
+        return ["" if cell is None else str(cell).strip() for cell in cells]
 
     def codes(self, name: str) -> Floats:
         """A column as `text_code` numbers, float64 (n,)."""
@@ -109,12 +116,12 @@ class Sheet:
             )
         return column
 
-    def _problem(self, row: int, name: str, problem: str) -> InputError:
+    def _problem(self, row: int, name: str, problem: str, hint: str = "") -> InputError:
         place = f"{self.path}, row {row} (counted from 0)"
         if self.separator is not None:
             lines = (line for line, _ in _rows(self.path, self.separator))
             place = f"{self.path}:{next(islice(lines, row + 1, None))}"
-        return InputError(f"{place}: column '{name}' {problem}; correct it or remove the row")
+        return InputError(f"{place}: column '{name}' {problem}; correct it or remove the row{hint}")
 
 
 def is_missing(cell: object) -> bool:

@@ -131,7 +131,7 @@ class Table:
     def column(self, name: str, key: str) -> Floats:
         """The raw numbers (n,) of one column, float64.
 
-        Raises `InputError`, which names the setting `key`, for an unknown column and for one of texts.
+        Raises `InputError`, which names the setting `key`, for an unknown column, one of texts and missing cells.
         """
         if name not in self.columns:
             known = listed([*map(cut, self.columns)], _COLUMNS_SHOWN)
@@ -142,7 +142,14 @@ class Table:
         if position in self.text:
             raise InputError(f"{key}: the column '{cut(name)}' of '{self.name}' holds texts; name one of numbers")
         parts = np.array_split(np.arange(len(self)), len(self) // _ROWS_READ + 1)
-        return np.concatenate([self.rows(part)[:, position] for part in parts])
+        values = np.concatenate([self.rows(part)[:, position] for part in parts])
+        if np.isnan(values).any():
+            row = np.isnan(values).argmax()
+            raise InputError(
+                f"{key}: the column '{cut(name)}' of '{self.name}' has missing cells, as in row {row} (counted from "
+                "0); name another"
+            )
+        return values
 
     def with_classes(self, classes: Sequence[str]) -> Table:
         """The same rows with labels as positions in the declared `classes`, which may name absent ones too.
@@ -238,7 +245,7 @@ def encode_labels(labels: NDArray[Any]) -> tuple[tuple[str, ...], Integers]:
 
 
 def describe(table: Table) -> str:
-    """One line on how a data set was read: rows, columns, which of them are text, rows per class or label range.
+    """One line on how a data set was read: rows, columns, which are text, missing cells, rows per class or label range.
 
     Examples:
         >>> describe(Table("toy", ("x",), ("a", "b"), np.array([0, 1, 1]), (np.ones((3, 1)),)))
@@ -252,6 +259,9 @@ def describe(table: Table) -> str:
         counts = [f"{cut(name)} {size}" for name, size in zip(table.classes, sizes, strict=True)]
         labels = f"classes {listed(counts, _CLASSES_SHOWN)}"
     columns = f"{len(table.columns)} columns{f' (text: {text})' if text else ''}"
+    numbers = [block for block in table.blocks if isinstance(block, np.ndarray) and block.dtype.kind == "f"]
+    missing = sum(np.count_nonzero(np.isnan(block)) for block in numbers)
+    columns += f", {missing} missing cells" if missing else ""
     return f"{table.name}: {len(table)} rows, {columns}, {labels}"
 
 

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from federation.contract.errors import InputError
+from scenarios.reports.bag_remarks import bag_remarks
 from scenarios.reports.figures import draw
 from scenarios.reports.readings import leaders, listed, protection, readings, said
 from scenarios.reports.summary import NON_PRIVATE, summarise
@@ -119,7 +120,7 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
         **{key: run[key] for key in _SAID},
         "name": name,
         "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
-        "readings": readings(compared, metric),
+        "readings": [*readings(compared, metric), *(("", f"Remark: {line}.") for line in bag_remarks(rows))],
         "protection": protection(leaders(compared), protected),
         "exposure": _exposure(protected),
         "metrics": _metrics(rows, directory / "figures"),

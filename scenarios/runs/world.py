@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from aggregator.node.failed_variants import FailedVariants
 from aggregator.releases.model_files import head
+from aggregator.world.fitting import imputes
 from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.views import fitted
 from federation.contract.randomness import generator
@@ -26,6 +27,7 @@ from federation.grids.simulation import SimulationGrid
 from parties.training.classifiers import LOGISTIC
 from scenarios.data.catalogue import digest, entry
 from scenarios.scores.classification_scoring import ClassificationScoring
+from scenarios.scores.references import Stages, reference_stages
 from scenarios.scores.regression_scoring import RegressionScoring
 from scenarios.scores.results import Row, missed, protection
 from scenarios.scores.scoring import Scoring
@@ -99,9 +101,18 @@ class World:
         return split(self.spec)
 
     def feature_map(self) -> FeatureMap:
-        """The public map of the baselines: what the aggregator fits for a release without noise."""
+        """The public map that the aggregator fits for a release without noise."""
+        return self._fitted(self.scenario.data.features)
+
+    @property
+    def reference(self) -> list[str | Mapping[str, Any]]:
+        """The stages of the map behind which baselines learn."""
+        classifier = leading(self.scenario.parties.classifier) if self.split.table.classes else None
+        return reference_stages(self.scenario.data.features, classifier)
+
+    def _fitted(self, stages: Stages) -> FeatureMap:
         return fitted(
-            self.scenario.data.features,
+            stages,
             self.spec.reference("public_rows").call(),
             noise="off",
             classes=len(self.split.table.classes),
@@ -158,6 +169,7 @@ class World:
             label_range=self.split.table.label_range,
             private_rows=len(cut.order),
             shifted=cut.shifted,
+            reference=tuple(self.reference) if asked else (),
         )
 
     def run(
@@ -226,7 +238,7 @@ class World:
             suited = RegressionScoring if isinstance(scored, RegressionScoring) else ClassificationScoring
             return suited(scored.table, scored.private, scored.test).constant()
         random = generator(self.scenario.seed, "pooled", trial=self.spec.split)
-        return scored.pooled(self.feature_map(), leading(self.scenario.parties.classifier), random)
+        return scored.pooled(self._fitted(self.reference), leading(self.scenario.parties.classifier), random)
 
 
 def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec:
@@ -250,6 +262,7 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         label_range=data.range,
         outside=data.outside,
         positive=data.positive,
+        missing=imputes(data.features),
     )
 
 

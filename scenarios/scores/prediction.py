@@ -95,7 +95,7 @@ def predict(
     if not 0 <= draw < models.draws(index):
         raise InputError(f"--draw must be from 0 to {models.draws(index) - 1} for {source}, got {draw}")
     used = Used(source, known[index], tuple(known), models.guarantees[index])
-    rows = read_rows(file, models.columns, models.text_columns)
+    rows = read_rows(file, models.columns, models.text_columns, missing=models.feature_maps[index].imputes)
     if loaded.predicts == "ratios":
         groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
         members = {str(value): np.broadcast_to(groups == value, len(rows)) for value in np.unique(groups)}

@@ -45,6 +45,8 @@ class Scoring(ABC):
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
         """What the scenario's classifier can do with all private rows and labels, without any privacy.
 
+        `feature_map` is one of `scenarios.scores.references`.
+
         The rows are those that the parties hold: nobody drops out or attacks.
         """
 

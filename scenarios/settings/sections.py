@@ -94,8 +94,11 @@ class Data(Section):
     test: Annotated[TestShare, Sweep()] = 0.2
     """Held-out rows: official (the data set's own), a count or a fraction of all rows but public rows that are set
     apart before."""
-    features: tuple[Stage, ...] = ("scale", {"whiten": "auto"}, "constant", "unit_norm")
-    """Feature map, fitted on the auxiliary rows only and applied in this order; its default is the protocol's."""
+    features: tuple[Stage, ...] = ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
+    """Feature map, fitted on the auxiliary rows only and applied in this order; its default is the protocol's. impute,
+    which must come first, takes missing cells: they become the column's median, and indicators tell of them unless it
+    is {impute: {flags: false}}. scale does nothing to columns in one unit; others it standardises, and takes logarithms
+    of those that are very skewed."""
     person: Annotated[Name | None, Sweep()] = None
     """Column that says whose row each is, so that persons are protected; null: a row is a person."""
     rows_per_person: Annotated[Count, Sweep()] = 1

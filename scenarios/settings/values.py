@@ -184,9 +184,15 @@ _Size = Annotated[Whole, Field(le=MOST_FEATURES)]
 
 
 @with_config(ONE_KEY)
-class _Sized(TypedDict, total=False):
-    """Stages with a number or a word."""
+class _Imputing(TypedDict):
+    flags: Annotated[bool, Field(strict=True)]
 
+
+@with_config(ONE_KEY)
+class _Sized(TypedDict, total=False):
+    """Stages with a number, a word or an option."""
+
+    impute: Annotated[_Imputing, Told("must be {flags: true} or {flags: false}")]
     pca: _Size
     whiten: Annotated[_Size | Literal["auto"], Told(f"must be auto or a whole number from 1 to {MOST_FEATURES}")]
     fourier: Annotated[_Size, Field(multiple_of=2)]  # a cosine and a sine each
@@ -196,9 +202,10 @@ class _Sized(TypedDict, total=False):
 Stage = Annotated[
     str | Mapping[str, Any],
     word_or_number(
-        Literal["scale", "standardise", "signed_log", "constant", "unit_norm", "max_norm"],
+        Literal["impute", "scale", "standardise", "signed_log", "constant", "unit_norm", "max_norm"],
         _Sized,
-        "must be one of scale, standardise, signed_log, constant, unit_norm, max_norm, {pca: DIMENSIONS}, "
-        "{whiten: DIMENSIONS}, {fourier: DIMENSIONS}, {whiten: auto}, {polynomial: 2} or {polynomial: 3}",
+        "must be one of impute, scale, standardise, signed_log, constant, unit_norm, max_norm, {pca: DIMENSIONS}, "
+        "{whiten: DIMENSIONS}, {fourier: DIMENSIONS}, {whiten: auto}, {polynomial: 2}, {polynomial: 3} or "
+        "{impute: {flags: false}}",
     ),
 ]

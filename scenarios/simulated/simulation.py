@@ -30,7 +30,8 @@ class SplitSpec:
     """All that decides one split: the data set, how much is public and held out, how the rest is dealt, the keys.
 
     `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
-    column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`).
+    column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`). `missing`:
+    numbers may be.
     """
 
     source: str
@@ -50,6 +51,7 @@ class SplitSpec:
     label_range: tuple[float, float] | None = None
     outside: Outside = "refuse"
     positive: tuple[str, ...] | None = None
+    missing: bool = False
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -85,7 +87,7 @@ def split(spec: SplitSpec) -> Split:
 
 
 # What a split takes from its data set, and how it cuts that.
-_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside")
+_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing")
 _CUT = ("auxiliary", "test", "parties", "rows", "partition", "seed", "split", "bags", "person")
 
 

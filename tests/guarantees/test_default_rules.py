@@ -24,7 +24,7 @@ def test_every_automatic_option_has_its_rule_and_no_rule_is_of_other_values(name
     assert rules
     named = {found for rule in rules for found in re.findall(r"(\w+): (\w+)", rule.default) if found[0] in options}
     assert {(option, "auto") for option, default in options.items() if default == "auto"} <= named
-    assert all(options[option] == value for option, value in named)
+    assert all(value == str(options[option]).lower() for option, value in named)
 
 
 @pytest.mark.parametrize("name", OWN)

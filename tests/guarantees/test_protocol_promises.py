@@ -15,15 +15,15 @@ from scenarios.settings.protocol_options import BASELINES, promise, requires, sp
 
 EPSILON, DELTA = 2.0, 1e-5
 VOTES = Requires(classifier=True)
-LINES = Requires(labels="real", single_rows=True, features=("standardise", "constant"))
+LINES = Requires(labels="real", single_rows=True, features=("impute", "scale", "standardise", "constant"))
 OF_TWO = {"two_classes": True, "single_rows": True}
 # kind: (what it requires, its task, its kind of models)
 KNOWN: dict[str, tuple[Requires, str, str]] = {
-    "class_ratio": (Requires(bags=True, features=("scale",)), "class_ratio", "class_ratio"),
-    "error_marginals": (Requires(**OF_TWO, features=("standardise",)), "classification", "classifier"),
+    "class_ratio": (Requires(bags=True, features=("impute", "scale")), "class_ratio", "class_ratio"),
+    "error_marginals": (Requires(**OF_TWO, features=("impute", "standardise")), "classification", "classifier"),
     "label_sums": (LINES, "regression", "regression"),
     "majority_vote": (VOTES, "classification", "linear"),
-    "mean_operator": (Requires(**OF_TWO, features=("standardise", "constant")), "classification", "linear"),
+    "mean_operator": (Requires(**OF_TWO, features=("impute", "standardise", "constant")), "classification", "linear"),
     "noisy_weighted_llp": (LINES, "regression", "regression"),
     "parameter_average": (VOTES, "classification", "linear"),
     "private_labels": (LINES, "regression", "regression"),
@@ -57,6 +57,8 @@ PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] =
     ("private_labels", {"noise": "gaussian"}, (2.0, DELTA, "label", "replace"), [(72, False), (8, True)]),
     ("label_sums", {}, (2.0, DELTA, "label", "replace"), SUMS),
     ("label_sums", {"noise": "pure"}, (2.0, 0.0, "label", "replace"), SUMS),
+    ("label_sums", {"protect": "row"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
+    ("label_sums", {"protect": "row", "summation": "secure"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
     ("noisy_weighted_llp", {"size": 4}, (2.0, DELTA, "label", "replace"), [(72, False), (2, True)]),
     ("noisy_weighted_llp", {"size": 4, "noise": "laplace"}, (2.0, 0.0, "label", "replace"), [(72, False), (2, True)]),
     ("weighted_lba", {"size": 4}, (2.0, DELTA, "label", "replace"), [(18, False), (2, True)]),

@@ -18,7 +18,7 @@ from aggregator.regressions.worst_rows import WorstRows
 from aggregator.world.public_numbers import PublicNumbers
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine
-from parties.answers import moments
+from parties.answers import row_moments
 
 DELTA, RANGE, RUNS = 0.01, (-3.0, 7.0), 100_000
 PUBLIC = PublicNumbers(DELTA, label_range=RANGE)
@@ -86,7 +86,7 @@ def test_claims_stand_for_long_rows_loud_labels_and_each_sum_by_itself(found, le
 
 
 def test_rows_that_are_not_cut_are_refuted(monkeypatch):
-    monkeypatch.setattr(moments, "within_norm", lambda rows: rows)
+    monkeypatch.setattr(row_moments, "within_norm", lambda rows: rows)
     assert not audited(LONG, RUNS // 4).passed
 
 
@@ -95,7 +95,7 @@ def test_labels_that_are_not_clipped_are_refuted(monkeypatch):
         held = cohort.holdings(party)
         yield held.rows, (held.labels - 2.0) / 5.0
 
-    monkeypatch.setattr(moments, "real_labels", unclipped)
+    monkeypatch.setattr(row_moments, "real_labels", unclipped)
     assert not audited(LOUD, RUNS // 4).passed
 
 

@@ -86,7 +86,7 @@ def test_a_complete_protocol_is_listed_shown_and_validated(python):
     assert "class_sums          Parties send noisy numbers and sums" in told
     code, told = python(CLI, "show", "theirs.yaml")
     assert code == 0
-    assert "# the default: pure noise needs no delta" in told
+    assert "# Default noise: pure; rule: it needs no delta" in told
     assert "features: [standardise, unit_norm]" in told
     code, told = python(CLI, "validate", "theirs.yaml")
     assert code == 0, told

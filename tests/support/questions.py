@@ -31,7 +31,8 @@ from federation.questions.labels import (
     WeightedSumsQuestion,
 )
 from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
-from federation.questions.moments import MomentNoise, MomentQuestion, RowMomentsNoise, RowMomentsQuestion
+from federation.questions.moments import MomentNoise, MomentQuestion
+from federation.questions.row_moments import RowMomentsNoise, RowMomentsQuestion
 from federation.questions.votes import (
     IndividualQuestion,
     ParametersQuestion,

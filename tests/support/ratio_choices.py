@@ -16,10 +16,11 @@ ROWS = {"submit": "rows"}
 
 def goes_together(estimator, noise, submit, protect, kernel):
     """As the docstring of the options has it."""
-    kernelled = estimator in (*OF_MEANS, "mmd")
+    kernelled = estimator in (*OF_MEANS, "mmd", "regression")
     return (
-        (submit == "rows" or estimator in OF_MEANS)
+        (submit == "rows" or estimator in (*OF_MEANS, "regression", "auto"))
         and (protect == "label" or (submit == "embedding" and noise == "gaussian"))
         and (kernel == "fourier" or (submit == "rows" and kernelled))
-        and not (estimator == "whitened" and kernel == "exact")
+        and not (estimator in ("whitened", "regression") and kernel == "exact")
+        and (kernel != "linear" or estimator == "regression")
     )

@@ -13,7 +13,8 @@ from federation.numerics.binning import Bins
 from federation.questions.hypotheses import Hypothesis
 from federation.questions.labels import LabelledRows
 from federation.questions.marginals import MarginalsNoise, MarginalsQuestion
-from federation.questions.moments import MomentNoise, MomentQuestion, RowMomentsNoise, RowMomentsQuestion
+from federation.questions.moments import MomentNoise, MomentQuestion
+from federation.questions.row_moments import RowMomentsNoise, RowMomentsQuestion
 
 ROWS = np.random.default_rng(5).normal(size=(200, 3))
 

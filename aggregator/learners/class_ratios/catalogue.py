@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from aggregator.learners.class_ratios.estimator import RatioEstimator
 
 _TARGETS = {
+    "auto": "aggregator.learners.class_ratios.auto:AutoRatios",
     "whitened": "aggregator.learners.class_ratios.class_means:WhitenedMeans",
     "class_means": "aggregator.learners.class_ratios.class_means:ClassMeans",
     "mmd": "aggregator.learners.class_ratios.mmd:MMD",
     "energy": "aggregator.learners.class_ratios.class_means:EnergyMeans",
+    "regression": "aggregator.learners.class_ratios.distribution_regression:DistributionRegression",
     "bag_classifier": "aggregator.learners.class_ratios.bag_classifier:BagClassifier",
     "bag_classifier_em": "aggregator.learners.class_ratios.bag_classifier:BagClassifierEM",
     "proportion_svm": "aggregator.learners.class_ratios.proportion_svm:ProportionSVM",

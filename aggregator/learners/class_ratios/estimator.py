@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
 
     name: ClassVar[str]
     fitted: ClassVar[tuple[str, ...]]
+    diagnostics_: Mapping[str, float] = MappingProxyType({})  # what an estimator found about the bags, by name
     seed: int
 
     def fit(self, bags: Sequence[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None = None) -> Self:

@@ -14,6 +14,7 @@ from federation.numerics.contrasts import contrasts
 
 _LEAST_LEFT = 0.02  # of the products of class means, whatever noise there is
 _LEAST_RELIABLE = 0.1, 0.5  # share of the variance between bags that is taken for true, whatever the noise
+_ROUNDING = 1e-13  # share of the largest product of means: differences below it are no differences
 _NEGLIGIBLE = 1e-12  # share of the largest eigenvalue or variance: rounding errors
 
 
@@ -155,15 +156,17 @@ def tempered(corrected: np.ndarray, raw: np.ndarray) -> np.ndarray:
 
     A correction that takes more than all of them away along some vector that sums to zero, or nearly so, is itself
     noise, and the little that is left would decide about everything. So it is made in part only, the same part in all
-    directions, such that `_LEAST_LEFT` of the raw products is left in each.
+    directions, such that `_LEAST_LEFT` of the raw products is left in each. Class means that are equal up to rounding
+    stay so.
     """
     basis = contrasts(raw.shape[-1])
     values, vectors = np.linalg.eigh(basis.T @ centred(raw) @ basis)
-    scale = np.sqrt(np.maximum(values, np.finfo(float).tiny + _NEGLIGIBLE * values[..., -1:]))
+    nothing = values[..., -1:] <= _ROUNDING * np.abs(raw).max(axis=(-1, -2))[..., None]
+    scale = np.sqrt(np.where(nothing, 1.0, np.maximum(values, np.finfo(float).tiny + _NEGLIGIBLE * values[..., -1:])))
     units = vectors / scale[..., None, :]
     left = np.linalg.eigvalsh(units.swapaxes(-1, -2) @ (basis.T @ centred(corrected) @ basis) @ units)[..., :1]
     part = np.minimum(1.0, (1 - _LEAST_LEFT) / np.maximum(1 - left, _NEGLIGIBLE))[..., None]
-    return np.asarray(raw + part * (corrected - raw))
+    return np.asarray(np.where(nothing[..., None], positive(raw), raw + part * (corrected - raw)))
 
 
 def undistorted(products: np.ndarray, distortion: np.ndarray, noise: np.ndarray) -> np.ndarray:

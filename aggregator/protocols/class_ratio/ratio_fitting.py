@@ -16,7 +16,7 @@ from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from federation.features.feature_map import FeatureMap
 from federation.numerics.arrays import Floats
 
-KERNEL_ESTIMATORS = ("whitened", "class_means", "mmd")  # of which the kernel can be chosen
+KERNEL_ESTIMATORS = ("whitened", "class_means", "mmd", "regression")  # of which the kernel can be chosen
 CORRECTED_ESTIMATORS = ("whitened", "class_means", "energy")  # for the known noise of proportions
 
 
@@ -32,7 +32,8 @@ class Labelled:
 
     `features` are the rows (n_i, d) of each bag, or mean embeddings (draws, M, D), or (1, M, D) for all draws.
     `count_noise` (M, C, C) are covariances of the bags' counts, None when unknown or without noise, and `sum_variance`
-    is the variance per coordinate of a bag's sum of rows.
+    is the variance per coordinate of a bag's sum of rows. Bags of equal `groups` (M,) may have rows of the same person
+    or place.
     """
 
     sizes: Floats
@@ -40,6 +41,7 @@ class Labelled:
     count_noise: Floats | None
     features: list[Floats] | Floats
     sum_variance: float
+    groups: np.ndarray
 
     @property
     def draws(self) -> int:
@@ -78,21 +80,23 @@ class Fitting:
     def fit(self, labelled: Labelled, draw: int) -> RatioEstimator:
         """The estimator of one noise draw. Raises `InputError` when the bags cannot tell the classes apart."""
         estimator = catalogue.estimator_class(self._options.estimator)(**self._parameters())
+        known = {"groups": labelled.groups} if self._options.estimator == "auto" else {}
         proportions, noise, features = labelled.proportions(draw), labelled.noise(), labelled.features
-        if isinstance(features, list):
-            with warnings.catch_warnings():  # what an estimator warns of stands in the protocol's options
-                warnings.simplefilter("ignore", UserWarning)
-                return estimator.fit(features, proportions, noise)
-        found: RatioEstimator = estimator.fit_means(
-            features[draw if len(features) > 1 else 0],
-            labelled.sizes,
-            proportions,
-            noise,
-            covariance=self._covariance,
-            mean_noise=labelled.sum_variance / labelled.sizes**2,
-            covariance_rows=len(self._public),
-        )
-        return found
+        with warnings.catch_warnings():  # what an estimator warns of stands in the options, or in its diagnostics
+            warnings.simplefilter("ignore", UserWarning)
+            if isinstance(features, list):
+                return estimator.fit(features, proportions, noise, **known)
+            found: RatioEstimator = estimator.fit_means(
+                features[draw if len(features) > 1 else 0],
+                labelled.sizes,
+                proportions,
+                noise,
+                covariance=self._covariance,
+                mean_noise=labelled.sum_variance / labelled.sizes**2,
+                covariance_rows=len(self._public),
+                **known,
+            )
+            return found
 
     def _parameters(self) -> dict[str, Any]:
         """The estimator's own parameters among the options."""

@@ -9,26 +9,31 @@ from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.learners.inputs.limits import require_waves
 from federation.contract.errors import InputError
 
-_OF_MEANS = ("whitened", "class_means")
+_CORRECTED = ("whitened", "class_means", "energy")
+_KERNELLED = ("whitened", "class_means", "mmd", "regression")
+_OF_EMBEDDINGS = ("auto", "whitened", "class_means", "regression")
 
 
 @dataclass(frozen=True)
 class RatioOptions:
     """What parties send of their bags, under which noise, and what is estimated from it.
 
-    estimator: `bag_classifier` (forward-corrected, with moment matching), `bag_classifier_em` (its EM form, which
-        takes the classifier's probabilities for true and can be far off where they are not),
-        `whitened` (class means in whitened coordinates of random features), `class_means` (without whitening), `mmd`
-        (as published), `energy` (distances for a kernel) or `proportion_svm`.
+    estimator: `auto` checks whether bags differ in more than their ratios; it is `bag_classifier` where they do not,
+        and where they do what predicts bags from other bags best (a mixture of estimators, or the mean of all bags),
+        with a remark that says so. Or one of these, whatever the bags: `bag_classifier` (forward-corrected, with moment
+        matching), `bag_classifier_em` (its EM form, which takes the classifier's probabilities for true and can be far
+        off where they are not), `whitened` (class means in whitened coordinates of random features), `class_means`
+        (without whitening), `regression` (of the bags' ratios on their means: needs many bags), `mmd` (as published),
+        `energy` (distances for a kernel) or `proportion_svm`.
     noise: of the label counts: `auto` (by public numbers, the less distorting of the next two), `gaussian` (discrete
         Gaussian), `laplace` (lattice Laplace at epsilon and delta), `pure` (lattice Laplace at delta 0),
         `independent_laplace`, `dirichlet_floor`, `dirichlet_shifted`, the baselines `published_laplace`,
         `published_gaussian` and `laplace_prior`, `published_dirichlet` (NON-PRIVATE: it does not hold what it
         claims) or `off` (NON-PRIVATE).
-    submit: of each bag all `rows` without their labels, or for `whitened` and `class_means` only its `embedding`,
-        the mean of random Fourier features.
+    submit: of each bag all `rows` without their labels, or for `auto`, `whitened`, `class_means` and `regression` only
+        its `embedding`, the mean of random Fourier features.
     protect: one `label`, features being public; or with `submit: embedding` and Gaussian noise one whole `row`.
-    kernel: of `submit: rows`: `fourier`, `nystrom` or `exact`.
+    kernel: of `submit: rows`: `fourier`, `nystrom` or `exact`, or for `regression` also `linear`, the rows themselves.
     dimensions: of the random features.
     bandwidth: gamma of the kernel exp(-gamma |x-y|^2) times the median squared distance; null for the choice of the
         estimator: 1, or for `mmd` the published selection by held-out bags.
@@ -40,15 +45,16 @@ class RatioOptions:
     """
 
     estimator: Literal[
-        "bag_classifier", "bag_classifier_em", "whitened", "class_means", "mmd", "energy", "proportion_svm"
-    ] = "bag_classifier"
+        "auto", "bag_classifier", "bag_classifier_em", "whitened", "class_means", "regression", "mmd", "energy",
+        "proportion_svm",
+    ] = "auto"  # fmt: skip
     noise: Literal[
         "auto", "gaussian", "laplace", "pure", "independent_laplace", "dirichlet_floor", "dirichlet_shifted",
         "published_laplace", "published_gaussian", "laplace_prior", "published_dirichlet", "off",
     ] = "auto"  # fmt: skip
     submit: Literal["rows", "embedding"] = "rows"
     protect: Literal["label", "row"] = "label"
-    kernel: Literal["fourier", "nystrom", "exact"] = "fourier"
+    kernel: Literal["fourier", "nystrom", "exact", "linear"] = "fourier"
     dimensions: int = 512
     bandwidth: float | None = None
     ridge: float = 1.0
@@ -65,24 +71,29 @@ class RatioOptions:
         if not 0 < self.label_share < 1:
             raise InputError(f"label_share must lie between 0 and 1, got {self.label_share}")
         self._check_noise()
-        means = self.estimator in _OF_MEANS
-        if self.submit == "embedding" and not means:
+        if self.submit == "embedding" and self.estimator not in _OF_EMBEDDINGS:
             raise InputError(
                 f"estimator: {self.estimator} needs the rows of bags; use submit: rows, or estimator: "
-                f"{' or '.join(_OF_MEANS)}"
+                f"{', '.join(_OF_EMBEDDINGS[:-1])} or {_OF_EMBEDDINGS[-1]}"
             )
-        refuse_misplaced(self, ("kernel",), "submit: rows", self.submit == "rows")
+        self._check_kernel()
         refuse_misplaced(self, ("ridge",), "estimator: whitened", self.estimator == "whitened")
-        if self.estimator == "whitened" and self.kernel == "exact":
-            raise InputError("estimator: whitened needs explicit features; use kernel: fourier or nystrom")
-        corrected = means or self.estimator == "energy"
+        corrected = self.estimator in _CORRECTED
         refuse_misplaced(self, ("corrected",), "estimator: whitened, class_means or energy", corrected)
-        refuse_misplaced(
-            self, ("kernel", "bandwidth"), "estimator: whitened, class_means or mmd", means or self.estimator == "mmd"
-        )
         refuse_misplaced(self, ("label_share",), "protect: row", self.protect == "row")
-        featured = (means or self.estimator == "mmd") and self.kernel != "exact"
-        refuse_misplaced(self, ("dimensions",), "estimator: whitened, class_means or mmd with features", featured)
+
+    def _check_kernel(self) -> None:
+        embedded, kernelled = self.submit == "embedding", self.estimator in _KERNELLED
+        refuse_misplaced(self, ("kernel",), "submit: rows", not embedded)
+        if self.estimator in ("whitened", "regression") and self.kernel == "exact":
+            raise InputError(f"estimator: {self.estimator} needs explicit features; use kernel: fourier or nystrom")
+        if self.kernel == "linear" and self.estimator != "regression":
+            raise InputError("kernel: linear is for estimator: regression; use kernel: fourier or nystrom")
+        home = "estimator: whitened, class_means, mmd or regression"
+        refuse_misplaced(self, ("kernel", "bandwidth"), home, embedded or kernelled)
+        refuse_misplaced(self, ("bandwidth",), "kernel: fourier, nystrom or exact", self.kernel != "linear")
+        featured = embedded or (kernelled and self.kernel in ("fourier", "nystrom"))
+        refuse_misplaced(self, ("dimensions",), f"{home} with features", featured)
 
     def _check_noise(self) -> None:
         for name, noise in (("floor", "dirichlet_floor"), ("pseudo_count", "dirichlet_shifted")):

@@ -41,6 +41,7 @@ class RatioSession(OneRound):
 
     def __init__(self, world: World, options: RatioOptions, epsilon: float, draws: int) -> None:
         self._world, self._options, self._draws = world, options, draws
+        self._found: dict[str, float] = {}
         plan = world.plan
         self._bags = Bags(plan.bags, len(plan.classes), plan.rows_per_person)
         if plan.parties * plan.bags < len(plan.classes):
@@ -74,11 +75,14 @@ class RatioSession(OneRound):
 
     def learn(self, draw: int) -> Described:
         """The estimator of one noise draw."""
-        return self._fitting.fit(self._labelled, draw).to_arrays()
+        estimator = self._fitting.fit(self._labelled, draw)
+        if draw == 0:
+            self._found = dict(estimator.diagnostics_)
+        return estimator.to_arrays()
 
     def diagnostics(self) -> dict[str, float]:
-        """How well the first draw's proportions tell classes apart."""
-        return self._labelled.conditioning()
+        """How well the first draw's proportions tell classes apart, and what its estimator found about the bags."""
+        return {**self._labelled.conditioning(), **self._found}
 
     @property
     def _fitting(self) -> Fitting:
@@ -149,7 +153,12 @@ class RatioSession(OneRound):
             count_noise=covariance,
             features=self._looks(party, number),
             sum_variance=variance,
+            groups=self._groups(party),
         )
+
+    def _groups(self, party: np.ndarray) -> np.ndarray:
+        """Parties are persons or places where there are enough of them to leave some out; else each bag is one."""
+        return party if len(np.unique(party)) >= self._bags.classes + 2 else np.arange(len(party))
 
     def _looks(self, party: np.ndarray, number: np.ndarray) -> list[Floats] | Floats:
         """Rows of each bag, or the means (draws or 1, M, D) of all."""

@@ -32,7 +32,7 @@ class ErrorMarginals(ExchangeOptions, Protocol):
 
     task: ClassVar[str] = "classification"
     model: ClassVar[str] = "classifier"
-    requires: ClassVar[Requires] = Requires(two_classes=True, single_rows=True, features=("standardise",))
+    requires: ClassVar[Requires] = Requires(two_classes=True, single_rows=True, features=("impute", "standardise"))
     why_default: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "noise: auto",

@@ -29,7 +29,9 @@ class MeanOperator(MomentOptions, Protocol):
 
     task: ClassVar[str] = "classification"
     model: ClassVar[str] = "linear"
-    requires: ClassVar[Requires] = Requires(two_classes=True, single_rows=True, features=("standardise", "constant"))
+    requires: ClassVar[Requires] = Requires(
+        two_classes=True, single_rows=True, features=("impute", "standardise", "constant")
+    )
     why_default: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "noise: auto",

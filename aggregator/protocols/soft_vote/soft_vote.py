@@ -1,4 +1,4 @@
-"""Protocol `soft_vote` (Hamm, Cao and Belkin 2016, Alg. 2): parties vote, the ensemble's shares are the labels."""
+"""Protocol `soft_vote` (after Hamm, Cao and Belkin 2016, Alg. 2): the parties' opinions of public rows are labels."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ _RUNS = {"erm": 4_000, "discrepancy": 20_000, "votes": 100_000}  # where release
 
 @dataclass(frozen=True)
 class SoftVote(VoteProtocol):
-    """Parties vote on public rows; shares of votes are soft labels; noise goes to their sufficient statistic.
+    """Parties say what their classifiers find on public rows; noise goes to the sufficient statistic of it all.
 
-    The defaults need no tuning, take any classifier, and on whitened features no other variant of this protocol was
-    more accurate by more than the spread of a few releases.
+    The defaults need no tuning and take any classifier. As published, parties vote, and shares of votes are soft labels.
 
     perturb: `statistic` adds noise to the votes' mean operator in public coordinates, `output` to the minimiser of
         the weighted risk, as published, `votes` to all vote shares, whose largest become hard labels.
@@ -68,7 +67,7 @@ class SoftVote(VoteProtocol):
             "hindsight on lam",
         ),
         Rule(
-            "shares of norm 1, of probabilities and scores over all declared classes",
+            "submit: statistic, share: both, of classifiers over all declared classes",
             "one party moves the mean of M such shares by 2/M at most, whatever its model is; parties that saw one "
             "class do not vote for it everywhere",
             "5 two-class sets not chosen on, 5 to 1000 parties: within .01 of the best of three candidates in 96 % of "

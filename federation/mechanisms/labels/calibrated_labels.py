@@ -41,10 +41,10 @@ def calibrate(
     arguments out of range, or of another kind.
 
     Examples:
-        >>> kinds = get_args(LabelNoise)[:4]
+        >>> kinds = get_args(LabelNoise)[:3]
         >>> made = [calibrate(kind, epsilon=1.0, delta=1e-5, label_range=(0.0, 1.0)) for kind in kinds]
         >>> [(noise.name, round(float(noise.variance()), 2)) for noise in made]
-        [('label_laplace', 2.0), ('label_gaussian', 13.92), ('label_one_bit', 1.17), ('label_unbiased', 1.08)]
+        [('label_laplace', 2.0), ('label_gaussian', 13.92), ('label_one_bit', 1.17)]
     """
     known = get_args(LabelNoise)
     require_wanted(noise, epsilon, delta, known=known, with_delta=("gaussian",), pure="laplace or one_bit")

@@ -68,16 +68,6 @@ def test_numbers_of_rows_are_whole_and_in_range(size):
     assert collector.rows == 3
 
 
-@pytest.mark.parametrize(("largest", "taken"), [(26.45, True), (26.5, False)])
-def test_rows_that_add_longer_vectors_have_longer_sums(largest, taken):
-    """X'X, X'y and y'y of one row have norm sqrt(7) at most."""
-    collector = MomentAnswers(row_moments("off"), 4, None)
-    sums = np.zeros((1, 1, 15))
-    sums[..., -1] = largest
-    refused = collector.add(Submission("row_moments", np.array([1]), {"size": np.array([10.0]), "sums": sums}))
-    assert (refused == {}) == taken
-
-
 def test_errors_are_those_of_the_parties_that_answered():
     collector = answers(noise="auto")
     below = collector.question.response_below
@@ -103,3 +93,52 @@ def test_summed_responses_reach_as_far_as_all_labels_and_no_further():
     for noise in ("auto", "randomised_response"):
         for entry, taken in ((3 * reach, True), (-3.001 * reach, False)):
             assert (sent(answers(noise=noise), [0], [[0, 0, 0, entry]], [3]) == {}) == taken
+
+
+class TestPrivateRows:
+    """X'X, X'y and y'y, of which a row adds more than of y x."""
+
+    @staticmethod
+    def answers(**options):
+        question = row_moments(**options)
+        return MomentAnswers(question, 4, question.promise() if question.noise.aims and not question.shared else None)
+
+    @staticmethod
+    def sent(collector, parties, last, sizes):
+        """Submit sums that are zero but for the last number, that of y'y."""
+        question = collector.question
+        sums = np.zeros((len(parties), *question.fields()["sums"].shape))
+        sums[..., -1] = np.asarray(last)[:, None]
+        promise = question.promise() if question.noise.aims else None
+        arrays = {"size": np.array(sizes, dtype=np.float64), "sums": sums}
+        return collector.add(Submission("row_moments", np.array(parties), arrays, promise))
+
+    def test_sums_and_rows_are_those_of_the_parties_that_answered(self):
+        collector = self.answers(noise="off")
+        assert self.sent(collector, [0, 3], [4.0, 6.0], [10, 30]) == {}
+        assert (collector.rows, collector.total("sums")[0, -1], collector.summed_variance) == (40, 10.0, 0.0)
+
+    def test_noise_of_all_parties_adds_up_and_shares_are_parts_of_one(self):
+        own, shared = self.answers(), self.answers(contributors=2)
+        for collector, wholes in ((own, 3), (shared, 3 / 2)):
+            self.sent(collector, [0, 1, 2], [0.0, 0.0, 0.0], [10, 20, 20])
+            assert collector.summed_variance == pytest.approx(wholes * collector.question.mechanism().variance())
+            assert collector.response_variance == 0
+
+    @pytest.mark.parametrize(("largest", "taken"), [(26.45, True), (-26.45, True), (26.5, False)])
+    def test_without_noise_no_entry_exceeds_what_the_rows_can_add(self, largest, taken):
+        """X'X, X'y and y'y of one row have norm sqrt(7) at most."""
+        collector = self.answers(noise="off")
+        assert (self.sent(collector, [1], [largest], [10]) == {}) == taken
+        assert collector.answered == taken
+
+    def test_noise_may_take_an_entry_forty_deviations_further(self):
+        deviation = self.answers().question.mechanism().variance() ** 0.5
+        for reach, taken in ((39.9, True), (40.1, False)):
+            assert (self.sent(self.answers(), [0], [10 * 7**0.5 + reach * deviation], [10]) == {}) == taken
+
+    @pytest.mark.parametrize("size", [2.5, 0.0, 68.0, np.nan])
+    def test_numbers_of_rows_are_whole_and_in_range(self, size):
+        collector = self.answers(noise="off")
+        assert list(self.sent(collector, [0, 1], [0.0, 0.0], [size, 3])) == [0]
+        assert collector.rows == 3

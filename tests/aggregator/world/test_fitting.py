@@ -6,12 +6,16 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
+from scipy.stats import skew
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import StandardScaler
 
-from aggregator.world.fitting import fit, mixed_units
+from aggregator.world.fitting import fit, imputes, mixed_units
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code, with_fourier
 from federation.features.steps import Fourier
@@ -71,12 +75,115 @@ def test_scale_standardises_only_columns_that_share_no_unit():
     for rows, mixed in [(digits, False), (digits / 16, False), (tumours, True), (spam, True)]:
         for public in (rows[:100], rows):
             assert mixed_units(public) is mixed
-            assert len(fit(["scale"], public).steps) == int(mixed)
+            assert bool(fit(["scale"], public).steps) is mixed
     assert not mixed_units(np.ones((5, 3)))
     assert mixed_units(np.array([[0.0, 0.0], [1.0, 1000.0]]))
-    np.testing.assert_array_equal(
-        fit(["scale"], tumours).transform(tumours), fit(["standardise"], tumours).transform(tumours)
-    )
+    even = np.linspace(0, 1, 50)[:, None] * [1, 1000]  # not skewed
+    np.testing.assert_array_equal(fit(["scale"], even).transform(even), fit(["standardise"], even).transform(even))
+
+
+def test_scale_is_decided_on_the_rows_as_they_came():
+    """A logarithm, or a column of its own, before it would hide that units are mixed."""
+    random = np.random.default_rng(4)
+    rows = np.column_stack([random.normal(size=200), np.exp(random.normal(0, 3, 200)), random.normal(size=(200, 3))])
+    assert mixed_units(rows)
+    assert not mixed_units(fit(["signed_log"], rows).transform(rows))
+    for before in (["signed_log"], ["constant"], [{"pca": 4}], ["impute"]):
+        out = fit([*before, "scale"], rows).transform(rows)
+        np.testing.assert_allclose(out.std(axis=0)[out.std(axis=0) > 0], 1)
+    holed = rows.copy()
+    holed[random.random(rows.shape) < 0.3] = np.nan
+    assert mixed_units(holed)
+    for stages in (["impute", "scale"], ["impute", "standardise"], ["impute", "scale", "standardise"]):
+        features = fit(stages, holed)
+        values, flags = np.split(features.transform(holed), [5], axis=1)
+        np.testing.assert_allclose(values.std(axis=0), 1)
+        np.testing.assert_allclose(flags, np.isnan(holed) - np.isnan(holed).mean(axis=0))  # centred only
+
+
+def test_scale_takes_logarithms_where_they_lessen_a_large_skewness():
+    random = np.random.default_rng(5)
+    columns = {
+        "normal": random.normal(0, 1e4, 500),
+        "amounts": np.exp(random.normal(3, 2, 500)),
+        "rare amounts": np.where(random.random(500) < 0.9, 0, -np.exp(random.normal(3, 2, 500))),
+        "indicator": 1.0 * (random.random(500) < 0.02),
+        "constant": np.full(500, 7.0),
+        "cubes of amounts near 1": 1 - random.exponential(1e-3, 500) ** 2,  # a logarithm is straight there
+    }
+    rows = np.column_stack(list(columns.values()))
+    logarithm, affine = fit(["scale"], rows).steps
+    expected = np.zeros(len(columns))
+    for i, column in enumerate(rows.T):
+        sizes = np.abs(column[column != 0])
+        curved = np.sign(column) * np.log(1 + np.abs(column) / np.median(sizes))
+        if len(set(column)) > 2 and abs(skew(column)) > 2 and abs(skew(curved)) < abs(skew(column)):
+            expected[i] = np.median(sizes)
+    np.testing.assert_array_equal(logarithm.scales, expected)
+    curved_ones = {name for name, scale in zip(columns, expected, strict=True) if scale}
+    assert curved_ones >= {"amounts", "rare amounts"}
+    assert not curved_ones & {"normal", "indicator", "constant"}
+    out = fit(["scale"], rows).transform(rows)
+    np.testing.assert_allclose(out, StandardScaler().fit_transform(logarithm.apply(rows)), atol=1e-9)
+    assert affine.kind == "affine"
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.integers(0, 2**16), st.integers(1, 60), st.integers(2, 6), st.sampled_from([0.0, 0.004, 0.3, 0.9]))
+def test_missing_cells_become_public_medians_and_flags(seed, count, columns, share):
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(count, columns)) * 10.0 ** random.integers(-3, 4, columns)
+    rows[:, 1:][random.random((count, columns - 1)) < share] = np.nan  # the first column is whole
+    step = fit(["impute"], rows).steps[0]
+    oracle = SimpleImputer(strategy="median", keep_empty_features=True).fit(rows)
+    np.testing.assert_array_equal(step.fill, oracle.statistics_)
+    missing = np.isnan(rows)
+    often = [j for j in range(columns) if 0.01 <= missing[:, j].mean() < 1]
+    assert set(step.flags) <= set(often)
+    flagged = {missing[:, j].tobytes() for j in step.flags}
+    assert len(flagged) == len(step.flags)
+    assert flagged == {missing[:, j].tobytes() for j in often}
+    plain = fit([{"impute": {"flags": False}}], rows)
+    assert plain.dimension == columns
+    np.testing.assert_array_equal(plain.transform(rows), oracle.transform(rows))
+
+
+def test_missing_cells_need_the_stage_at_the_beginning():
+    rows = TALL.copy()
+    rows[3, 2] = np.nan
+    assert [imputes(stages) for stages in (["impute"], [{"impute": {"flags": False}}, "scale"], ["scale"])] == [1, 1, 0]
+    with pytest.raises(InputError, match=r"public rows without the stage impute must be finite: row 3, column 2"):
+        fit(["standardise"], rows)
+    for stages in (["standardise", "impute"], ["impute", "scale", {"impute": {"flags": True}}]):
+        with pytest.raises(InputError, match="impute must be the first stage, got"):
+            fit(stages, rows)
+    rows[4, 5] = np.inf
+    with pytest.raises(InputError, match=r"public rows must be finite, or missing: row 4, column 5 .* is inf"):
+        fit(["impute"], rows)
+    whole = fit(["impute"], TALL)
+    with pytest.raises(InputError, match=r"^rows must be finite, or missing: row 4, column 5 .* is inf"):
+        whole.transform(rows)
+
+
+def test_columns_without_a_public_value_are_zero_and_some_column_needs_one():
+    rows = TALL[:, :3].copy()
+    rows[:, 1] = np.nan
+    features = fit(["impute", "scale", {"whiten": 3}], rows)
+    assert features.dimension == 2
+    np.testing.assert_array_equal(fit(["impute"], rows).transform(rows)[:, 1], 0)
+    for alone in (rows[:, 1:2], np.full((4, 2), np.nan)):
+        with pytest.raises(InputError, match=r"every cell of the public rows is missing; raise data.auxiliary"):
+            fit(["impute"], alone)
+    red, nothing = text_code("red"), text_code("")
+    texts = np.array([[red, np.nan], [nothing, np.nan], [red, np.nan]])
+    out = fit(["impute"], texts, text_columns=[0]).transform(np.array([[nothing, 3.0], [red, np.nan]]))
+    np.testing.assert_array_equal(np.sort(out, axis=1), [[0, 1, 3], [0, 0, 1]])  # an empty text is one of its own
+
+
+@pytest.mark.parametrize("rows", [np.ones((9, 3)), np.array([[1.0, 2.0, np.nan]]), np.array([[1.0, 5e8, 0.0]])])
+@pytest.mark.parametrize("stages", [["impute", "scale", "constant", "unit_norm"], ["impute", "standardise"]])
+def test_rows_that_say_nothing_can_be_scaled(rows, stages):
+    assert np.isfinite(fit(stages, rows).transform(np.array([[5.0, np.nan, -1e9]]))).all()
 
 
 def test_max_norm_divides_by_the_largest_public_norm_and_clips():
@@ -137,7 +244,7 @@ def test_text_columns_become_indicators_of_public_texts_only():
         ([{"fourier": 0}], "got 0"),
         ([{"fourier": True}], "got True"),
         (["fourier"], "got None"),
-        ([{"furrier": 8}], r"\{fourier: D\}, \{polynomial: p\}; did you mean 'fourier'"),
+        ([{"furrier": 8}], r"\{fourier: D\}, \{polynomial: p\}.*; did you mean 'fourier'"),
         ([3], "is not a stage"),
         ([{"scale": 3}], "is not a stage"),
     ],

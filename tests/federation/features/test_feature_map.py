@@ -23,6 +23,7 @@ NEAR_ONE = np.random.default_rng(0).normal(size=(30, 5)) + 1.0
 STREAMED = np.random.default_rng(0).normal(size=(5000, 6)) * np.arange(1, 7)
 STAGES = [
     "scale",
+    "signed_log",
     "standardise",
     {"pca": 2},
     {"pca": 50},
@@ -51,6 +52,12 @@ def by_recipe(description: str, arrays: dict[str, np.ndarray], rows: np.ndarray)
         elif step["kind"] == "affine":
             centred = x - field["offset"]
             x = centred * field["factor"] if field["factor"].ndim == 1 else centred @ field["factor"]
+        elif step["kind"] == "impute":
+            x = np.hstack([np.where(np.isnan(x), field["fill"], x), np.isnan(x)[:, field["flags"]]])
+        elif step["kind"] == "signed_log":
+            scales = field["scales"] * np.ones(x.shape[1])
+            logarithms = np.sign(x) * np.log(1 + np.abs(x) / np.where(scales > 0, scales, 1))
+            x = np.where(scales > 0, logarithms, x)
         elif step["kind"] == "append":
             x = np.hstack([x, np.full((len(x), 1), field["value"])])
         elif step["kind"] == "fourier":
@@ -119,8 +126,10 @@ def test_text_codes_are_exact_and_fixed():
         ["standardise", {"pca": 3}, "constant", "max_norm"],
         ["scale", {"fourier": 32}],
         [{"whiten": 4}, "unit_norm", {"polynomial": 3}],
+        ["impute", "scale", "constant"],
+        ["signed_log", "unit_norm"],
     ],
-    ids=["none", "whitened", "clipped", "waves", "monomials"],
+    ids=["none", "whitened", "clipped", "waves", "monomials", "imputed", "logarithms"],
 )
 def test_arrays_round_trip_exactly_and_follow_the_documented_recipe(stages):
     rows = np.hstack([TALL, np.array([[text_code(t)] for t in "abcd" * 20])])
@@ -128,6 +137,7 @@ def test_arrays_round_trip_exactly_and_follow_the_documented_recipe(stages):
     description, arrays = features.to_arrays()
     again = FeatureMap.from_arrays(description, {"other": np.ones(2), **arrays})
     private = rows[::-1] * 1.7
+    private[::5, 3] = np.nan if features.imputes else 0.0
     np.testing.assert_array_equal(again.transform(private), features.transform(private))
     assert again.to_arrays()[0] == description
     np.testing.assert_allclose(by_recipe(description, arrays, private), features.transform(private), atol=1e-12)
@@ -189,9 +199,13 @@ def test_damaged_vocabularies_are_refused(columns, codes, starts):
 def test_rows_that_are_not_finite_are_named(value):
     rows = TALL.copy()
     rows[7, 2] = value
-    with pytest.raises(InputError, match=r"public rows must be finite: row 7, column 2 .* is "):
+    with pytest.raises(
+        InputError, match=r"public rows without the stage impute must be finite: row 7, column 2 .* is "
+    ):
         fit(["scale"], rows)
-    with pytest.raises(InputError, match=r"^rows must be finite: row 7, column 2"):
+    with pytest.raises(
+        InputError, match=r"^rows for a feature map without the stage impute must be finite: row 7, column 2"
+    ):
         fit(["scale"], TALL).transform(rows)
 
 

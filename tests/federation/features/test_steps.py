@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from itertools import product
 
 import numpy as np
@@ -16,7 +17,19 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from aggregator.world.fitting import fit
 from federation.contract.errors import InputError
 from federation.features.feature_map import FeatureMap, with_polynomial
-from federation.features.steps import MOST_MONOMIALS, Fourier, Polynomial, waves
+from federation.features.steps import (
+    MOST_MONOMIALS,
+    Affine,
+    Append,
+    ClipNorm,
+    Fourier,
+    Impute,
+    OneHot,
+    Polynomial,
+    SignedLog,
+    UnitNorm,
+    waves,
+)
 
 _ROWS = np.random.default_rng(0).normal(size=(30, 5)) + 1.0
 
@@ -113,3 +126,82 @@ def test_damaged_frequencies_are_refused(frequencies):
     record = {"columns": 2, "steps": [{"kind": "fourier", "frequencies": "f"}]}
     with pytest.raises(InputError, match="fourier step"):
         FeatureMap.from_arrays(json.dumps(record), {"f": frequencies})
+
+
+_ANY = st.floats(width=64) | st.sampled_from([np.nan, np.inf, -np.inf, 5e-324, -1.7e308, 0.0, -0.0])
+_ALL_STEPS = (
+    OneHot(np.array([1]), np.array([2.0, 5.0]), np.array([0, 2])),
+    Impute(np.array([1.0, -1e308, 0.0]), np.array([2, 0])),
+    Affine(np.full(3, -1e308), np.full(3, 1e300)),
+    Affine(np.ones(3), np.ones((3, 2))),
+    Append(2.0),
+    UnitNorm(),
+    ClipNorm(5e-324),
+    SignedLog(),
+    SignedLog(np.array([0.0, 5e-324, 1e308])),
+    Polynomial(3),
+    Fourier(np.ones((3, 2))),
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(arrays(np.float64, st.tuples(st.integers(0, 5), st.just(3)), elements=_ANY), st.sampled_from(_ALL_STEPS))
+def test_every_step_takes_whatever_numbers_a_party_holds(rows, step):
+    """Whoever asks chooses the map: no row may break the others', warn of itself, or change the form of the answer."""
+    features = FeatureMap(3, (step,))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = features.apply(rows)
+    assert (out.shape, out.dtype) == ((len(rows), features.dimension), np.float64)
+    assert out.flags.c_contiguous
+    for i in range(len(rows)):
+        np.testing.assert_array_equal(features.apply(rows[i : i + 1])[0], out[i])
+
+
+@settings(derandomize=True, deadline=None)
+@given(arrays(np.float64, (6, 3), elements=st.floats(-1e6, 1e6) | st.just(np.nan)), st.sets(st.integers(0, 2)))
+def test_missing_cells_are_filled_in_and_told(rows, flags):
+    step = Impute(np.array([3.0, 0.0, -7.5]), np.array(sorted(flags), dtype=np.int64))
+    out, missing = FeatureMap(3, (step,)).transform(rows), np.isnan(rows)
+    np.testing.assert_array_equal(out[:, :3][~missing], rows[~missing])
+    np.testing.assert_array_equal(out[:, :3][missing], np.broadcast_to(step.fill, rows.shape)[missing])
+    np.testing.assert_array_equal(out[:, 3:], 1.0 * missing[:, sorted(flags)])
+
+
+@settings(derandomize=True, deadline=None)
+@given(arrays(np.float64, (4, 3), elements=st.floats(-1e9, 1e9)), st.tuples(*[st.sampled_from([0, 0.1, 1, 40])] * 3))
+def test_logarithms_can_be_undone(rows, scales):
+    """Odd, increasing, 0 at 0 with slope 1/s: compared with the exact inverse s (e^|y| - 1)."""
+    out = SignedLog(np.array(scales, dtype=float)).apply(rows)
+    for column, scale in enumerate(scales):
+        back = np.sign(out[:, column]) * scale * np.expm1(np.abs(out[:, column])) if scale else out[:, column]
+        np.testing.assert_allclose(back, rows[:, column], rtol=1e-13, atol=1e-300)
+
+
+def test_maps_from_before_logarithms_had_scales_can_be_read():
+    old = FeatureMap.from_arrays(json.dumps({"columns": 2, "steps": [{"kind": "signed_log"}]}), {})
+    rows = np.array([[0.0, -1.0], [999.0, 5.0]])
+    np.testing.assert_array_equal(old.transform(rows), fit(["signed_log"], _ROWS[:, :2]).transform(rows))
+    np.testing.assert_allclose(old.transform(rows), np.sign(rows) * np.log1p(np.abs(rows)))
+
+
+@pytest.mark.parametrize(
+    ("step", "fields", "words"),
+    [
+        ("impute", {"fill": [0.0, np.inf, 0.0], "flags": np.empty(0, int)}, "finite numbers"),
+        ("impute", {"fill": [0.0, 1.0], "flags": np.empty(0, int)}, "needs 3 columns"),
+        ("impute", {"fill": [0.0, 1.0, 2.0], "flags": [3]}, "needs 3 columns"),
+        ("impute", {"fill": [0.0, 1.0, 2.0], "flags": [-1]}, "needs 3 columns"),
+        ("impute", {"fill": [0.0, 1.0, 2.0], "flags": [1, 1]}, "distinct columns"),
+        ("impute", {"fill": [0.0, 1.0, 2.0], "flags": [1.0]}, "integer indices"),
+        ("impute", {"fill": [[0.0, 1.0, 2.0]], "flags": [1]}, "arrays of one axis"),
+        ("signed_log", {"scales": [1.0, 2.0]}, "needs 3 columns"),
+        ("signed_log", {"scales": [1.0, -2.0, 1.0]}, "finite scales from 0"),
+        ("signed_log", {"scales": [1.0, np.nan, 1.0]}, "finite scales from 0"),
+        ("signed_log", {"scales": np.empty(0)}, "needs scales"),
+    ],
+)
+def test_steps_that_do_not_fit_are_refused(step, fields, words):
+    described = json.dumps({"columns": 3, "steps": [{"kind": step, **{name: name for name in fields}}]})
+    with pytest.raises(InputError, match=words):
+        FeatureMap.from_arrays(described, {name: np.asarray(value) for name, value in fields.items()})

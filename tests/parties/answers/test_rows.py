@@ -8,7 +8,7 @@ from support.two_class_questions import marginals, moment
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
 from federation.features.feature_map import FeatureMap
-from federation.features.steps import Affine, Append, Fourier, UnitNorm
+from federation.features.steps import Affine, Append, Fourier, Impute, SignedLog, UnitNorm
 from federation.questions.labels import LabelledRows
 from parties.answers.rows import private_features, real_labels, two_classes
 
@@ -17,6 +17,7 @@ ROWS = RANDOM.normal(size=(40, 20))
 MAPS = {
     "unit_norm": (UnitNorm(),),
     "affine": (Affine(np.ones(20), RANDOM.normal(size=(20, 3))), Append(1.0), UnitNorm()),
+    "logarithms": (Impute(np.ones(20), np.array([3])), SignedLog(np.arange(21.0)), UnitNorm()),
     "fourier": (Fourier(RANDOM.normal(size=(20, 5))),),
 }
 
@@ -91,3 +92,12 @@ class TestRealLabels:
     def test_a_row_that_is_not_finite_counts_as_zeros(self):
         [(features, _)] = real_labels(cohort(), 3, LabelledRows(marginals().feature_map, 0.0, 1.0, 67))
         assert np.isfinite(features).all()
+
+
+def test_missing_cells_are_filled_in_or_make_their_row_zeros_where_rows_are_private():
+    """In neither case is there a refusal, which would tell of the row."""
+    rows = np.array([[1.0, np.nan], [3.0, 4.0]])
+    [plain] = private_features(FeatureMap(2, (Affine(np.zeros(2), np.ones(2)),)), rows)
+    np.testing.assert_array_equal(plain, [[0, 0], [3, 4]])
+    [filled] = private_features(FeatureMap(2, (Impute(np.array([7.0, 8.0]), np.array([1])),)), rows)
+    np.testing.assert_array_equal(filled, [[1, 8, 1], [3, 4, 0]])

@@ -75,7 +75,7 @@ def test_holdings_show_their_shape_only():
     ("rows", "labels", "words"),
     [
         (np.empty((0, 2)), np.empty(0, int), "no rows"),
-        (np.array([[np.inf, 0.0]]), np.array([0]), "NaN or infinite"),
+        (np.array([[np.inf, 0.0]]), np.array([0]), "infinite features"),
         (np.zeros((2, 2)), np.array([0]), "labels"),
     ],
 )

@@ -47,7 +47,8 @@ def test_rows_are_those_of_each_party_behind_the_map(monkeypatch):
     [
         (np.ones((2, 5)), np.array([0, 1]), "4 columns"),
         (np.full((2, 4), 1e308), np.array([0, 1]), "finite"),
-        (np.full((2, 4), np.nan), np.array([0, 1]), "NaN"),
+        (np.full((2, 4), np.inf), np.array([0, 1]), "infinite features"),
+        (np.full((2, 4), np.nan), np.array([0, 1]), "without the stage impute must be finite"),
         (np.ones((2, 4)), np.array([0, 3]), "0..2"),
         (np.ones((2, 4)), np.array([-1, 0]), "0..2"),
         (np.ones((2, 4)), np.array([0.0, 1.0]), "class code"),
@@ -55,7 +56,7 @@ def test_rows_are_those_of_each_party_behind_the_map(monkeypatch):
         (np.empty((0, 4)), np.empty(0, int), "no rows"),
         (np.ones(2), np.array([0, 1]), ""),
     ],
-    ids=["columns", "overflow", "nan", "class", "negative", "float", "axes", "empty", "vector"],
+    ids=["columns", "overflow", "infinite", "nan", "class", "negative", "float", "axes", "empty", "vector"],
 )
 def test_unusable_rows_cost_their_own_party_only(monkeypatch, rows, labels, words):
     whole, _ = loaded(monkeypatch, Parties())
@@ -108,3 +109,15 @@ def test_nobody_is_loaded_where_everybody_fails(monkeypatch):
 
 def test_loaded_rows_show_their_shape_only(monkeypatch):
     assert "array" not in repr(loaded(monkeypatch, Parties())[0])
+
+
+def test_missing_cells_are_data_behind_a_map_that_imputes(monkeypatch):
+    held = Parties().holdings(2)
+    rows = held.rows.copy()
+    rows[0, 1] = np.nan
+    stages = ("impute", "standardise", "constant")
+    found, failures = loaded(monkeypatch, Spoilt(party2=(rows, held.labels)), stages=stages)
+    assert failures == {}
+    rows[0, 1] = np.median(draw(99, 120)[0][:, 1])
+    filled, _ = loaded(monkeypatch, Spoilt(party2=(rows, held.labels)), stages=stages)
+    assert rows_of(found) == rows_of(filled)

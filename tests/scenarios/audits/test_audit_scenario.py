@@ -76,7 +76,7 @@ def test_a_delta_that_can_be_tested_gives_power(audited):
 def test_private_variants_of_regressions_are_audited_and_all_others_listed(audited):
     entries = [
         "{kind: label_sums, noise: [auto, 'off']}",
-        "{kind: private_labels, noise: [one_bit, gaussian]}",
+        "{kind: private_labels, noise: [auto, gaussian]}",
         "{kind: weighted_lba, size: 2, noise: [gaussian, published]}",
         "{kind: pooled}",
         SMALL,

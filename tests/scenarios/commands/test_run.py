@@ -39,3 +39,19 @@ def test_nothing_is_told_of_failures_where_there_are_none(run, capsys):
 def test_json_has_the_causes_too(run, capsys):
     causes = run("parties.dropout=0.3", as_json=True)
     assert json.loads(capsys.readouterr().out)["failures"] == causes
+
+
+def test_what_was_found_about_bags_is_told_and_stands_in_the_report(tmp_path, capsys):
+    few = ["data.positive=['3', '8']", "parties.count=2", "parties.rows=60", "parties.partition={majority: 0.1}"]
+    small = [
+        "data.auxiliary=60",
+        "privacy.epsilon=10",
+        "trials.splits=1",
+        "trials.noise=1",
+        "protocols=[{kind: class_ratio}]",
+    ]
+    run_command("digits-class-ratio", out=tmp_path / "run", settings=[*few, *small])
+    remark = "class_ratio: whether bags differ in more than their class ratios cannot be checked with 2 bags"
+    assert f"hint: {remark}" in capsys.readouterr().err
+    assert f"Remark: {remark}" in (tmp_path / "run" / "report.html").read_text()
+    assert ",weight_bag_classifier,1" in (tmp_path / "run" / "results.csv").read_text()

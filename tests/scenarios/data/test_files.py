@@ -408,3 +408,48 @@ def test_real_labels_of_an_npz_file(save):
 def test_arrays_that_are_no_real_labels_are_refused(save, labels, words):
     with pytest.raises(InputError, match=words):
         read_table(save(X=np.ones((3, 2)), y=labels), None, real=True)
+
+
+HOLED = "a,city,b,y\n1,Rome,,p\n NA ,,4,q\n3,Oslo,?,p\nnan,Rome,6,q\n"
+
+
+def test_missing_numbers_are_nan_where_the_features_impute(write, save, tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    expected = [[1, np.nan], [np.nan, 4], [3, np.nan], [np.nan, 6]]
+    table = read_table(write(HOLED), "y", missing=True)
+    assert (table.columns, table.text, table.labels.tolist()) == (("a", "city", "b"), (1,), [0, 1, 0, 1])
+    np.testing.assert_array_equal(table.rows(np.arange(4))[:, [0, 2]], expected)
+    assert table.rows(np.arange(4))[1, 1] == text_code("")
+    columns = {"a": [1, None, 3, None], "city": ["Rome", None, "Oslo", "Rome"], "b": [None, 4.0, np.nan, 6.0]}
+    parquet.write_table(pa.table({**columns, "empty": pa.nulls(4), "y": list("pqpq")}), tmp_path / "data.parquet")
+    found = read_table(tmp_path / "data.parquet", "y", missing=True)
+    np.testing.assert_array_equal(found.rows(np.arange(4))[:, [0, 2, 3]], np.column_stack([expected, [np.nan] * 4]))
+    assert found.rows(np.arange(4))[1, 1] == text_code("")
+    archive = save(X=np.array(expected), y=np.array(list("pqpq")))
+    np.testing.assert_array_equal(read_table(archive, None, missing=True).rows(np.arange(4)), expected)
+    for path in (write(HOLED), tmp_path / "data.parquet"):
+        np.testing.assert_array_equal(read_rows(path, ("b", "a"), missing=True), np.array(expected)[:, ::-1])
+    np.testing.assert_array_equal(read_rows(archive, ("a", "b"), missing=True), expected)
+
+
+@pytest.mark.parametrize("cell", ["inf", "-inf", "1_000", "many"])
+def test_what_is_no_number_is_none_where_the_features_impute(write, cell):
+    with pytest.raises(
+        InputError, match=rf"data.csv:21: column 'v' is '{cell}', not a finite number; correct it or rem"
+    ):
+        read_table(write("v,y\n" + "1,a\n,b\n" * 9 + f"2,a\n{cell},b\n"), "y", missing=True)
+
+
+def test_a_missing_number_names_what_would_take_it_but_no_label_does(write, save):
+    advice = "or let the features .data.features. begin with impute, which fills in missing cells"
+    with pytest.raises(InputError, match=rf"data.csv:2: column 'b' is missing; correct it or remove the row, {advice}"):
+        read_rows(write(HOLED), ("b",))
+    with pytest.raises(InputError, match=rf"array 'X', row 1, column 0 .* is nan; remove or replace .*, {advice}"):
+        read_table(save(X=np.array([[1.0], [np.nan]]), y=np.arange(2)), None)
+    with pytest.raises(InputError, match=r"row 1, column 0 .* is inf; remove or replace such values$"):
+        read_table(save(X=np.array([[1.0], [np.inf]]), y=np.arange(2)), None)
+    for missing in (False, True):
+        with pytest.raises(InputError, match=r"data.csv:3: column 'y' is missing; correct it or remove the row$"):
+            read_table(write("x,y\n1,2\n2,\n"), "y", real=True, missing=missing)

@@ -51,6 +51,13 @@ def test_columns_of_texts_and_unknown_ones_are_refused():
         table().column("d", "key")
 
 
+def test_columns_with_missing_cells_are_refused():
+    holed = table(blocks=(np.array([[1.0, 2.0, 3.0], [1.0, np.nan, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]),))
+    with pytest.raises(InputError, match=r"^key: the column 'b' of 'toy' has missing cells, as in row 1 \(counted"):
+        holed.column("b", "key")
+    assert holed.column("c", "key").tolist() == [3.0] * 4
+
+
 def test_description_shows_shapes_only():
     assert repr(table()) == "Table('toy': 4 rows, 3 columns, 3 classes)"
     assert len(table()) == 4
@@ -178,6 +185,8 @@ def test_clipped_labels_lie_in_the_range_and_others_stay(labels, lo, width):
 def test_a_description_says_how_the_data_was_read():
     table = Table("t.csv", ("a", "b"), ("no", "yes"), np.array([0, 1, 1]), (np.zeros((3, 2)),), (1,))
     assert describe(table) == "t.csv: 3 rows, 2 columns (text: b), classes no 1, yes 2"
+    holed = Table("h", ("a", "b"), ("p", "q"), np.array([0, 1]), (np.array([[1.0, np.nan], [np.nan, np.nan]]),))
+    assert describe(holed) == "h: 2 rows, 2 columns, 3 missing cells, classes p 1, q 1"
     many = Table("m", ("a",), tuple(map(str, range(10))), np.arange(10), (np.zeros((10, 1)),))
     assert describe(many) == ("m: 10 rows, 1 columns, classes 0 1, 1 1, 2 1, 3 1, 4 1, 5 1, 6 1, 7 1 and 2 more")
     wide = Table("w", tuple("abcdefgh"), ("l" * 90, "a\nb"), np.array([0, 0]), (np.zeros((2, 8)),), tuple(range(8)))

@@ -10,6 +10,7 @@ EXCHANGE = {
     "privacy": {"epsilon": [1, 3]},
     "trials": {"splits": 2, "noise": 2},
     "engine": {"parties_per_node": 1},
+    "seed": 0,  # with others an exchange may end a round early
 }
 
 

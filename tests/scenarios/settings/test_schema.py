@@ -33,7 +33,7 @@ def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     assert scenario.name == "first-try"
     assert scenario.data.source == str(tmp_path / "my.csv")
     assert (scenario.data.label, scenario.data.auxiliary, scenario.data.test) == ("target", 0.25, 0.2)
-    assert scenario.data.features == ("scale", {"whiten": "auto"}, "constant", "unit_norm")
+    assert scenario.data.features == ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
     assert (scenario.parties.rows, scenario.parties.partition, scenario.parties.quorum) == (None, "iid", 0.5)
     assert scenario.parties.classifier == {"name": "logistic", "parameters": {"regularisation": 1e-4}}
     assert [protocol.kind for protocol in scenario.protocols] == ["soft_vote"]
@@ -116,7 +116,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("data.source=x.parquet", "data.label: missing; a csv or Parquet file needs the name"),
         ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 and 1, got 1.0"),
         ("data.test=offical", "data.test: must be official, a count of rows"),
-        ("data.features=[whiten]", "data.features.0: must be one of scale, "),
+        ("data.features=[whiten]", "data.features.0: must be one of impute, scale, "),
         ("data.features=[{pca: 0}]", "data.features.0.pca: must be at least 1, got 0"),
         ("data.classes=[a]", "data.classes: must be two or more distinct class names, got [a]"),
         ("privacy.epsilon=0", "privacy.epsilon: must be greater than 0, got 0"),

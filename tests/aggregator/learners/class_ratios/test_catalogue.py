@@ -24,7 +24,7 @@ def test_every_name_has_its_class_with_defaults(name):
 
 
 def test_other_names_are_refused_with_the_nearest():
-    with pytest.raises(InputError, match=r"'whitend' is not known; allowed: whitened.*did you mean 'whitened'"):
+    with pytest.raises(InputError, match=r"'whitend' is not known; allowed: auto, whitened.*did you mean 'whitened'"):
         estimator_class("whitend")
 
 

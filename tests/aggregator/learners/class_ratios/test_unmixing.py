@@ -17,6 +17,7 @@ from aggregator.learners.class_ratios.unmixing import (
     expected_proportions,
     given_labels,
     positive,
+    tempered,
     undistorted,
 )
 
@@ -285,3 +286,12 @@ def test_they_sum_to_one_keep_the_mean_and_never_move_away(classes, bags, sd, se
         np.square(sizes[:, None] * (found - mean)).sum()
         <= np.square(sizes[:, None] * (noisy - mean)).sum() * (1 + 1e-4) + 1e-9 * scale  # rounding of an inverse
     )
+
+
+def test_class_means_that_are_equal_up_to_rounding_stay_so():
+    raw = np.full((2, 2), 0.3)
+    raw[0, 0] += 1e-17
+    raw[0, 1] = raw[1, 0] = np.nextafter(0.3, 1)  # so that it is not even semidefinite
+    found = tempered(np.array([raw - np.eye(2), raw]), np.array([raw, raw]))
+    assert np.isfinite(found).all()
+    assert np.linalg.eigvalsh(centred(found)).min() > -1e-30

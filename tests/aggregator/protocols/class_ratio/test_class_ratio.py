@@ -89,7 +89,7 @@ def test_whatever_goes_together_leads_to_estimates(make_plan):
 @pytest.mark.parametrize(
     ("entry", "shown"),
     [
-        ({}, {"estimator", "noise"}),  # a bag classifier, which needs rows and has no kernel
+        ({}, {"estimator", "noise", "submit"}),  # of rows, which has no kernel
         (MEANS, {"estimator", "noise", "submit", "dimensions", "bandwidth", "ridge", "corrected"}),
         (
             {**MEANS, "estimator": "class_means"},
@@ -103,8 +103,11 @@ def test_whatever_goes_together_leads_to_estimates(make_plan):
             {**MEANS, "noise": "gaussian", "protect": "row"},
             {"estimator", "noise", "submit", "protect", "dimensions", "bandwidth", "ridge", "corrected", "label_share"},
         ),
-        ({"noise": "dirichlet_floor", "floor": 9}, {"estimator", "noise", "floor"}),
-        ({"noise": ["dirichlet_shifted"], "pseudo_count": [9, 99]}, {"estimator", "noise", "pseudo_count"}),
+        ({"noise": "dirichlet_floor", "floor": 9}, {"estimator", "noise", "submit", "floor"}),
+        (
+            {"noise": ["dirichlet_shifted"], "pseudo_count": [9, 99]},
+            {"estimator", "noise", "submit", "pseudo_count"},
+        ),
         (
             {**ROWS, "estimator": "whitened"},
             {"estimator", "noise", "submit", "kernel", "dimensions", "bandwidth", "ridge", "corrected"},

@@ -11,6 +11,7 @@ from support.mixtures import Mixtures, skewed
 from support.ratio_choices import ESTIMATORS, KERNELS, MEANS, OF_MEANS
 
 from aggregator.learners.class_ratios.class_means import ClassMeans, WhitenedMeans
+from aggregator.learners.class_ratios.distribution_regression import DistributionRegression
 from aggregator.protocols.class_ratio.ratio_fitting import CORRECTED_ESTIMATORS, Fitting, Labelled, least_rows
 from aggregator.protocols.class_ratio.ratio_options import RatioOptions
 from aggregator.world.fitting import fit
@@ -25,7 +26,7 @@ SIZES = np.full(3, 100.0)
 
 def labelled(features=BAGS, **changes):
     counts = 100 * PROPORTIONS[None]
-    return replace(Labelled(SIZES, counts, None, features, 0.0), **changes)
+    return replace(Labelled(SIZES, counts, None, features, 0.0, np.arange(len(SIZES))), **changes)
 
 
 def fitting(options, feature_map=None):
@@ -41,7 +42,7 @@ def test_bags_of_one_row_are_of_use_unless_their_rows_are_compared():
 
 def test_proportions_are_unbiased_and_may_leave_the_simplex():
     sizes, counts = np.array([10.0, 40.0]), np.array([[[12.0, -2.0], [10.0, 30.0]]])
-    known = Labelled(sizes, counts, np.array([4 * np.eye(2), np.eye(2)]), [], 0.0)
+    known = Labelled(sizes, counts, np.array([4 * np.eye(2), np.eye(2)]), [], 0.0, np.arange(2))
     np.testing.assert_array_equal(known.proportions(0), [[1.2, -0.2], [0.25, 0.75]])
     np.testing.assert_array_equal(known.noise(), [4 * np.eye(2) / 100, np.eye(2) / 1600])
     assert known.draws == 1
@@ -71,13 +72,37 @@ def test_every_estimator_gets_its_own_parameters_among_the_options(estimator):
         assert known["bandwidth"] == ("auto" if estimator == "mmd" else 1.0)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if kernel != "linear"])
 def test_options_of_the_kernel_reach_the_estimator(kernel):
     numbers = {} if kernel == "exact" else {"dimensions": 16}
     options = RatioOptions(estimator="class_means", kernel=kernel, bandwidth=2.0, corrected=False, **numbers)
     known = fitting(options).fit(labelled(), 0).get_params()
     assert (known["kernel"], known["bandwidth"], known["corrected"]) == (kernel, 2.0, False)
     assert known["features"] == options.dimensions
+
+
+def test_the_linear_kernel_is_for_the_regression():
+    found = fitting(RatioOptions(estimator="regression", kernel="linear")).fit(labelled(), 0)
+    own = DistributionRegression("linear").fit(BAGS, PROPORTIONS)
+    np.testing.assert_array_equal(found.predict(BAGS[0]), own.predict(BAGS[0]))
+
+
+def test_bags_of_a_group_are_left_out_together():
+    """Of six bags in three groups each class is in one group alone, without which nothing can be fitted."""
+    shares = np.repeat(PROPORTIONS.round(), 2, axis=0)
+    known = Labelled(
+        np.full(6, 100.0),
+        100 * shares[None],
+        None,
+        WORLD.bags(shares, 100, np.random.default_rng(3)),
+        0.0,
+        np.arange(6),
+    )
+    apart, together = (
+        fitting(RatioOptions()).fit(replace(known, groups=g), 0) for g in (np.arange(6), np.arange(6) // 2)
+    )
+    assert "error_mean_of_bags" in apart.diagnostics_
+    assert "error_mean_of_bags" not in together.diagnostics_
 
 
 @pytest.mark.parametrize(("estimator", "kind"), [("whitened", WhitenedMeans), ("class_means", ClassMeans)])

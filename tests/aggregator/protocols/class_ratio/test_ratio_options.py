@@ -33,13 +33,28 @@ from federation.contract.errors import InputError
         ({"protect": "row"}, "protect: row needs submit: embedding and noise: gaussian"),
         ({"protect": "row", "noise": "pure"}, "protect: row needs submit: embedding and noise: gaussian"),
         ({"protect": "row", "noise": "gaussian", **ROWS}, "protect: row needs submit: embedding and noise: gaussian"),
-        ({"estimator": "mmd"}, "estimator: mmd needs the rows of bags; use submit: rows, or estimator: whitened or"),
+        (
+            {"estimator": "mmd"},
+            "estimator: mmd needs the rows of bags; use submit: rows, or estimator: auto, whitened,",
+        ),
         ({"estimator": "energy", "noise": "off"}, "estimator: energy needs the rows of bags"),
         ({"kernel": "nystrom"}, "kernel belongs to submit: rows"),
         ({"kernel": "exact", **ROWS}, "estimator: whitened needs explicit features; use kernel: fourier or nystrom"),
         ({"kernel": "exact", "estimator": "energy", **ROWS}, "kernel belongs to estimator: whitened"),
         ({"bandwidth": 2.0, "estimator": "proportion_svm", **ROWS}, "bandwidth belongs to estimator: whitened"),
         ({"kernel": "exact", "bandwidth": 2.0, "estimator": "bag_classifier", **ROWS}, "kernel and bandwidth belong"),
+        (
+            {"kernel": "exact", "estimator": "regression", **ROWS},
+            "estimator: regression needs explicit features; use kernel: fourier or nystrom",
+        ),
+        ({"kernel": "linear", **ROWS}, "kernel: linear is for estimator: regression"),
+        (
+            {"kernel": "linear", "bandwidth": 2.0, "estimator": "regression", **ROWS},
+            "bandwidth belongs to kernel: fourier, nystrom or exact",
+        ),
+        ({"kernel": "linear", "dimensions": 64, "estimator": "regression", **ROWS}, "dimensions belongs to estimator"),
+        ({"bandwidth": 2.0, "estimator": "auto", **ROWS}, "bandwidth belongs to estimator: whitened"),
+        ({"corrected": False, "estimator": "auto"}, "corrected belongs to estimator: whitened"),
         ({"ridge": 0.1, "estimator": "class_means"}, "ridge belongs to estimator: whitened"),
         ({"corrected": False, "estimator": "mmd", **ROWS}, "corrected belongs to estimator: whitened, class_means or"),
         ({"label_share": 0.4}, "label_share belongs to protect: row"),
@@ -68,4 +83,5 @@ def test_all_combinations_are_taken_that_are_promised_and_no_others():
         else:
             with pytest.raises(InputError):
                 RatioOptions(**options)
-    assert taken == len(NOISES) * (2 + 2 + 3 + 3 + 4) + 2  # embeddings; rows: whitened, class_means, mmd, others; row
+    assert taken == len(NOISES) * (4 + 2 + 3 + 3 + 3 + 5) + 4
+    # embeddings; rows: whitened, class_means, regression, mmd, others; row

@@ -75,6 +75,17 @@ def test_every_variant_estimates_the_shares_of_a_shifted_set(plan, name):
     assert np.abs(ratios(chosen, name) - SHARES).sum() < 0.15
 
 
+def test_what_the_default_found_about_the_bags_is_among_its_diagnostics(plan):
+    """Six parties are enough for three classes to leave each party's bags out together."""
+    _, summary = run(open_grid("inline"), plan("default", "off", epsilons=(8.0,)), 6, BAGGED)
+    [found], [other] = summary["diagnostics"]["default"], summary["diagnostics"]["off"]
+    assert found["bags"] == 12
+    assert found["weight_bag_classifier"] == 1
+    assert found["drift_p_value"] >= 0.01
+    assert found["error_bag_classifier"] < found["error_mean_of_bags"]
+    assert other.keys() < found.keys()
+
+
 def test_parties_are_asked_once_for_what_several_variants_use(plan):
     chosen = plan("gaussian", "uncorrected", "means", "rows")
     _, summary = run(open_grid("inline"), chosen, 6, BAGGED)

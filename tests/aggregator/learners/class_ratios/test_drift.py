@@ -1,0 +1,121 @@
+"""The test of over-identifying restrictions: its law without drift, its power with it, and its minimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import check_grad, least_squares
+from scipy.stats import binom, chi2, kstest
+from support.mixtures import Mixtures
+
+from aggregator.learners.class_ratios.drift import Sketch, drift_test, misfit
+from federation.contract.errors import InputError
+
+CLASSES, BAGS, FEATURES = 3, 12, 5
+
+
+def sketched(random, noise_deviation=0.0, bags=BAGS, drift=0.0, size=50):
+    """Bags whose class means are the same up to `drift`, straight from the law that the test reckons with."""
+    true = random.dirichlet(np.ones(CLASSES), bags)
+    root = random.normal(size=(FEATURES, FEATURES)) + 3 * np.eye(FEATURES)
+    class_means = 2 * random.normal(size=(CLASSES, FEATURES)) @ root.T
+    sizes = random.integers(size // 2, 2 * size, bags)
+    errors = random.normal(size=(bags, FEATURES)) / np.sqrt(sizes)[:, None] + drift * random.normal(
+        size=(bags, FEATURES)
+    )
+    centring = np.eye(CLASSES) - 1 / CLASSES
+    proportions = true + noise_deviation * random.normal(size=true.shape) @ centring
+    noise = np.tile(noise_deviation**2 * centring, (bags, 1, 1)) if noise_deviation else None
+    sketch = Sketch(true @ class_means + errors @ root.T, root @ root.T, np.zeros(bags))
+    return sketch, sizes, proportions, noise
+
+
+def test_without_drift_it_is_chi_squared():
+    random = np.random.default_rng(0)
+    found = [drift_test(*sketched(random)) for _ in range(300)]
+    assert {one.freedom for one in found} == {FEATURES * (BAGS - CLASSES)}
+    assert kstest([one.statistic for one in found], chi2(found[0].freedom).cdf).pvalue > 0.001
+    assert np.mean([one.ratio for one in found]) == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize(("bags", "size", "deviation"), [(12, 50, 0.05), (60, 20, 0.2)])
+def test_noise_of_the_proportions_is_no_drift(bags, size, deviation):
+    """Plain least squares in place of the minimum takes it for drift nearly always."""
+    random, alarms, attenuated = np.random.default_rng(1), 0, 0
+    for _ in range(60):
+        sketch, sizes, proportions, noise = sketched(random, deviation, bags, size=size)
+        found = drift_test(sketch, sizes, proportions, noise)
+        alarms += found.p_value < 0.05
+        attenuated += drift_test(sketch, sizes, proportions).p_value < 0.05
+    assert binom.sf(alarms - 1, 60, 0.1) > 1e-3
+    assert attenuated > 30
+
+
+def test_drift_is_found_with_noise_and_without():
+    random = np.random.default_rng(2)
+    for deviation in (0.0, 0.05):
+        assert all(drift_test(*sketched(random, deviation, drift=1.0)).p_value < 1e-6 for _ in range(20))
+
+
+def test_the_minimum_is_that_of_an_independent_solver():
+    sketch, sizes, proportions, noise = sketched(np.random.default_rng(3), 0.1)
+
+    def scaled(flat):
+        class_means = flat.reshape(CLASSES, FEATURES)
+        found = []
+        for mean, size, shares, cover in zip(sketch.means, sizes, proportions, noise, strict=True):
+            law = sketch.covariance / size + class_means.T @ cover @ class_means
+            found.append(np.linalg.solve(np.linalg.cholesky(law), mean - shares @ class_means))
+        return np.concatenate(found)
+
+    start = np.linalg.lstsq(proportions, sketch.means)[0]
+    least = 2 * least_squares(scaled, start.ravel(), xtol=1e-12, ftol=1e-12).cost
+    assert drift_test(sketch, sizes, proportions, noise).statistic == pytest.approx(least, rel=1e-6)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0, 0.5))
+def test_its_gradient_is_that_of_differences(seed, deviation):
+    random = np.random.default_rng(seed)
+    sketch, sizes, proportions, noise = sketched(random, deviation)
+    sampling = sketch.covariance / sizes[:, None, None]
+    noise = np.zeros((BAGS, CLASSES, CLASSES)) if noise is None else noise
+    known = (sketch.means, proportions, sampling, noise)
+    at = random.normal(size=(CLASSES, FEATURES))
+    gradient = misfit(at, *known)[1]
+    off = check_grad(
+        lambda flat: misfit(flat.reshape(at.shape), *known)[0],
+        lambda flat: misfit(flat.reshape(at.shape), *known)[1].ravel(),
+        at.ravel(),
+    )
+    assert off <= 1e-4 * np.linalg.norm(gradient)
+
+
+def test_rows_of_drifting_bags_are_told_from_others():
+    world, random = Mixtures(CLASSES), np.random.default_rng(4)
+    shares = random.dirichlet(np.ones(CLASSES), 8)
+    bags = world.bags(shares, 150, random)
+    sizes = np.array([len(bag) for bag in bags])
+    exact = np.diff(np.rint(np.cumsum(shares, axis=1) * 150), prepend=0) / 150
+    assert drift_test(Sketch.of_rows(bags, 0), sizes, exact).p_value > 0.01
+    moved = [bag + random.normal(scale=0.5, size=6) for bag in bags]
+    assert drift_test(Sketch.of_rows(moved, 0), sizes, exact).p_value < 1e-6
+    means, covariance = np.stack([bag.mean(axis=0) for bag in moved]), np.cov(np.concatenate(bags), rowvar=False)
+    assert drift_test(Sketch.of_means(means, covariance, np.zeros(8)), sizes, exact).p_value < 1e-6
+    blurred = Sketch.of_means(means, covariance, np.full(8, 10.0))  # released with noise that hides all of it
+    assert drift_test(blurred, sizes, exact).p_value > 0.01
+
+
+def test_features_that_only_tell_bags_apart_are_drift():
+    """A column that is constant in every bag has no variance within them."""
+    random = np.random.default_rng(5)
+    shares = random.dirichlet(np.ones(2), 6)
+    bags = [np.column_stack([random.normal(size=40), np.full(40, random.normal())]) for _ in range(6)]
+    assert drift_test(Sketch.of_rows(bags, 0), np.full(6, 40), shares).p_value < 1e-6
+
+
+def test_as_many_bags_as_classes_cannot_be_tested():
+    sketch, sizes, proportions, _ = sketched(np.random.default_rng(6), bags=CLASSES)
+    with pytest.raises(InputError, match="more bags than classes, got 3 bags for 3 classes"):
+        drift_test(sketch, sizes, proportions)

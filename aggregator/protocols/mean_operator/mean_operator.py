@@ -31,8 +31,8 @@ class MeanOperator(MomentOptions, Protocol):
     model: ClassVar[str] = "linear"
     requires: ClassVar[Requires] = Requires(two_classes=True, single_rows=True, features=("standardise", "constant"))
     why_default: ClassVar[str] = (
-        "the default: parties with few rows answer by randomised response, others with noise on their sum, and the sum\n"
-        "is shrunk by what is known of both; expansion: fourier is for classes that no line divides"
+        "the default: parties with few rows answer by randomised response, others with noise on their sum, and it is\n"
+        "shrunk by what is known of both; expansion: fourier is for classes that no line divides"
     )
 
     @classmethod

@@ -11,7 +11,7 @@ import math
 from federation.contract.errors import InputError
 
 _USUAL = 0.9  # accuracy without noise, where nobody knows it
-_WORDS = ((0.8, "useless"), (0.2, "poor"), (0.05, "visible loss"))  # by what a norm is above
+_WORDS = ((0.8, "useless"), (0.2, "poor"), (0.05, "visible"))  # by what a norm is above
 _HALVING, _POWER = 0.42, 0.8  # the norm of noise at which half is lost, and how fast
 
 
@@ -61,16 +61,16 @@ def predicted_accuracy(noise_norm: float, without_noise: float = _USUAL) -> floa
 
 
 def loss_in_words(noise_norm: float) -> str:
-    """What noise of this root mean square norm in the mean operator does to accuracy, in a word or two.
+    """The loss of accuracy by noise of this root mean square norm in the mean operator, in a word.
 
     Raises `InputError` for a negative norm.
 
     Examples:
         >>> [loss_in_words(norm) for norm in (0.01, 0.1, 0.5, 3.0)]
-        ['little loss', 'visible loss', 'poor', 'useless']
+        ['little', 'visible', 'poor', 'useless']
     """
     norm = _at_least_zero("noise_norm", noise_norm)
-    return next((word for least, word in _WORDS if norm > least), "little loss")
+    return next((word for least, word in _WORDS if norm > least), "little")
 
 
 def _at_least_zero(name: str, value: float) -> float:

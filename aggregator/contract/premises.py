@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from aggregator.world.plan import WorldPlan
 from federation.contract.guarantee import Assumption, Check, Guarantee, NoGuarantee
+from federation.contract.roster import colluders
 
 COUNTED_ONCE = Assumption(
     "every party counts once, and a node answers for its own parties only; that a node's parties are different "
@@ -16,12 +18,18 @@ ATTENDANCE = Assumption(
     "whether and when a party answers is not protected; below the quorum nothing is released", Check.DECLARED
 )
 LOCAL = Assumption("every party adds its noise itself and trusts nobody", Check.ENFORCED)
-SUMMED = Assumption(
-    "every party adds a share of the noise, and a secure summation, which is simulated here, shows the aggregator "
-    "nothing but the sum over all parties",
-    Check.DECLARED,
-)
 PUBLIC_CHOICES = Assumption("the feature map and all options were chosen without private labels", Check.DECLARED)
+
+
+def summed(plan: WorldPlan) -> Assumption:
+    """Who makes the noise where parties share one, and how many of them may collude."""
+    quorum, most = math.ceil(plan.quorum * plan.parties), colluders(plan.parties, plan.colluding)
+    text = (
+        "every party adds a share of the noise, and a secure summation, which is simulated here, shows the aggregator "
+        f"nothing but the sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them "
+        "collude with whoever sees the sum"
+    )
+    return Assumption(text, Check.DECLARED)
 
 
 def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:

@@ -17,10 +17,11 @@ Statistic = Callable[[Seen], np.ndarray]  # one number for each run
 Exact = Callable[[bool], Seen]  # what would be seen of one side in one run if nobody made noise
 
 PARTIES, ROWS = 6, 4  # of a small world, and of each party in it
+QUORUM = 2 / 3  # less those that may collude, so many are enough, and the sum of theirs is the least that is ever seen
 TWO_CLASSES: Mapping[str, Any] = {
     "classes": ("0", "1"),
     "parties": PARTIES,
-    "quorum": 2 / 3,  # so many honest ones are enough, and the sum of theirs is the least that is ever seen
+    "quorum": QUORUM,
     "largest_bag": ROWS,
     "private_rows": PARTIES * ROWS,
 }

@@ -36,7 +36,8 @@ class NoisyLabelSums(LabelProtocol):
     noise: `auto` (the less of the next two, by the number of features, epsilon and delta), `gaussian` (uses delta),
         `pure` (L2-Gamma) or `off` (NON-PRIVATE). What protects rows is Gaussian.
     summation: of what protects rows: each party hides its sums by itself (`parties`), or adds a share of one noise to a
-        `secure` summation, which reveals only the sums over all parties; a quorum of honest ones suffices.
+        `secure` summation, which reveals only the sums over all parties; shares are such that a quorum of the parties
+        suffices, less those that may collude (parties.colluding).
     shrink: whether the model takes its noise into account: the noisier a direction, the closer it stays to the middle
         of the labels' range. That is nearly always more accurate. Without it the model is least squares, whose weights
         are right on average and at a small epsilon far off; predictions stay within the range either way.

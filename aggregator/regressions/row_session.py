@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from aggregator.answers.local_answers import CHECKED
-from aggregator.answers.row_answers import RowAnswers
-from aggregator.contract.premises import LOCAL, SUMMED, local_guarantee
+from aggregator.answers.moment_answers import SHARES_CHECKED, MomentAnswers
+from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, OneRound
 from aggregator.regressions.row_estimate import PUBLIC_ENOUGH, PublicMoment, estimate, public_share
 from aggregator.regressions.unit_rows import unit_rows
@@ -19,12 +19,11 @@ from aggregator.world.world import World
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import OFF
+from federation.contract.roster import honest
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Append
 from federation.questions.labels import LabelledRows
 from federation.questions.row_moments import RowMomentsNoise, RowMomentsQuestion
-
-_CHECKS_OF_SHARES = ("shares were checked by the simulated summation, as one with proofs of range would do",)
 
 
 class RowSession(OneRound):
@@ -44,7 +43,7 @@ class RowSession(OneRound):
         feature_map = world.once(("unit rows", key), lambda: unit_rows(view.public.feature_map, rows))
         self._public = world.once(("public moment", key), lambda: PublicMoment(feature_map.transform(rows)))
         self._range, self._shrunk = plan.label_range, shrunk
-        contributors = math.ceil(plan.quorum * plan.parties) if secure and noise.aims else 0
+        contributors = honest(plan.parties, plan.quorum, plan.colluding) if secure and noise.aims else 0
         labelled = LabelledRows(feature_map, *plan.label_range, plan.bags * plan.largest_bag)
         seeded = plan.noise_seed is not None
 
@@ -59,17 +58,17 @@ class RowSession(OneRound):
         if noise.aims and self._public_enough(chosen, plan):
             chosen = question(False)
         self._statistic = chosen.statistic
-        promised = local_guarantee(plan, chosen.promise(), SUMMED if secure else LOCAL)
+        promised = local_guarantee(plan, chosen.promise(), summed(plan) if chosen.shared else LOCAL)
         promise = promised if isinstance(promised, Guarantee) and not chosen.shared else None
-        asks = [Asked(chosen, view.training, RowAnswers(chosen, plan.parties, promise))]
+        asks = [Asked(chosen, view.training, MomentAnswers(chosen, plan.parties, promise))]
         # The middle of the range is an intercept beside the columns that are cut with their row.
         released = FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0)))
-        super().__init__(released, asks, promised, chosen.release, _CHECKS_OF_SHARES if secure else (CHECKED,))
+        super().__init__(released, asks, promised, chosen.release, (SHARES_CHECKED if chosen.shared else CHECKED,))
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""
         answers = self._sums
-        known = (self._statistic, self._public, answers.total("sums")[draw], answers.rows, answers.variance)
+        known = (self._statistic, self._public, answers.total("sums")[draw], answers.rows, answers.summed_variance)
         low, high = self._range
         weights = (high / 2 - low / 2) * estimate(*known, self._shrunk)
         return linear(np.append(weights, low / 2 + high / 2), self._range)
@@ -77,17 +76,17 @@ class RowSession(OneRound):
     def diagnostics(self) -> dict[str, float]:
         """The share of X'X that is public rows': 1 where parties were not asked for theirs."""
         answers = self._sums
-        return {"public_share": public_share(self._statistic, self._public, answers.rows, answers.variance)}
+        return {"public_share": public_share(self._statistic, self._public, answers.rows, answers.summed_variance)}
 
     @property
-    def _sums(self) -> RowAnswers:
+    def _sums(self) -> MomentAnswers:
         """What parties answered, summed."""
-        found: RowAnswers = self.answers[0]
+        found: MomentAnswers = self.answers[0]
         return found
 
     def _public_enough(self, question: RowMomentsQuestion, plan: WorldPlan) -> bool:
         """Whether the second moment of public rows is so near, beside the noise, that no other is wanted."""
         wholes = plan.parties / question.contributors if question.contributors else plan.parties
-        rows = plan.private_rows or plan.parties * question.rows.most
+        rows = plan.private_rows or plan.parties * question.most_rows
         share = public_share(question.statistic, self._public, rows, wholes * question.mechanism().variance())
         return share >= PUBLIC_ENOUGH

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aggregator.contract.worst_case import PARTIES, ROWS, Exact, PrivateWorstCase, Rows, Seen, Statistic
+from aggregator.contract.worst_case import PARTIES, QUORUM, ROWS, Exact, PrivateWorstCase, Rows, Seen, Statistic
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.question import PrivateQuestion, Question
+from federation.contract.roster import COLLUDING, honest
 from federation.contract.submission import Submission
 from federation.numerics.norms import within_norm
 from federation.questions.row_moments import RowMomentsQuestion
 
 RUNS = 200_000
 ALONE = "one party, one row turns into its opposite with the same label"
-SUMMED = f"{math.ceil(PARTIES * 2 / 3)} of {PARTIES} parties, whose answers are seen in one sum only, {ALONE[11:]}"
+SUMMED = (
+    f"{honest(PARTIES, QUORUM, COLLUDING)} of {PARTIES} parties, whose answers are seen in one sum only, {ALONE[11:]}"
+)
 
 _FAR = 1e6  # so far from the public rows a row is as long as any, and the constant behind it nothing
 _MANY = 10**9  # rows, as it is said: of so many X'X is asked for, too
@@ -101,7 +103,7 @@ def worst_rows(units: int, public: PublicNumbers, *, shared: bool) -> WorstRows:
             "label_range": (low, high),
             "classes": (),
             "parties": parties,
-            "quorum": 2 / 3,
+            "quorum": QUORUM,
             "largest_bag": ROWS,
             "private_rows": _MANY,
         },

@@ -13,6 +13,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.reference import Reference
+from federation.contract.roster import COLLUDING
 
 
 class PublicTable(Protocol):
@@ -38,15 +39,15 @@ class WorldPlan:
 
     `public` loads the auxiliary rows (a `PublicTable`). `world` names the world and keys its noise; `noise_seed` None
     takes noise from the operating system. Node n serves the parties (n-1)*parties_per_node and following. `quorum`
-    is the least fraction of the declared parties that must answer, `individual` the number of parties whose own
-    accuracy is a (NON-PRIVATE) baseline, behind a map of the stages `reference`, too, `timeout` in seconds.
-    `simulation` keeps the texts of failures. `class_names` says where the class names come from, for the ledger. Real
-    labels have no `classes` but a public `label_range` [lo, hi], and `class_names` says where that comes from. `bags`
-    is the most bags of a party, `largest_bag` and `smallest_bag` the most and fewest rows of one, and
-    `rows_per_person` as in `federation.questions.bags.Bags`; all are public. So are `private_rows`, the rows of all
-    parties together, where a guarantee is for replaced rows or labels, and is used by nothing else. `shifted` says
-    that the public rows are drawn otherwise than the private ones. `sparing` lets a variant that cannot begin fail
-    alone, as one that fails later.
+    is the least fraction of the declared parties that must answer, `colluding` the largest that may tell whoever sees a
+    secure sum what they sent, `individual` the number of parties whose own accuracy is a (NON-PRIVATE) baseline, behind
+    a map of the stages `reference`, too, `timeout` in seconds. `simulation` keeps the texts of failures. `class_names`
+    says where the class names come from, for the ledger. Real labels have no `classes` but a public `label_range` [lo,
+    hi], and `class_names` says where that comes from. `bags` is the most bags of a party, `largest_bag` and
+    `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in `federation.questions.bags.Bags`; all
+    are public. So are `private_rows`, the rows of all parties together, where a guarantee is for replaced rows or
+    labels, and is used by nothing else. `shifted` says that the public rows are drawn otherwise than the private ones.
+    `sparing` lets a variant that cannot begin fail alone, as one that fails later.
 
     Raises `InputError` for a range beside classes or without two finite ends lo < hi, and for what only a simulation
     may ask for: seeded noise, several draws and that baseline.
@@ -80,6 +81,7 @@ class WorldPlan:
     private_rows: int = 0
     shifted: bool = False
     sparing: bool = False
+    colluding: float = COLLUDING
     reference: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:

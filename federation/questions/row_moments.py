@@ -9,15 +9,15 @@ from typing import ClassVar, Literal
 from federation.contract.declared import Declared
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.contract.limits import whole
-from federation.contract.question import Field, Noise, PrivateQuestion, within
+from federation.contract.question import Noise
 from federation.mechanisms.moments import shares
 from federation.mechanisms.moments.calibrated_moments import SumNoise
 from federation.mechanisms.moments.row_statistic import RowStatistic
 from federation.questions.labels import LabelledRows
+from federation.questions.moments import SummedQuestion
 from federation.questions.row_premises import holding
 
 _noise = lru_cache(RowStatistic.noise)  # all parties of a release have the same
-_LARGEST = 2.0**80  # of a sum over a party's rows, noise included
 _PREMISES = (
     *holding(Unit.ROW),
     Assumption(
@@ -36,13 +36,12 @@ class RowMomentsNoise(Noise):
 
 
 @dataclass(frozen=True)
-class RowMomentsQuestion(PrivateQuestion):
+class RowMomentsQuestion(SummedQuestion):
     """Send the sums of x x', y x and y^2 over your rows x and labels y, with noise that hides a whole row.
 
     Rows behind the public feature map are cut to norm 1, and labels go from -1 to 1 as their declared range does. The
-    answer is one vector (`RowStatistic`); without `second` it lacks the sum of x x'. `contributors` 0 asks for a
-    party's whole noise. Otherwise it asks for one share, so many of which hide what one whole noise hides: for a
-    summation that reveals only the sum over the parties.
+    answer is one vector (`RowStatistic`); without `second` it lacks the sum of x x'. `contributors` as for any
+    `SummedQuestion`.
 
     Examples:
         >>> from federation.contract.question import ReleaseId
@@ -70,9 +69,20 @@ class RowMomentsQuestion(PrivateQuestion):
         """What is summed."""
         return RowStatistic(self.rows.feature_map.dimension, self.second)
 
-    def fields(self) -> dict[str, Field]:
-        """The arrays an answer may carry: the party's public number of rows, and a sum for each draw."""
-        return {"size": self.rows.size, "sums": within(_LARGEST, self.draws, self.statistic.dimension)}
+    @property
+    def numbers(self) -> int:
+        """Those of the statistic."""
+        return self.statistic.dimension
+
+    @property
+    def most_rows(self) -> int:
+        """As declared."""
+        return self.rows.most
+
+    @property
+    def longest(self) -> float:
+        """That of the statistic."""
+        return self.statistic.longest
 
     def work(self) -> int:
         """X'X, whole, and where the numbers of its triangle lie in it."""
@@ -82,19 +92,8 @@ class RowMomentsQuestion(PrivateQuestion):
         """The most rows, the range of labels, and how many parties share a noise."""
         return replace(self.rows.assumes(), honest=self.contributors or None)
 
-    @property
-    def shared(self) -> bool:
-        """Whether an answer has a share of a noise only."""
-        return self.contributors > 0
-
-    def simulated_only(self) -> str | None:
-        """Shares need a secure summation."""
-        if not self.shared:
-            return None
-        return "this node has no secure summation, and a share of the noise hides nothing by itself"
-
     def mechanism(self) -> SumNoise:
-        """The noise on the sum of one party, or its share of the noise on the sum over parties. Raises `InputError`."""
+        """As `SummedQuestion.mechanism`."""
         known = {"rows": self.rows.most, "contributors": self.contributors}
         return _noise(self.statistic, **self.noise.target, **known)
 

@@ -1,4 +1,7 @@
-"""Answers `mean_operator`: the sum of y x over a party's rows, with noise or a share of it (Patrini et al. 2015)."""
+"""Answers `mean_operator`: the sum of y x over a party's rows, with noise or a share of it (Patrini et al. 2015).
+
+The noise is on the sum or, where a party has few rows, on every label: randomised response.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from federation.contract.guarantee import Unit
 from federation.contract.question import OFF
 from federation.contract.randomness import NoiseBits
 from federation.numerics.norms import within_norm
-from federation.questions.moments import MomentQuestion
+from federation.questions.moments import MomentQuestion, SummedQuestion
 from federation.questions.row_premises import protected
 from parties.answers.rows import two_classes
 from parties.guard.answering import Arrays, NoisyAct, require_public_features
@@ -26,19 +29,34 @@ def answer(cohort: Cohort, question: MomentQuestion) -> NoisyAct:
     unit = protected(question.protect)
     if unit is Unit.LABEL:
         require_public_features(cohort)
-    noise = None if question.noise.kind == OFF else question.mechanism()
+    response, below = question.label_noise(), question.response_below
 
     def act(party: int, bits: NoiseBits) -> Arrays:
-        size, total = 0, np.zeros(question.feature_map.dimension)
+        size, total, few = 0, np.zeros(question.feature_map.dimension), []
         for rows, classes in two_classes(cohort, party, question.feature_map, unit):
-            size += len(rows)
-            total += (2.0 * classes - 1.0) @ within_norm(rows, question.noise.l1_bound)
-        if not 0 < size <= question.most:
-            raise InputError(f"party {party} holds {size} rows, declared are 1 to {question.most}")
-        if noise is None:
-            sums = np.repeat(np.rint(total * _GRID)[None] / _GRID, question.draws, axis=0)
+            size, signs, cut = size + len(rows), 2.0 * classes - 1.0, within_norm(rows, question.noise.l1_bound)
+            if size < below:
+                few.append((cut, signs))
+            total += signs @ cut
+        require_declared(question, party, size)
+        if response is not None and size < below:
+            sums = np.sum([response.release(cut, signs, bits, question.draws) for cut, signs in few], axis=0)
         else:
-            sums = noise.release(total, bits, question.draws)
-        return {"size": np.asarray(float(size)), "sums": sums}
+            sums = noisy_sum(question, total, bits)
+        said = {"response": np.asarray(float(size < below))} if question.by_size else {}
+        return {"size": np.asarray(float(size)), "sums": sums, **said}
 
     return act
+
+
+def require_declared(question: SummedQuestion, party: int, size: int) -> None:
+    """Raises `InputError` for a number of rows, which is public, out of the declared range."""
+    if not question.least_rows <= size <= question.most_rows:
+        raise InputError(f"party {party} holds {size} rows, declared are {question.least_rows} to {question.most_rows}")
+
+
+def noisy_sum(question: SummedQuestion, total: np.ndarray, bits: NoiseBits) -> np.ndarray:
+    """A party's sum with noise (draws, D), or as it is where that is off."""
+    if question.noise.kind == OFF:
+        return np.repeat(np.rint(total * _GRID)[None] / _GRID, question.draws, axis=0)
+    return question.mechanism().release(total, bits, question.draws)

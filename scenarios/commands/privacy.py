@@ -5,7 +5,6 @@ Each command is one mechanism: its signature says what it takes, its body what i
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,6 +13,7 @@ import typer
 from typer import Option
 
 from federation.contract.errors import InputError
+from federation.contract.roster import COLLUDING, honest
 from scenarios.commands.options import RANGE, AsJson, parsed_range
 from scenarios.commands.output import tell
 
@@ -210,41 +210,26 @@ def mean_operator(
     dimension: Annotated[int, Option("--d", min=1, help="Features of a row, the constant one included.")],
     epsilon: Annotated[float, Option(help="Privacy loss bound, for one label or one row.")] = 1.0,
     delta: DeltaOrPure = 1e-6,
-    parties: Annotated[int, Option(min=1, help="Parties among whom the rows are.")] = 1,
+    parties: Annotated[int, Option(min=1, help="Parties among whom the rows are, as many at each.")] = 1,
     secure_sum: Annotated[bool, Option("--secure-sum", help="Shares of one noise; only sums are revealed.")] = False,
+    quorum: Annotated[float, Option(min=0, max=1, help="Least share of parties that answers a secure sum.")] = 0.5,
+    colluding: Annotated[
+        float, Option(min=0, max=1, help="Largest share that tells who sees a secure sum what it sent.")
+    ] = COLLUDING,
     l1_bound: Annotated[float | None, Option(help="Public bound on the L1 norm of rows; default: sqrt(d).")] = None,
+    weight: Annotated[
+        float, Option(help="How much errors of randomised response count; a run computes it from public rows.")
+    ] = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Mechanisms for the mean operator, the mean of y x: honest epsilon, noise, and what to regularise by."""
-    from federation.mechanisms.moments.bounds import regularisation
-    from federation.mechanisms.moments.calibrated_moments import SumNoiseKind, calibrate
+    from scenarios.commands.moment_noises import moment_noises
 
     if parties > rows:
         raise InputError(f"--parties must be an integer from 1 to --rows, got {parties} for {rows} rows")
     public: dict[str, Any] = {"rows": rows, "dimension": dimension, "epsilon": epsilon, "delta": delta}
-    sharing: dict[str, Any] = {"l1_bound": l1_bound, "contributors": parties if secure_sum else 0}
-    chosen = calibrate("auto", **public, **sharing)
-    kinds: list[SumNoiseKind] = ["pure", "laplace", "gaussian", "published_laplace"]
-    releases, mechanisms = 1 if secure_sum else parties, []
-    for kind in kinds if delta else ("pure", "laplace", "published_laplace"):
-        noise = calibrate(kind, **public, **sharing)
-        norm = math.sqrt(releases) * noise.noise_norm() / rows
-        deviation = math.sqrt(releases * noise.variance()) / rows
-        row: dict[str, Any] = {"noise": kind, "mechanism": noise.name, "epsilon": noise.epsilon, "delta": noise.delta}
-        row |= {"deviation": deviation, "noise_norm": norm, "regularisation": regularisation(norm**2)}
-        mechanisms.append(row | {"auto": noise == chosen})
-    text = [
-        "Noise is that on the mean of y x, whose norm is at most 1: the standard deviation of one coordinate, and the "
-        "root mean square norm. One label, or one row, may be replaced. published_laplace is meant for rows of L1 "
-        f"norm 1 and claims epsilon {epsilon:g}; shown is what it gives. auto takes the smallest noise norm."
-    ]
-    if secure_sum:
-        text.append(f"This holds while at least {parties} parties add their shares and only the sum is revealed.")
-    elif parties > 1:
-        text.append(f"Each of {parties} parties adds noise of its own.")
-    if math.sqrt(releases) * chosen.noise_norm() > rows:
-        text.append("The noise is longer than any mean can be: take more rows, a larger epsilon or fewer features.")
-    record = {**public, "parties": parties, "secure_sum": secure_sum, "mechanisms": mechanisms}
+    shares = honest(parties, quorum, colluding) if secure_sum else 0
+    record, text = moment_noises(**public, parties=parties, shares=shares, l1_bound=l1_bound, weight=weight)
     tell(as_json, record, text=text, hidden=("mechanism",))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aggregator.contract.task import Metric
+from aggregator.learners.mean_operators.bounds import loss_in_words, predicted_accuracy
 from scenarios.reports.summary import NON_PRIVATE, VariantSummary
 from scenarios.scores.metrics import shown
 from scenarios.scores.results import NOBODY, Row
@@ -156,23 +157,55 @@ _HELP = {
     "class_ratio": "larger bags, a larger epsilon or fewer classes",
 }
 SWAMPED = 1.0  # expected noise over the largest possible signal
+SPOILED = ("poor", "useless")
 
 
 def hints(rows: Iterable[Row]) -> list[str]:
-    """One line when noise exceeds all signal that the leading variant could have, at the epsilons where it does.
+    """A line when noise exceeds all signal that the leading variant could have, or is expected to spoil accuracy.
 
-    The leading variant is the default, or else the first with a guarantee that says how noisy it is. What is said rests
-    on diagnostics that are public themselves.
+    It names the epsilons where it does. The leading variant is the default, or else the first with a guarantee that
+    says how noisy it is. What is said rests on diagnostics that are public themselves.
     """
-    known = [row for row in rows if row["metric"] == "noise_to_signal" and row["unit"] != NOBODY]
-    leading = next(iter(sorted(known, key=lambda row: not row["default"])), None)
-    ratios: dict[float, float] = {}
-    for row in known:
-        if leading is not None and row["variant"] == leading["variant"]:
-            ratios[row["epsilon"]] = min(row["value"], ratios.get(row["epsilon"], math.inf))
+    known = [row for row in rows if row["unit"] != NOBODY]
+    return [*_swamped(known), *_spoiled(known)]
+
+
+def _swamped(rows: Sequence[Row]) -> list[str]:
+    variant, protocol, ratios = _least(rows, "noise_to_signal")
     swamped = [f"{epsilon:g} ({ratio:.1f} times)" for epsilon, ratio in sorted(ratios.items()) if ratio > SWAMPED]
-    if leading is None or not swamped:
+    if not swamped:
         return []
-    remedy = _HELP.get(leading["protocol"], _HELP["soft_vote"])
+    remedy = _HELP.get(protocol, _HELP["soft_vote"])
     too_much = f"the noise exceeds the largest possible signal at epsilon {', '.join(swamped)}"
-    return [f"{leading['variant']}: {too_much}; {remedy} would help"]
+    return [f"{variant}: {too_much}; {remedy} would help"]
+
+
+def _spoiled(rows: Sequence[Row]) -> list[str]:
+    """By the norm of the noise in a mean operator, which is no longer than 1 itself."""
+    variant, _, norms = _least(rows, "noise_norm")
+    words = {epsilon: loss_in_words(norm) for epsilon, norm in sorted(norms.items())}
+    spoiled = [
+        f"{epsilon:g} ({word}: {norms[epsilon]:.2g} against at most 1, an accuracy of about "
+        f"{predicted_accuracy(norms[epsilon]):.2f} where 0.9 were possible)"
+        for epsilon, word in words.items()
+        if word in SPOILED
+    ]
+    if not spoiled:
+        return []
+    return [
+        f"{variant}: the noise spoils much at epsilon {', '.join(spoiled)}; more rows, a larger epsilon or summation: "
+        "secure would help"
+    ]
+
+
+def _least(rows: Sequence[Row], metric: str) -> tuple[str, str, dict[float, float]]:
+    """The leading variant of those that say how noisy they are by a metric, its protocol, and the least by epsilon."""
+    known = [row for row in rows if row["metric"] == metric]
+    leading = next(iter(sorted(known, key=lambda row: not row["default"])), None)
+    if leading is None:
+        return "", "", {}
+    found: dict[float, float] = {}
+    for row in known:
+        if row["variant"] == leading["variant"]:
+            found[row["epsilon"]] = min(row["value"], found.get(row["epsilon"], math.inf))
+    return leading["variant"], leading["protocol"], found

@@ -149,6 +149,7 @@ class World:
             parties=cut.parties,
             parties_per_node=per_node,
             quorum=scenario.parties.quorum,
+            colluding=scenario.parties.colluding,
             timeout=scenario.engine.timeout,
             classes=self.split.table.classes,
             class_names=_class_names(scenario.data),

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from aggregator.learners.inputs.limits import MOST_TRIALS
 from federation.contract.errors import nearest_name
+from federation.contract.roster import COLLUDING
 from scenarios.data.tables import Outside
 from scenarios.settings.classifier import Classifier, swept_regularisations
 from scenarios.settings.classifier import parse as parse_classifier
@@ -145,6 +146,9 @@ class Parties(Section):
     weight."""
     quorum: Annotated[float, Field(gt=0, le=1), Sweep()] = 0.5
     """Least fraction of the parties that must answer; public."""
+    colluding: Annotated[float, Field(ge=0, lt=1), Sweep()] = COLLUDING
+    """Largest fraction of the parties, rounded up, that may tell whoever sees a secure sum what they sent; public. The
+    noise is shared by the others of a quorum."""
     dropout: Annotated[float, Field(ge=0, lt=1), Sweep()] = 0.0
     """Probability that a party does not answer."""
     hostile: Hostile | None = None

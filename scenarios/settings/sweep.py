@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from federation.contract.roster import COLLUDING
 from scenarios.settings import division
 from scenarios.settings.classifier import LOGISTIC, label
 from scenarios.settings.protocol_options import (
@@ -47,7 +48,9 @@ class Variant:
 
 
 _Path = tuple[str, ...]
-_UNSAID = dict(dropout=0, bags=1, positive=None, person=None, rows_per_person=1, range=None, outside="refuse")
+_UNSAID = dict(
+    dropout=0, colluding=COLLUDING, bags=1, positive=None, person=None, rows_per_person=1, range=None, outside="refuse"
+)
 
 
 def expand(scenario: Scenario) -> list[WorldSetting]:

@@ -67,7 +67,7 @@ PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] =
     ("mean_operator", {}, (2.0, DELTA, "label", "replace"), [(10, True), (80, False)]),
     ("mean_operator", {"noise": "pure", "protect": "row"}, (2.0, 0.0, "row", "replace"), [(10, True)]),
     ("mean_operator", {"summation": "secure"}, (2.0, DELTA, "label", "replace"), [(10, True), (80, False)]),
-    ("mean_operator", {"noise": "randomised_response"}, (2.0, 0.0, "label", "replace"), [(8, True), (80, False)]),
+    ("mean_operator", {"noise": "randomised_response"}, (2.0, 0.0, "label", "replace"), [(10, True), (80, False)]),
     ("mean_operator", {"noise": "published_laplace"},
      (2.0 * math.sqrt(10), 0.0, "label", "replace"), [(10, True), (80, False)]),
     ("mean_operator", {"noise": "published_laplace", "l1_bound": 1.5},

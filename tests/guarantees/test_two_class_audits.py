@@ -16,6 +16,7 @@ from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.question import ReleaseId
 from federation.features.feature_map import FeatureMap
+from federation.mechanisms.moments.summed_response import SummedResponse
 from federation.questions.moments import MomentNoise, MomentQuestion
 from parties.answers import error_marginals
 from scenarios.audits.auditor import sampler
@@ -82,6 +83,12 @@ def responses(units=1):
     return pair_of("mean_operator", {"noise": "randomised_response"}, PUBLIC, units)
 
 
+def by_size(delta, units=1):
+    pair = pair_of("mean_operator", {}, PublicNumbers(delta), units)
+    assert pair.question.by_size
+    return pair
+
+
 def judged(pair, times=1):
     return audited(pair, times * next(runs for kind, runs in RUNS.items() if isinstance(pair.worst, kind)))
 
@@ -127,29 +134,57 @@ def test_private_labels_of_two_classes_are_as_private_as_promised():
     assert not judged(responses(units=2)).passed
 
 
+@pytest.mark.parametrize("delta", [1e-6, 0.01])
+def test_noise_by_the_number_of_rows_is_as_private_as_it_promises_on_either_side_of_the_threshold(delta):
+    result = judged(by_size(delta))
+    assert (result.claimed, result.delta) == (1.0, delta if delta == 0.01 else 0.0)  # Gaussian noise, or L2-Gamma
+    require_tight(result)
+    assert not judged(by_size(delta, units=2)).passed
+
+
 def test_published_noise_is_refuted_at_its_own_claim():
     """Patrini et al. (2015, Algorithm 2) on 25 features: rows of L2 norm 1 have L1 norms of up to 5."""
     noise, release = MomentNoise("published_laplace", 1.0), ReleaseId("published")
-    question = MomentQuestion(noise, FeatureMap(25, ()), 4, "label", 0, release=release, seeded=True)
+    question = MomentQuestion(noise, FeatureMap(25, ()), 4, 4, "label", 0, release=release, seeded=True)
     result = judged(replace(sums("published laplace"), question=question))
     assert result.claimed == pytest.approx(5.0, rel=1e-6)
     assert 2.0 < result.lower_bound <= 5.0
 
 
+class Halved:
+    """Noise on twice the sum, then the half."""
+
+    def __init__(self, question):
+        self.noise = replace(question, most=2 * question.most).mechanism()
+        self.noise_norm = self.noise.noise_norm
+
+    def release(self, total, bits, draws):
+        return self.noise.release(2 * total, bits, draws) / 2
+
+
+def flip_half_as_often(monkeypatch):
+    honest = SummedResponse.release
+
+    def release(self, *arguments):
+        return honest(SummedResponse(replace(self.labels, redraw=self.labels.redraw // 2)), *arguments)
+
+    monkeypatch.setattr(SummedResponse, "release", release)
+
+
 class TestBrokenSums:
     @pytest.mark.parametrize("name", ["laplace", "pure", "gaussian"])
     def test_noise_for_half_of_what_a_row_moves_is_refuted(self, name, monkeypatch):
-        class Halved:
-            """Noise on twice the sum, then the half."""
-
-            def __init__(self, question):
-                self.noise = replace(question, most=2 * question.most).mechanism()
-
-            def release(self, total, bits, draws):
-                return self.noise.release(2 * total, bits, draws) / 2
-
         mistake_mechanism(monkeypatch, Halved)
         assert not judged(sums(name)).passed
+
+    @pytest.mark.parametrize("delta", [1e-6, 0.01])
+    def test_too_little_noise_on_one_side_of_the_threshold_is_refuted(self, delta, monkeypatch):
+        with monkeypatch.context() as few:
+            flip_half_as_often(few)
+            assert not judged(by_size(delta)).passed
+        assert judged(by_size(delta)).passed
+        mistake_mechanism(monkeypatch, Halved)
+        assert not judged(by_size(delta)).passed
 
     @pytest.mark.parametrize("name", ["laplace", "pure", "gaussian"])
     def test_rows_that_are_not_cut_are_refuted(self, name, monkeypatch):
@@ -227,11 +262,7 @@ class TestBrokenExchanges:
 
 
 def test_randomised_response_with_half_the_noise_is_refuted(monkeypatch):
-    def halved(question):
-        mechanism = question.mechanism()
-        return replace(mechanism, redraw=mechanism.redraw // 2)
-
-    mistake_mechanism(monkeypatch, halved)
+    flip_half_as_often(monkeypatch)
     assert not judged(responses()).passed
 
 

@@ -57,7 +57,7 @@ _ASKED: list[Question] = [
     WeightedSumsQuestion(WeightedSumsNoise("gaussian", *_AIM), LABELLED, BagSums(0, 4, 8, "gaussian", 0, 0), **_ONE),
     PrivateLabelsQuestion(LabelsNoise("one_bit", *_PURE), LABELLED, **_ONE),
     LabelSumsQuestion(LabelSumsNoise("auto", *_AIM), LABELLED, "optimal", **_ONE),
-    MomentQuestion(MomentNoise("auto", *_AIM), completed(MAP), 50, "row", 0, **_ONE),
+    MomentQuestion(MomentNoise("auto", *_AIM), completed(MAP), 1, 50, "row", 0, **_ONE),
     RowMomentsQuestion(RowMomentsNoise("gaussian", *_AIM), LABELLED, 0, True, **_ONE),
     MarginalsQuestion(
         MarginalsNoise("auto", *_AIM), MAP, Bins.fit(_FEATURES, 5), "errors", Hypothesis.constant(3, 1), "row",

@@ -22,7 +22,7 @@ ROWS = np.random.default_rng(5).normal(size=(200, 3))
 def moment(noise="pure", protect="label", contributors=0, seeded=True, **further):
     known = MomentNoise(noise, **{"epsilon": 1.0, "delta": 1e-5, **further})
     feature_map, release = completed(fit(["standardise"], ROWS)), ReleaseId("a purpose")
-    return MomentQuestion(known, feature_map, 50, protect, contributors, release=release, seeded=seeded)
+    return MomentQuestion(known, feature_map, 1, 50, protect, contributors, release=release, seeded=seeded)
 
 
 def row_moments(noise="gaussian", contributors=0, second=True, feature_map=None, label_range=(0.0, 1.0), **further):

@@ -76,7 +76,9 @@ class SumOf(WorstSums):
 
     def seen(self, submissions: Sequence[Submission]) -> Seen:
         """The sum over them."""
-        return {"sums": submissions[0].arrays["sums"][list(self.summed)].sum(axis=0)}
+        [sent] = submissions
+        own = sent.arrays["sums"][list(self.summed)]
+        return super().seen([replace(sent, arrays={**sent.arrays, "sums": own})])
 
     def _summed(self, question: MomentQuestion) -> int:
         return len(self.summed)

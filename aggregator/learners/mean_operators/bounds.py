@@ -1,4 +1,4 @@
-"""How far noise in the mean operator moves weights and risks (Patrini et al. 2015, Theorems 6 and 10, repaired).
+"""How far noise in the mean operator moves weights, risks (Patrini et al. 2015, Theorems 6 and 10, repaired), accuracy.
 
 `federation.mechanisms.moments.bounds.noise_quantile` bounds the norm of a release's noise on the sum of y x; on the
 mean it is that over the number of rows.
@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 
 from federation.contract.errors import InputError
+
+_USUAL = 0.9  # accuracy without noise, where nobody knows it
+_WORDS = ((0.8, "useless"), (0.2, "poor"), (0.05, "visible"))  # by what a norm is above
+_HALVING, _POWER = 0.42, 0.8  # the norm of noise at which half is lost, and how fast
 
 
 def weight_shift(slope: float, regularisation: float, moment_distance: float) -> float:
@@ -39,6 +43,34 @@ def risk_shift(slope: float, radius: float, moment_distance: float) -> float:
     """
     distance = _at_least_zero("moment_distance", moment_distance)
     return abs(slope) / 2 * _at_least_zero("radius", radius) * distance
+
+
+def predicted_accuracy(noise_norm: float, without_noise: float = _USUAL) -> float:
+    """The accuracy to expect of two classes where noise in the mean operator has this root mean square norm b.
+
+    1/2 + (A - 1/2) / (1 + (b/.42)^.8), A being the accuracy `without_noise`: a fit to measured accuracies of rows of
+    norm 1 on six data sets, of the lost share of A - 1/2 with a root mean square error of about .1; no bound. Raises
+    `InputError` for a negative norm.
+
+    Examples:
+        >>> [round(predicted_accuracy(norm), 2) for norm in (0.0, 0.05, 0.2, 0.8)]
+        [0.9, 0.84, 0.76, 0.65]
+    """
+    ratio = _at_least_zero("noise_norm", noise_norm) / _HALVING
+    return 0.5 + (without_noise - 0.5) / (1 + math.pow(ratio, _POWER))
+
+
+def loss_in_words(noise_norm: float) -> str:
+    """The loss of accuracy by noise of this root mean square norm in the mean operator, in a word.
+
+    Raises `InputError` for a negative norm.
+
+    Examples:
+        >>> [loss_in_words(norm) for norm in (0.01, 0.1, 0.5, 3.0)]
+        ['little', 'visible', 'poor', 'useless']
+    """
+    norm = _at_least_zero("noise_norm", noise_norm)
+    return next((word for least, word in _WORDS if norm > least), "little")
 
 
 def _at_least_zero(name: str, value: float) -> float:

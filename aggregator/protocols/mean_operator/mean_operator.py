@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
-from aggregator.protocols.mean_operator.moment_options import RANDOMISED_RESPONSE, MomentOptions
+from aggregator.protocols.mean_operator.moment_options import MomentOptions
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
@@ -17,7 +17,6 @@ from federation.contract.question import OFF
 if TYPE_CHECKING:
     from aggregator.protocols.mean_operator.moment_session import MomentSession
     from aggregator.protocols.mean_operator.worst_sums import WorstSums
-    from aggregator.regressions.worst_labels import WorstLabels
     from aggregator.world.world import World
 
 
@@ -36,10 +35,19 @@ class MeanOperator(MomentOptions, Protocol):
     why_default: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "noise: auto",
-            "the law of the least exact variance for each party, by features, rows, epsilon and delta; randomised "
-            "response where rows are public and sent anyway",
-            "5 sets not chosen on, 135 cells of epsilon .3 to 3 and 1 to 1000 parties: within .01 of the best law in "
-            "99 %, .017 below it at worst",
+            "noise on the sum, of the least exact variance, or randomised response of every label: by the smaller "
+            "expected error of each party's number of rows, weighed by where public rows go; noise on the sum where "
+            "the parties' own rows are not used",
+            "8 sets, 124 cells of epsilon .1 to 3: mean accuracy at 1, 10, 100 and 1000 parties .811, .775, .774 and "
+            ".753, of noise on sums alone and not shrunk .808, .748, .674 and .599; within .01 of the better noise in "
+            "98 %, .046 below it at worst",
+        ),
+        Rule(
+            "denoise: true",
+            "the size of the noise is known and the rows are public: shrinking the sum towards what they explain of "
+            "labels from -1 to 1 is free",
+            "the same cells: mean accuracy +.014 at epsilon .1, +.006 at .3, the same from 1 on; +.104 at best (census "
+            "incomes), -.049 at worst (digits from 5 on, epsilon .1)",
         ),
         Rule(
             "unlabelled: auto",
@@ -63,7 +71,9 @@ class MeanOperator(MomentOptions, Protocol):
 
     def idle(self) -> dict[str, str]:
         """Options that make no difference whatever their values, and beside which others."""
-        found = {"summation": "noise: off"} if self.noise == OFF else {}
+        found = {"summation": "noise: off", "denoise": "noise: off"} if self.noise == OFF else {}
+        if self.unlabelled_rows == "auxiliary":
+            found["denoise"] = "rows that are not the parties' own"
         return {**found, "unlabelled": "loss: unhinged"} if self.loss == "unhinged" else found
 
     def noise_at(self, trust: Trust) -> Place | Refused:
@@ -81,9 +91,7 @@ class MeanOperator(MomentOptions, Protocol):
         whole = "" if self.summation == "parties" else "a share of "
         features = self._features(public)
         sends = [Sent(f"{whole}the sum of its rows by class", features, self.noise != OFF)]
-        if self.noise == RANDOMISED_RESPONSE:
-            sends = [Sent("a label of every row", public.largest_bag, True)]
-        if self.unlabelled_rows == "own" or self.noise == RANDOMISED_RESPONSE:
+        if self.unlabelled_rows == "own":
             sends.append(Sent("its public rows without labels", product(public.largest_bag, features), False))
         if self.noise == OFF:
             return Promise(NoGuarantee("noise is off"), tuple(sends))
@@ -110,15 +118,9 @@ class MeanOperator(MomentOptions, Protocol):
 
         return MomentSession(world, self, epsilon, draws)
 
-    def worst_case(self, units: int, public: PublicNumbers) -> WorstSums | WorstLabels:
+    def worst_case(self, units: int, public: PublicNumbers) -> WorstSums:
         """A row as long as any turns into its opposite; of shares, half are missing in place of a second such row."""
-        from aggregator.contract.worst_case import TWO_CLASSES
-        from aggregator.protocols.mean_operator.worst_sums import ALONE, FOURIER, worst_sums
-        from aggregator.regressions.worst_labels import CHANGED, RUNS, TWO_COLUMNS, WorstLabels
+        from aggregator.protocols.mean_operator.worst_sums import FOURIER, worst_sums
 
         options = {"dimensions": FOURIER} if self.expansion == "fourier" else {}
-        if self.noise == RANDOMISED_RESPONSE:
-            return WorstLabels(
-                ALONE, TWO_COLUMNS, RUNS, world=TWO_CLASSES, options=options, changed=units, rows=CHANGED
-            )
         return worst_sums(units, shared=self.summation == "secure", options=options)

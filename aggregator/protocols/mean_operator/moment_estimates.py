@@ -6,35 +6,44 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.answers.label_answers import LabelAnswers
-from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
-from federation.numerics.norms import within_norm
-from federation.questions.labels import PrivateLabelsQuestion
+from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.learners.shrinkage import shrink
+
+_SIGNS = (-1.0, 1.0)
+_STRENGTHS = 13  # of the prior: few are enough where labels have one range
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """`estimates` (draws, d), one per noise draw, and the public expected squared norm of the noise in each."""
+    """`estimates` (draws, d), one per noise draw, and the expected squared norm of the error of each, (draws,)."""
 
     estimates: np.ndarray
-    noise_variance: float
+    errors: np.ndarray
 
 
-def of_sums(answers: MomentAnswers) -> Moments:
-    """From noisy sums of y x."""
-    estimates = answers.moments
-    return Moments(estimates, estimates.shape[1] * answers.noise_variance)
+def of_sums(answers: MomentAnswers, square: float = 1.0) -> Moments:
+    """From noisy sums of y x, where rows x of those who answer by randomised response have this mean squared norm.
 
-
-def of_private_labels(answers: LabelAnswers) -> Moments:
-    """From rows with private labels, whose mean is the class 0 or 1: each is unbiased, whatever its values.
-
-    Public are the rows, and the variance of a private label.
+    Errors are those of the noise: public numbers, and the same for all draws.
     """
-    question, present = answers.question, answers.present
-    assert isinstance(question, PrivateLabelsQuestion)
-    held = np.arange(question.rows.most) < answers.array("size")[present][:, None]
-    rows = within_norm(answers.array("rows")[present][held])
-    labels = answers.array("labels")[present].swapaxes(1, 2)[held]
-    variance = 4 * float(np.max(question.mechanism().variance(np.array(question.rows.label_range))))
-    return Moments((2 * labels - 1).T @ rows / len(rows), variance * float(np.square(rows).sum()) / len(rows) ** 2)
+    estimates = answers.moments
+    variance = estimates.shape[1] * answers.noise_variance + square * answers.response_variance
+    return Moments(estimates, np.full(len(estimates), variance))
+
+
+def denoised(answers: MomentAnswers, rows: np.ndarray) -> Moments:
+    """The same given the parties' own rows (n, d): what linear regression of y on x explains, shrunk by the noise.
+
+    The mean of y x is that of f x, where f is the least-squares fit of y. The noise has the known covariance
+    v I + w X'X/n, and the prior knows that y is from -1 to 1. Errors are those that are left a posteriori.
+    """
+    count = len(rows)
+    gram, ones = rows.T @ rows, rows.sum(axis=0)
+    noise = answers.noise_variance * np.eye(len(gram)) + answers.response_variance * gram / count
+    known = [
+        shrink(gram, count * moment, count**2 * noise, ones=ones, rows=count, label_range=_SIGNS, grid=_STRENGTHS)
+        for moment in answers.moments
+    ]
+    back = gram / count
+    errors = np.array([np.trace(back @ one.covariance @ back) for one in known])
+    return Moments(np.array([back @ one.weights for one in known]), errors.clip(0.0))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.learners.inputs.limits import require_waves
 from federation.contract.errors import InputError
 from federation.contract.question import OFF
+from federation.questions.moments import RESPONSE
 
 if TYPE_CHECKING:
     from aggregator.learners.linear_odd.losses import LinearOddLoss
 
-RANDOMISED_RESPONSE: Final = "randomised_response"
 _LEAST_REGULARISATION = 1e-8
-_BY_L1 = ("auto", "laplace", "published_laplace")
+_BY_L1 = ("auto", "sums", "laplace", "published_laplace")
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,20 @@ class MomentOptions:
     loss: a linear-odd loss: `logistic`, `square`, `matsushita`, `unhinged`, `double_hinge`, `perceptron` or `rho` (the
         last two are least at weights of zero, which tell nothing, unless noise moves the mean operator far).
     rho: of the loss rho |z| - rho z + 1.
-    noise: `auto` (by public numbers, the least of the next three), `laplace` (per feature), `pure` (L2-Gamma),
-        `gaussian` (uses delta), `randomised_response` (of every label, which then goes with its row),
-        `published_laplace` (as published; what it really promises is epsilon times the root of the number of features)
-        or `off` (NON-PRIVATE).
-    l1_bound: of `auto`, `laplace` and `published_laplace`: rows are cut to this norm in L1, too; null takes the root of
-        the number of features, which no row of norm 1 exceeds.
+    noise: `auto` (that of the next two which harms less, by public rows and the number of each party's rows, or for
+        `secure` of all rows; `sums` where the parties' own rows are not used), `randomised_response` (of every label in
+        the sum: best for few rows), `sums` (by public numbers, the least of the next three), `laplace` (per feature),
+        `pure` (L2-Gamma), `gaussian` (uses delta), `published_laplace` (as published; what it really promises is
+        epsilon times the root of the number of features) or `off` (NON-PRIVATE).
+    l1_bound: of `auto`, `sums`, `laplace` and `published_laplace`: rows are cut to this norm in L1, too; null takes the
+        root of the number of features, which no row of norm 1 exceeds.
     protect: one `label`, features being public, or one whole `row`.
     summation: each party hides its sum by itself (`parties`), or adds a share of the noise to a `secure` summation,
-        which reveals only the sum over all; shares are such that a quorum of honest parties suffices.
+        which reveals only the sum over all; shares are such that a quorum of the parties suffices, less those that may
+        collude (parties.colluding).
+    denoise: the sum is shrunk towards what a linear fit to labels from -1 to 1 can explain, by the known size of the
+        noise, before anything is learned from it; costs nothing, and is done where the parties' own rows are used and
+        have 1000 features at most.
     unlabelled: rows of the loss's label-free part: the parties' `own`, which are public when labels are protected, or
         the public `auxiliary` ones; `auto` takes the former where they may be used.
     expansion: of the features: `none`, `fourier` (random features of the Gaussian kernel) or `polynomial`.
@@ -41,15 +46,19 @@ class MomentOptions:
     bandwidth: gamma of the kernel exp(-gamma |x-y|^2) times the median squared distance; null is 16 over the number of
         features, at least 1.
     degree: of the polynomial, 2 or 3.
-    regularisation: lambda of lambda |w|^2; null is max(1e-4, half the expected squared norm of the noise).
+    regularisation: lambda of lambda |w|^2; null is max(1e-4, half the expected squared norm of the noise, or of what is
+        left of it after `denoise`).
     """
 
     loss: Literal["logistic", "square", "matsushita", "rho", "unhinged", "perceptron", "double_hinge"] = "logistic"
     rho: float = 1.0
-    noise: Literal["auto", "laplace", "pure", "gaussian", "randomised_response", "published_laplace", "off"] = "auto"
+    noise: Literal["auto", "sums", "laplace", "pure", "gaussian", "randomised_response", "published_laplace", "off"] = (
+        "auto"
+    )
     l1_bound: float | None = None
     protect: Literal["label", "row"] = "label"
     summation: Literal["parties", "secure"] = "parties"
+    denoise: bool = True
     unlabelled: Literal["auto", "own", "auxiliary"] = "auto"
     expansion: Literal["none", "fourier", "polynomial"] = "none"
     dimensions: int = 100
@@ -67,7 +76,7 @@ class MomentOptions:
         for name in ("l1_bound", "bandwidth"):
             if getattr(self, name) is not None:
                 require_positive(name, getattr(self, name))
-        refuse_misplaced(self, ("l1_bound",), "noise: auto, laplace or published_laplace", self.noise in _BY_L1)
+        refuse_misplaced(self, ("l1_bound",), "noise: auto, sums, laplace or published_laplace", self.noise in _BY_L1)
         require_waves(self.dimensions)
         if self.degree not in (2, 3):
             raise InputError(f"degree must be 2 or 3, got {self.degree}")
@@ -76,9 +85,9 @@ class MomentOptions:
         refuse_misplaced(self, ("degree",), "expansion: polynomial", self.expansion == "polynomial")
         if self.protect == "row" and self.unlabelled == "own":
             raise InputError("protect: row keeps the rows at the parties; use unlabelled: auxiliary")
-        if self.noise == RANDOMISED_RESPONSE and (self.protect == "row" or self.summation == "secure"):
+        if self.noise == RESPONSE and (self.protect == "row" or self.summation == "secure"):
             raise InputError(
-                "noise: randomised_response sends every row with a private label; use protect: label and summation: "
+                "noise: randomised_response hides every label by itself, and no row; use protect: label and summation: "
                 "parties"
             )
 
@@ -91,6 +100,11 @@ class MomentOptions:
             return self.unlabelled
         return "own" if self.protect == "label" else "auxiliary"
 
+    @property
+    def denoises(self) -> bool:
+        """Whether the sum is shrunk: there is noise, and the rows are known that the sum is over."""
+        return self.denoise and self.noise != OFF and self.unlabelled_rows == "own"
+
     def chosen_loss(self) -> LinearOddLoss:
         """The linear-odd loss that these options name."""
         from aggregator.learners.linear_odd.catalogue import loss
@@ -99,7 +113,12 @@ class MomentOptions:
 
     def spent_delta(self, delta: float) -> float:
         """The delta that the noise makes use of."""
-        return delta if self.noise in ("auto", "gaussian") else 0.0
+        return delta if self.noise in ("auto", "sums", "gaussian") else 0.0
+
+    @property
+    def may_respond(self) -> bool:
+        """Whether `auto` may take randomised response: labels alone are protected, and rows are sent as they are."""
+        return self.protect == "label" and self.unlabelled_rows == "own"
 
     def asked(self) -> tuple[str | float | None, ...]:
         """The options that decide what is asked, its noise aside: with equal ones, noise is keyed alike."""

@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from aggregator.answers.bag_answers import BagAnswers
-from aggregator.answers.label_answers import LabelAnswers
 from aggregator.answers.local_answers import CHECKED
-from aggregator.contract.premises import LOCAL, SUMMED, local_guarantee
+from aggregator.answers.moment_answers import SHARES_CHECKED, MomentAnswers
+from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.kernels.distances import median_squared_distance
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
-from aggregator.protocols.mean_operator.moment_estimates import Moments, of_private_labels, of_sums
-from aggregator.protocols.mean_operator.moment_options import RANDOMISED_RESPONSE, MomentOptions
+from aggregator.learners.mean_operators.bounds import predicted_accuracy
+from aggregator.protocols.mean_operator.moment_estimates import Moments, denoised, of_sums
+from aggregator.protocols.mean_operator.moment_options import MomentOptions
+from aggregator.protocols.mean_operator.response_weight import response_weight
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF
+from federation.contract.roster import honest
 from federation.features.feature_map import FeatureMap, completed, with_fourier, with_polynomial
+from federation.mechanisms.moments import summed_response
 from federation.mechanisms.moments.bounds import regularisation
+from federation.mechanisms.moments.summed_response import LEAST_EPSILON
 from federation.numerics.norms import within_norm
 from federation.questions.bags import Bags, RowsQuestion
-from federation.questions.labels import LabelledRows, LabelsNoise, PrivateLabelsQuestion
-from federation.questions.moments import MomentNoise, MomentQuestion
+from federation.questions.moments import RESPONSE, MomentKind, MomentNoise, MomentQuestion
 
 _FEATURES_OF_A_MEDIAN = 16.0  # from so many on the kernel is as wide as the median distance
-_CHECKS = (CHECKED,)
-_CHECKS_OF_SHARES = ("shares were checked by the simulated summation, as one with proofs of range would do",)
+_MOST_DENOISED = 1000  # features: the work grows with their cube
 
 
 class MomentSession(OneRound):
@@ -42,9 +43,10 @@ class MomentSession(OneRound):
         self._most = world.plan.bags * world.plan.largest_bag
         self._view = world.views.at(OFF, math.inf)
         self._question = self._noisy_question(epsilon)
-        promised = local_guarantee(world.plan, self._question.promise(), SUMMED if self._secure else LOCAL)
+        shared = self._question.shared
+        promised = local_guarantee(world.plan, self._question.promise(), summed(world.plan) if shared else LOCAL)
         asked = [*self._ask_for_rows(), self._ask(promised)]
-        checks = _CHECKS_OF_SHARES if self._secure else _CHECKS
+        checks = (SHARES_CHECKED if shared else CHECKED,)
         super().__init__(self._features, asked, promised, self._question.release, checks)
 
     @property
@@ -66,29 +68,42 @@ class MomentSession(OneRound):
         return weights
 
     def diagnostics(self) -> dict[str, float]:
-        """The strength of the regularisation and the norm of the noise."""
-        return {"regularisation": self._strength, "noise_norm": math.sqrt(self._moments.noise_variance)}
+        """The mean strength of the regularisation, the root mean square norm of the noise, and what to expect by it."""
+        norm = math.sqrt(self._noisy.errors[0])
+        found = {"regularisation": float(self._strengths.mean()), "noise_norm": norm}
+        return {**found, "predicted_accuracy": predicted_accuracy(norm)} if norm else found
+
+    @cached_property
+    def _noisy(self) -> Moments:
+        """The mean of y x as the answers say it."""
+        square = 1.0 if self._rows is None else float(np.square(self._unlabelled).sum(axis=1).mean())
+        return of_sums(self.answers[-1], square)
 
     @cached_property
     def _moments(self) -> Moments:
-        """What the answers say of the mean of y x."""
-        answers = self.answers[-1]
-        return of_sums(answers) if isinstance(answers, MomentAnswers) else of_private_labels(answers)
+        """The mean of y x that is learned from."""
+        if self._options.denoises and self._features.dimension <= _MOST_DENOISED:
+            return denoised(self.answers[-1], self._unlabelled)
+        return self._noisy
 
-    @property
-    def _strength(self) -> float:
-        return self._options.regularisation or regularisation(self._moments.noise_variance)
+    @cached_property
+    def _strengths(self) -> np.ndarray:
+        """Of the regularisation, for each noise draw."""
+        given = self._options.regularisation
+        return np.array([given or regularisation(error) for error in self._moments.errors])
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """Of all noise draws (draws, 2, d): what is solved for one is solved for all."""
-        loss = self._options.chosen_loss()
-        found = minimise_linear_odd(loss, self._unlabelled, self._moments.estimates, self._strength).weights
+        """Of all noise draws (draws, 2, d): what is solved for one is solved for all of the same strength."""
+        loss, moments, found = (
+            self._options.chosen_loss(),
+            self._moments.estimates,
+            np.empty_like(self._moments.estimates),
+        )
+        for strength in np.unique(self._strengths):
+            equal = self._strengths == strength
+            found[equal] = minimise_linear_odd(loss, self._unlabelled, moments[equal], strength).weights
         return np.stack([-found, found], axis=1) / 2
-
-    @property
-    def _secure(self) -> bool:
-        return self._options.summation == "secure"
 
     def _expanded(self) -> FeatureMap:
         options = self._options
@@ -126,29 +141,52 @@ class MomentSession(OneRound):
         return [Asked(question, self._view.training, BagAnswers(question, plan.parties, plan.largest_bag, None))]
 
     def _ask(self, promised: Guarantee | NoGuarantee) -> Asked:
-        parties = self._world.plan.parties
-        promise = promised if isinstance(promised, Guarantee) and not self._secure else None
         question = self._question
-        if isinstance(question, PrivateLabelsQuestion):
-            return Asked(question, self._view.training, LabelAnswers(question, parties, promise))
-        return Asked(question, self._view.training, MomentAnswers(question, parties, promise))
+        promise = promised if isinstance(promised, Guarantee) and not question.shared else None
+        return Asked(question, self._view.training, MomentAnswers(question, self._world.plan.parties, promise))
 
-    def _noisy_question(self, epsilon: float) -> MomentQuestion | PrivateLabelsQuestion:
+    def _noisy_question(self, epsilon: float) -> MomentQuestion:
         plan, options = self._world.plan, self._options
-        asked: dict[str, Any] = {"draws": self._draws, "seeded": plan.noise_seed is not None}
-        delta = options.spent_delta(plan.delta)
-        if options.noise == RANDOMISED_RESPONSE:
-            response = LabelsNoise("one_bit", epsilon, delta)
-            asked["release"] = self._world.release(response, options.asked())
-            return PrivateLabelsQuestion(response, LabelledRows(self._features, 0.0, 1.0, self._most), **asked)
-        noise = MomentNoise(options.noise, epsilon, delta, options.l1_bound)
-        contributors = math.ceil(plan.quorum * plan.parties) if self._secure else 0
+        if options.summation == "parties" or options.noise == OFF:
+            return self._asking(self._kind, epsilon)
+        shares = self._asking(self._kind, epsilon, honest(plan.parties, plan.quorum, plan.colluding))
+        if options.noise == "auto" and options.may_respond and epsilon >= LEAST_EPSILON:
+            # Responses of all rows against all shares, more of which may come than are the whole noise. Labels then
+            # hide themselves, and need no summation.
+            harm = self._all_rows * shares.response().label_variance * self._weight(epsilon)
+            if harm < shares.mechanism().noise_norm() ** 2 * plan.parties / shares.contributors:
+                return self._asking(RESPONSE, epsilon)
+        return shares
+
+    @property
+    def _all_rows(self) -> int:
+        """Of all parties together, at most where the plan does not say it."""
+        return self._world.plan.private_rows or self._world.plan.parties * self._most
+
+    def _weight(self, epsilon: float) -> float:
+        """How much errors of randomised response harm, by the public rows."""
+        variance = summed_response.calibrate(epsilon).label_variance / self._all_rows
+        rows = self._cut(self._features.transform(self._world.views.table.rows))
+        return response_weight(rows, variance)
+
+    @property
+    def _kind(self) -> MomentKind:
+        """What parties are asked for: `auto` leaves them a choice only where rows are sent as they are."""
+        open_choice = self._options.protect == "row" or self._options.may_respond
+        return "sums" if self._options.noise == "auto" and not open_choice else self._options.noise
+
+    def _asking(self, kind: MomentKind, epsilon: float, contributors: int = 0) -> MomentQuestion:
+        plan, options = self._world.plan, self._options
+        noise = MomentNoise(kind, epsilon, options.spent_delta(plan.delta), options.l1_bound)
         return MomentQuestion(
             noise,
             self._features,
+            max(1, plan.smallest_bag),
             self._most,
             options.protect,
             contributors,
+            self._weight(epsilon) if kind == "auto" and options.may_respond and epsilon >= LEAST_EPSILON else 1.0,
             release=self._world.release(noise, options.asked()),
-            **asked,
+            draws=self._draws,
+            seeded=plan.noise_seed is not None,
         )

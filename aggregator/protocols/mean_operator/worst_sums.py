@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from aggregator.contract.worst_case import PARTIES, ROWS, TWO_CLASSES, Exact, PrivateWorstCase, Rows, Seen, Statistic
+from aggregator.contract.worst_case import (
+    PARTIES,
+    QUORUM,
+    ROWS,
+    TWO_CLASSES,
+    Exact,
+    PrivateWorstCase,
+    Rows,
+    Seen,
+    Statistic,
+)
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion, Question
+from federation.contract.roster import COLLUDING, honest
 from federation.contract.submission import Submission
 from federation.numerics.norms import within_norm
 from federation.questions.moments import MomentQuestion
@@ -20,7 +29,10 @@ from federation.questions.moments import MomentQuestion
 RUNS = 200_000
 FOURIER = 2  # random features: noise scales with their norm, which is the same for any number
 ALONE = "one party, one row or label changes"
-SUMMED = f"{math.ceil(PARTIES * 2 / 3)} of {PARTIES} parties, whose answers are seen in one sum only, {ALONE[11:]}"
+SUMMED = (
+    f"{honest(PARTIES, QUORUM, COLLUDING)} of {PARTIES} parties, whose answers are seen in one sum only, {ALONE[11:]}"
+)
+MOST = 2**16  # rows of a party: more than that need noise on their sum only at an epsilon above 13
 _LINE = np.append(np.linspace(0.0, 10.0, 10_001), 1e6)  # along which the worst row is sought
 
 
@@ -31,6 +43,9 @@ class WorstSums(PrivateWorstCase):
     There are `changed` of these, at the first party: all are 0 here and 1 there. What is seen is the sum of the answers
     of the first party alone with its whole noise, or of as many parties as share a noise, `missing` of them left out.
     Colluders, who tell their shares, are not among these: whoever sees the sum of all takes theirs off it.
+
+    Where the number of rows decides between noise on the sum and randomised response, there is a party for either, and
+    every run is of one of them by turns: whoever sees it knows which.
     """
 
     changed: int = 1
@@ -39,31 +54,43 @@ class WorstSums(PrivateWorstCase):
     answered: Exact | None = None
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
-        """All parties that are summed."""
+        """All parties that are summed, or seen by turns."""
         asked = _moment(question)
-        rows, position = np.tile(worst_row(asked), (ROWS, 1)), np.arange(ROWS)
-        others = ((position - self.changed) % 2 == 0).astype(np.int64)
-        labels = np.where(position < self.changed, int(there), others)
-        return (Rows(rows, labels), *(Rows(rows, others) for _ in range(self._summed(asked) - 1)))
+        row = worst_row(asked)
+        held = [self._held(row, size, there) for size in self._sizes(asked)]
+        return (*held, *(self._held(row, ROWS, None) for _ in range(self._summed(asked) - 1)))
 
     def parties(self, question: PrivateQuestion, runs: int) -> int:
-        """All that are summed."""
-        return self._summed(_moment(question))
+        """All that are summed, or seen by turns."""
+        asked = _moment(question)
+        return max(self._summed(asked), len(self._sizes(asked)))
+
+    def asked(self, question: PrivateQuestion, runs: int) -> Sequence[PrivateQuestion]:
+        """All runs, or those in which a party's turn comes."""
+        turns = len(self._sizes(_moment(question)))
+        return [replace(question, draws=-(-runs // turns))]
 
     def seen(self, submissions: Sequence[Submission]) -> Seen:
-        """Their sum (runs, d)."""
-        return {"sums": submissions[0].arrays["sums"].sum(axis=0)}
+        """The sums of shares (runs, d), or those of each party by turns, and whose turn it is (runs,)."""
+        [sent] = submissions
+        sums = sent.arrays["sums"]
+        if self.shared:
+            sums = sums.sum(axis=0, keepdims=True)
+        turns, draws, width = sums.shape
+        return {"sums": sums.swapaxes(0, 1).reshape(-1, width), "turn": np.tile(np.arange(turns), draws)}
 
     def statistic(self, question: PrivateQuestion) -> Statistic:
-        """The log likelihood ratio up to scale: by the norms of the noise that a sum would have on either side."""
+        """The log likelihood ratio."""
         asked = _moment(question)
-        centres = [self._centre(there, asked) for there in (False, True)]
-        name = _mechanism(asked)
-        order, power = 1 if name.endswith("laplace") else 2, 2 if name.endswith("gaussian") else 1
+        centres = [self._centres(there, asked) for there in (False, True)]
+        ratios = [self._response if responds else self._noise for responds in self._responding(asked)]
 
         def ratio(seen: Seen) -> np.ndarray:
-            near, far = (np.linalg.norm(seen["sums"] - centre, ord=order, axis=1) ** power for centre in centres)
-            return np.asarray(far - near)
+            found = np.empty(len(seen["sums"]))
+            for turn, (here, there, one) in enumerate(zip(*centres, ratios, strict=True)):
+                own = seen["turn"] == turn
+                found[own] = one(asked, seen["sums"][own], here, there)
+            return found
 
         return ratio
 
@@ -71,10 +98,43 @@ class WorstSums(PrivateWorstCase):
         """With what parties answer in place of what they should."""
         return replace(self, answered=exact)
 
-    def _centre(self, there: bool, question: MomentQuestion) -> np.ndarray:
+    @staticmethod
+    def _noise(question: MomentQuestion, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """By the norms of the noise that sums (n, d) would have on either side."""
+        noise = question.mechanism().additive
+        order, power = 1 if noise.name.endswith("laplace") else 2, 2 if noise.name.endswith("gaussian") else 1
+        near, far = (np.linalg.norm(sums - centre, ord=order, axis=1) ** power for centre in (there, here))
+        return np.asarray((far - near) / (2 * noise.scale**2 if power == 2 else noise.scale))
+
+    def _response(self, question: MomentQuestion, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """By how many more labels of those that change, and of no others, came out as 1 than as -1."""
+        moved = there - here
+        surplus = 2 * self.changed / question.response().reach * (sums @ moved) / (moved @ moved)
+        return np.asarray(question.noise.epsilon * surplus)
+
+    def _centres(self, there: bool, question: MomentQuestion) -> np.ndarray:
+        """Sums without noise (turns, d)."""
         if self.answered is not None:
-            return np.asarray(self.answered(there)["sums"][0])
-        return np.asarray(np.sum([_exact(question, one) for one in self.side(there, question, 1)], axis=0))
+            return np.asarray(self.answered(there)["sums"])
+        exact = np.array([_exact(question, one) for one in self.side(there, question, 1)])
+        return exact.sum(axis=0, keepdims=True) if self.shared else exact
+
+    def _held(self, row: np.ndarray, size: int, there: bool | None) -> Rows:
+        """The rows of one party; None for one where nothing changes."""
+        position = np.arange(size)
+        labels = ((position - self.changed) % 2 == 0).astype(np.int64)
+        if there is not None:
+            labels[: self.changed] = int(there)
+        return Rows(np.tile(row, (size, 1)), labels)
+
+    def _sizes(self, question: MomentQuestion) -> list[int]:
+        """Rows of the parties whose turn comes."""
+        below = question.response_below
+        few = [self.changed] if self.changed < below else []
+        return [*few, max(ROWS, below)] if below <= question.most else few
+
+    def _responding(self, question: MomentQuestion) -> list[bool]:
+        return [size < question.response_below for size in self._sizes(question)]
 
     def _summed(self, question: MomentQuestion) -> int:
         whole = question.contributors or 1
@@ -83,16 +143,16 @@ class WorstSums(PrivateWorstCase):
 
 def worst_sums(units: int, *, shared: bool, options: Mapping[str, Any]) -> WorstSums:
     """Of a party's own sum, or of a sum of shares; for two units two rows change, or half of the shares are missing."""
-    missing = shared and units > 1
     return WorstSums(
         SUMMED if shared else ALONE,
         np.eye(2),
         RUNS,
-        world=TWO_CLASSES,
+        # Of so many rows that shares of noise on their sum are less than randomised response, and all sizes are there.
+        world={**TWO_CLASSES, **({"private_rows": MOST**2} if shared else {"largest_bag": MOST})},
         options=options,
         changed=1 if shared else units,
         shared=shared,
-        missing=missing,
+        missing=shared and units > 1,
     )
 
 
@@ -101,7 +161,8 @@ def worst_row(question: MomentQuestion) -> np.ndarray:
     columns = question.feature_map.columns
     rows = np.concatenate([np.outer(_LINE, direction) for direction in (np.ones(columns), np.eye(columns)[0])])
     cut = within_norm(question.feature_map.transform(rows), question.noise.l1_bound)
-    order = 1 if question.mechanism().name.endswith("laplace") else 2
+    summing = question.response_below <= question.most
+    order = 1 if summing and question.mechanism().name.endswith("laplace") else 2
     found: np.ndarray = rows[np.argmax(np.linalg.norm(cut, ord=order, axis=1))]
     return found
 
@@ -111,11 +172,6 @@ def _exact(question: MomentQuestion, held: Rows) -> np.ndarray:
     features = within_norm(question.feature_map.transform(held.rows), question.noise.l1_bound)
     total: np.ndarray = (2.0 * held.labels - 1.0) @ features
     return total
-
-
-def _mechanism(question: MomentQuestion) -> str:
-    promised = question.promise()
-    return promised.mechanism if isinstance(promised, Guarantee) else ""
 
 
 def _moment(question: Question) -> MomentQuestion:

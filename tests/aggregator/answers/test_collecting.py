@@ -14,11 +14,11 @@ from support.two_class_questions import marginals, moment
 from aggregator.answers.bag_answers import BagAnswers
 from aggregator.answers.collecting import Answers
 from aggregator.answers.label_answers import LabelAnswers
+from aggregator.answers.moment_answers import MomentAnswers
 from aggregator.answers.vector_answers import VectorAnswers
 from aggregator.ensembles.tally import ProbabilityTally, VoteTally
 from aggregator.node.individual import IndividualScores
 from aggregator.protocols.error_marginals.marginal_answers import MarginalAnswers
-from aggregator.protocols.mean_operator.moment_answers import MomentAnswers
 from aggregator.world.fitting import fit
 from federation.contract.question import Field, Question, ReleaseId
 from federation.contract.reference import Reference

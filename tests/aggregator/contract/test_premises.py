@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, SUMMED, local_guarantee, plan_premises
+from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, local_guarantee, plan_premises, summed
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 
 OWN = Assumption("of the mechanism", Check.ENFORCED)
@@ -23,13 +23,20 @@ def test_several_draws_are_a_premise(make_plan, draws):
     assert text.check is Check.DECLARED
 
 
-@pytest.mark.parametrize("whose", [LOCAL, SUMMED])
-def test_premises_come_after_those_of_the_mechanism_and_change_nothing_else(make_plan, whose):
+@pytest.mark.parametrize("shared", [False, True])
+def test_premises_come_after_those_of_the_mechanism_and_change_nothing_else(make_plan, shared):
     plan = make_plan()
+    whose = summed(plan) if shared else LOCAL
     found = local_guarantee(plan, PROMISED, whose)
     assert found.assumptions[:2] == (OWN, whose)
     assert {COUNTED_ONCE, ATTENDANCE, *plan_premises(plan)} <= set(found.assumptions)
     assert {**vars(found), "assumptions": (OWN,)} == vars(PROMISED)
+
+
+def test_who_shares_a_noise_counts_on_a_quorum_less_those_that_collude(make_plan):
+    known = summed(make_plan(parties=25, quorum=0.7, colluding=0.1))
+    assert "at least 18 of 25 answer, and at most 3 of them collude" in known.text
+    assert known.check is Check.DECLARED
 
 
 def test_by_default_parties_trust_nobody(make_plan):

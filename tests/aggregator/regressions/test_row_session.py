@@ -92,8 +92,9 @@ def test_the_middle_of_the_range_is_an_intercept(world):
 def test_with_noise_it_learns_and_shares_of_one_noise_learn_more(world):
     found = {}
     for summation in ("parties", "secure"):
-        session = begun(world({"summation": summation}), 30.0)
-        found[summation] = errors(session, learned(session))
+        session = begun(world({"summation": summation}, draws=20), 30.0)
+        learned(session)
+        found[summation] = np.mean([errors(session, session.learn(draw)) for draw in range(20)])
         assert 0 < session.diagnostics()["public_share"] < 0.8
     labels = linear_labels.draw(1000, 500)[1]
     assert found["secure"] < found["parties"] < labels.var() / 2
@@ -135,10 +136,21 @@ def test_noise_is_that_of_the_parties_that_answered(world):
     session = begun(world({}))
     learned(session, parties=range(4))
     [asked] = [session.answers[0]]
-    assert asked.variance == pytest.approx(4 * asked.question.mechanism().variance())
+    assert asked.summed_variance == pytest.approx(4 * asked.question.mechanism().variance())
     shared = begun(world({"summation": "secure"}))
     learned(shared)
-    assert shared.answers[0].variance == pytest.approx(6 / 4 * shared.answers[0].question.mechanism().variance())
+    assert shared.answers[0].summed_variance == pytest.approx(6 / 3 * shared.answers[0].question.mechanism().variance())
+
+
+def test_shares_count_on_a_quorum_less_those_that_may_collude(world):
+    for colluding, enough, most in ((0.1, 3, 1), (0.0, 4, 0), (0.4, 1, 3)):
+        session = begun(world({"summation": "secure"}, colluding=colluding))
+        [asked] = session.questions()
+        assert asked.question.contributors == enough
+        said = f"at least 4 of 6 answer, and at most {most} of them collude"
+        assert any(said in assumption.text for assumption in session.guarantee.assumptions)
+    with pytest.raises(InputError, match="a party that answers and colludes with nobody"):
+        begun(world({"summation": "secure"}, colluding=0.6))
 
 
 @pytest.mark.parametrize(

@@ -47,15 +47,6 @@ def test_labels_that_change_move_from_one_end_to_the_other(name):
         np.testing.assert_array_equal(before.rows[:, 0] == 1, np.arange(len(before.rows)) < changed)
 
 
-def test_randomised_response_is_audited_as_private_labels_are():
-    pair = pair_of("mean_operator", {"noise": "randomised_response"}, PublicNumbers(1e-6))
-    assert isinstance(pair.worst, WorstLabels)
-    [held] = pair.held(True)
-    assert pair.question.rows.feature_map.transform(held.rows).shape == (4, 3)
-    assert pair.question.rows.label_range == (pair.worst.low, pair.worst.high) == (0.0, 1.0)
-    assert held.labels.tolist() == [1.0, 0.0, 0.0, 0.0]
-
-
 @pytest.mark.parametrize("there", [False, True])
 @pytest.mark.parametrize("units", [1, 2])
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -88,3 +88,31 @@ def test_facts_out_of_form_are_refused(text):
     """What is not understood must not be left out: a node would then answer what its site wants refused."""
     with pytest.raises(InputError, match='the node\'s "declared" must be JSON with some of most_rows, label_range, '):
         Declared.from_json(text)
+
+
+def test_a_site_counts_honest_parties_on_its_own_roster():
+    site = Declared.from_json('{"roster": {"parties": 100, "quorum": 0.9, "colluding": 0.2}}')
+    assert site == Declared(honest=70)
+    assert Declared.from_json('{"roster": {"parties": 100, "quorum": 0.9}}') == Declared(honest=80)
+    site.require(Declared(honest=70))
+    with pytest.raises(InputError, match="takes honest to be 71, this side declares 70"):
+        site.require(Declared(honest=71))
+
+
+@pytest.mark.parametrize(
+    "roster",
+    [
+        '{"parties": 0, "quorum": 1.0}', '{"parties": 2.5, "quorum": 1.0}', '{"parties": 9, "quorum": 1.5}',
+        '{"parties": 9, "quorum": 1.0, "colluding": -0.1}', '{"quorum": 1.0}', '[]', '{"parties": 9, "quorum": null}',
+    ],
+)  # fmt: skip
+def test_a_roster_out_of_form_is_refused(roster):
+    with pytest.raises(InputError, match='"declared" must be JSON'):
+        Declared.from_json(f'{{"roster": {roster}}}')
+
+
+def test_a_roster_that_leaves_nobody_or_beside_another_count_is_refused():
+    with pytest.raises(InputError, match="colludes with nobody"):
+        Declared.from_json('{"roster": {"parties": 1, "quorum": 1.0}}')
+    with pytest.raises(InputError, match="leave one of them out"):
+        Declared.from_json('{"honest": 2, "roster": {"parties": 9, "quorum": 1.0}}')

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.two_class_questions import moment
 
@@ -11,7 +12,7 @@ from federation.contract.guarantee import Adjacency, NoGuarantee, Unit
 from federation.contract.question import ReleaseId
 from federation.grids.codec import decode_question, encode_question, question_digest
 
-QUESTIONS = [moment(), moment("gaussian", "row", 7)]
+QUESTIONS = [moment(), moment("gaussian", "row", 7), moment("auto"), moment("randomised_response")]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -83,3 +84,43 @@ def test_a_share_hides_nothing_by_itself_and_is_for_simulations():
     assert (share.shared, whole.shared) == (True, False)
     assert "no secure summation" in share.simulated_only()
     assert whole.simulated_only() is None
+
+
+def test_the_number_of_rows_decides_where_each_party_has_noise_of_its_own_for_labels():
+    question = moment("auto")
+    below = question.response_below
+    assert (question.by_size, 1 < below < 50) == (True, True)
+    assert question.fields().keys() == {"size", "sums", "response"}
+    assert question.responding(np.array([1, below - 1, below, 50])).tolist() == [True, True, False, False]
+    others = [moment("auto", "row"), moment("auto", contributors=3), moment("sums"), moment("pure"), moment("off")]
+    for other in others:
+        assert (other.by_size, other.response_below) == (False, 0)
+        assert other.fields().keys() == {"size", "sums"}
+    assert not moment("auto", epsilon=1e-7).by_size  # of which randomised response knows nothing
+    assert moment("randomised_response").responding(np.array([1, 10**9])).all()
+
+
+def test_what_is_promised_is_pure_where_every_party_responds_and_else_that_of_the_sums():
+    few, many = moment("auto", epsilon=4.0), replace(moment("auto"), least=40)
+    assert (few.response_below > few.most, many.response_below <= many.least) == (True, True)
+    response, sums, either = few.promise(), many.promise(), moment("auto").promise()
+    assert (response.mechanism, response.epsilon, response.delta) == ("label_one_bit", 4.0, 0.0)
+    assert sums == moment("sums").promise()
+    assert (either.mechanism, either.epsilon, either.delta) == ("sum_or_response", 1.0, sums.delta)
+    assert either.parameters["response_below"] == moment("auto").response_below
+    gaussian = moment("auto", delta=0.1)
+    assert gaussian.mechanism().delta == gaussian.promise().delta == 0.1
+    assert gaussian.promise().gaussian_mu is None  # randomised response loses more
+    assert replace(gaussian, least=50).promise().gaussian_mu is not None
+
+
+def test_randomised_response_is_for_labels_and_needs_no_shares():
+    for options in ({"protect": "row"}, {"contributors": 2}):
+        with pytest.raises(InputError, match="hides every label by itself, and no row"):
+            moment("randomised_response", **options)
+
+
+@pytest.mark.parametrize("least", [0, 51, 2.5])
+def test_the_least_rows_of_a_party_are_at_most_the_most(least):
+    with pytest.raises(InputError, match="least rows must be a whole number from 1 to 50"):
+        replace(moment(), least=least)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -319,7 +320,10 @@ def mechanisms(*options: str) -> dict[str, dict]:
 
 def test_every_mechanism_of_a_mean_is_described_by_its_noise_on_the_mean() -> None:
     found = mechanisms("--rows", "1000", "--d", "25", "--epsilon", "0.5")
+    response = found.pop("randomised_response")
     assert set(found) == {"pure", "laplace", "gaussian", "published_laplace"}
+    assert (response["epsilon"], response["delta"], response["loss"]) == (0.5, 0.0, "visible")
+    assert response["noise_norm"] == pytest.approx(1 / math.sinh(0.25) / 1000**0.5)
     for kind, row in found.items():
         noise = calibrate_moments(kind, dimension=25, epsilon=0.5, delta=1e-6, rows=1000)
         assert row["mechanism"] == noise.name
@@ -344,9 +348,15 @@ def test_noise_grows_with_parties_unless_they_share_it() -> None:
     one, alone, shared = (
         mechanisms(*shape, *more) for more in ((), ("--parties", "64"), ("--parties", "64", "--secure-sum"))
     )
+    responses = [found.pop("randomised_response") for found in (one, alone, shared)]
+    assert [found["auto"] for found in responses] == [False, False, False]
+    assert len({found["noise_norm"] for found in responses}) == 1  # every label has noise of its own
+    assert mechanisms(*shape, "--parties", "200")["randomised_response"]["auto"]
+    assert mechanisms(*shape, "--parties", "64", "--weight", "0.3")["randomised_response"]["auto"]
     for kind, row in one.items():
         assert alone[kind]["noise_norm"] == pytest.approx(8 * row["noise_norm"])
-        assert shared[kind]["noise_norm"] == pytest.approx(row["noise_norm"], rel=1e-5)
+        together = row["noise_norm"] * (64 / (32 - 7)) ** 0.5  # a quorum of one half, less those that collude
+        assert shared[kind]["noise_norm"] == pytest.approx(together, rel=1e-5)
 
 
 def test_the_table_of_a_mean_marks_the_choice_and_says_when_noise_is_all() -> None:
@@ -354,9 +364,9 @@ def test_the_table_of_a_mean_marks_the_choice_and_says_when_noise_is_all() -> No
     (pure,) = (line for line in text.splitlines() if line.startswith("pure"))
     assert pure.endswith("│yes ")
     assert "longer than any mean" not in text
-    assert "longer than any mean" in mean_operator("--rows", "10", "--d", "5")
+    assert "longer than any mean" in mean_operator("--rows", "2", "--d", "5")
     shared = mean_operator("--rows", "1000", "--d", "5", "--parties", "8", "--secure-sum")
-    assert "at least 8 parties" in shared
+    assert "at least 3 parties" in shared
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aggregator.learners.linear_odd.catalogue import loss
 from aggregator.learners.linear_odd.minimiser import minimise_linear_odd
-from aggregator.learners.mean_operators.bounds import risk_shift, weight_shift
+from aggregator.learners.mean_operators.bounds import loss_in_words, predicted_accuracy, risk_shift, weight_shift
 from federation.contract.errors import InputError
 
 
@@ -65,3 +65,30 @@ def test_bad_numbers_are_refused():
         weight_shift(1.0, 1.0, float("nan"))
     with pytest.raises(InputError, match="radius"):
         risk_shift(1.0, -1.0, 1.0)
+
+
+@given(st.floats(0.0, 1e6), st.floats(0.0, 1e6), st.floats(0.5, 1.0))
+def test_more_noise_never_makes_accuracy_better(one, other, exact):
+    less, more = sorted((one, other))
+    low, high = predicted_accuracy(more, exact), predicted_accuracy(less, exact)
+    assert 0.5 <= low <= high <= exact
+
+
+def test_half_of_what_can_be_learned_is_lost_at_a_norm_of_two_fifths():
+    assert predicted_accuracy(0.42) == pytest.approx(0.7)
+    assert predicted_accuracy(0.0) == 0.9
+
+
+@pytest.mark.parametrize(
+    ("norm", "word"),
+    [(0.0, "little"), (0.05, "little"), (0.06, "visible"), (0.21, "poor"), (0.9, "useless")],
+)
+def test_noise_has_a_word(norm, word):
+    assert loss_in_words(norm) == word
+
+
+@pytest.mark.parametrize("function", [predicted_accuracy, loss_in_words])
+@pytest.mark.parametrize("norm", [-1.0, np.nan, np.inf])
+def test_norms_are_numbers_from_zero(function, norm):
+    with pytest.raises(InputError, match="noise_norm must be a finite number of at least 0"):
+        function(norm)

@@ -83,7 +83,7 @@ def test_guarantees_say_what_is_protected_and_who_is_trusted(plan):
         assert ("secure summation" in texts) == name.startswith("secure")
         assert ("trusts nobody" in texts) != name.startswith("secure")
     assert found["published"]["epsilon"] == pytest.approx(2.0, rel=1e-6)  # the root of 4 features
-    assert found["secure"]["parameters"]["contributors"] == 3  # a quorum of one half
+    assert found["secure"]["parameters"]["contributors"] == 2  # a quorum of one half, less one that may collude
 
 
 def test_what_is_called_idle_makes_no_difference(plan):
@@ -100,7 +100,7 @@ def test_what_is_called_idle_makes_no_difference(plan):
             assert summary["bytes_per_party"]["same"][0] < 500 or name == "summation"  # no row is sent
             weights.append(models(chosen, "same").weights[0])
         np.testing.assert_array_equal(*weights)
-        assert MeanOperator(**both[0]).idle().keys() == {name}
+        assert MeanOperator(**both[0]).idle().keys() == {name, "denoise"}
     assert MeanOperator().idle() == {}
 
 

@@ -23,7 +23,7 @@ from federation.contract.errors import InputError
         ({"protect": "row", "unlabelled": "own"}, "auxiliary"),
         ({"protect": "row", "noise": "randomised_response"}, "protect: label"),
         ({"summation": "secure", "noise": "randomised_response"}, "summation"),
-        ({"l1_bound": 1.0, "noise": "gaussian"}, "noise: auto, laplace"),
+        ({"l1_bound": 1.0, "noise": "gaussian"}, "noise: auto, sums, laplace"),
         ({"l1_bound": -1.0, "noise": "laplace"}, "l1_bound"),
     ],
 )
@@ -46,9 +46,9 @@ def test_own_rows_are_used_where_they_are_public_and_of_use(options, whose):
     assert MomentOptions(**options).unlabelled_rows == whose
 
 
-@pytest.mark.parametrize("noise", ["auto", "laplace", "pure", "gaussian", "published_laplace", "off"])
+@pytest.mark.parametrize("noise", ["auto", "sums", "laplace", "pure", "gaussian", "published_laplace", "off"])
 def test_delta_is_for_gaussian_noise_and_where_it_may_be_chosen(noise):
-    assert MomentOptions(noise=noise).spent_delta(1e-6) == (1e-6 if noise in ("auto", "gaussian") else 0.0)
+    assert MomentOptions(noise=noise).spent_delta(1e-6) == (1e-6 if noise in ("auto", "sums", "gaussian") else 0.0)
 
 
 def test_the_loss_has_its_parameter():

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support.two_class_parties import plan_fixture
 from support.worlds import run
 
+from aggregator.learners.mean_operators.bounds import predicted_accuracy
+from aggregator.protocols.mean_operator import moment_session
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
 from aggregator.protocols.mean_operator.moment_session import MomentSession
+from aggregator.releases.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
 from aggregator.world.views import Views
 from aggregator.world.world import World
+from federation.contract.errors import InputError
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 from federation.mechanisms.moments.calibrated_moments import calibrate
@@ -20,6 +26,7 @@ HONEST = Reference("support.two_class_parties:Parties")
 VARIANTS = {
     "auto": {},
     "pure": {"noise": "pure"},
+    "plain": {"noise": "pure", "denoise": False},
     "gaussian": {"noise": "gaussian"},
     "response": {"noise": "randomised_response"},
     "row": {"protect": "row", "noise": "pure"},
@@ -37,7 +44,7 @@ plan = plan_fixture("mean_operator", VARIANTS)
         ({"unlabelled": "auxiliary"}, ["mean_operator"]),
         ({"protect": "row"}, ["mean_operator"]),
         ({"loss": "unhinged"}, ["mean_operator"]),
-        ({"noise": "randomised_response"}, ["rows", "private_labels"]),
+        ({"noise": "randomised_response"}, ["rows", "mean_operator"]),
     ],
 )
 def test_rows_are_asked_for_where_they_may_be_used_and_the_sum_comes_last(plan, options, kinds):
@@ -48,17 +55,65 @@ def test_rows_are_asked_for_where_they_may_be_used_and_the_sum_comes_last(plan, 
     assert session.questions() == []
 
 
-def test_the_regularisation_and_the_noise_are_public_numbers(plan):
-    chosen = plan("pure", "off")
+def test_without_denoising_the_regularisation_and_the_noise_are_public_numbers(plan):
+    chosen = plan("plain", "off")
     _, first = run(open_grid("inline"), chosen, 6, HONEST)
     _, second = run(
         open_grid("inline"), chosen, 6, Reference("support.two_class_parties:Parties", {"strange": [0, 1, 2]})
     )
     assert first["diagnostics"] == second["diagnostics"]
-    low, high = first["diagnostics"]["pure"]
+    low, high = first["diagnostics"]["plain"]
     assert low["regularisation"] == pytest.approx(max(1e-4, low["noise_norm"] ** 2 / 2))
     assert high["noise_norm"] < low["noise_norm"]
-    assert first["diagnostics"]["off"][0]["regularisation"] == 1e-4
+    assert low["predicted_accuracy"] == predicted_accuracy(low["noise_norm"])
+    assert first["diagnostics"]["off"][0] == {"regularisation": 1e-4, "noise_norm": 0.0}
+
+
+def test_what_is_left_of_the_noise_decides_how_much_is_regularised(plan):
+    chosen = plan("pure", "plain", epsilons=(0.1,))
+    _, summary = run(open_grid("inline"), chosen, 6, HONEST)
+    (shrunk,), (plain,) = (summary["diagnostics"][name] for name in ("pure", "plain"))
+    assert shrunk["noise_norm"] == plain["noise_norm"]
+    assert 1e-4 < shrunk["regularisation"] < plain["regularisation"] / 2
+    first, second = (
+        ReleasedModels.load(Path(chosen.directory) / f"{name}.npz").weights[0] for name in ("pure", "plain")
+    )
+    assert not np.allclose(first, second)
+
+
+@pytest.mark.parametrize(("most", "same"), [(3, True), (4, False)])
+def test_maps_with_too_many_features_are_left_as_they_are(plan, monkeypatch, most, same):
+    monkeypatch.setattr(moment_session, "_MOST_DENOISED", most)
+    _, summary = run(open_grid("inline"), plan("pure", "plain", epsilons=(0.1,)), 6, HONEST)
+    strengths = [summary["diagnostics"][name][0]["regularisation"] for name in ("pure", "plain")]
+    assert (strengths[0] == strengths[1]) == same
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(60, "randomised_response"), (60_000, "auto")])
+def test_shares_of_one_noise_are_taken_where_they_are_less_than_all_responses(plan, rows, kind):
+    chosen = plan("secure", private_rows=rows)
+    variant = VariantPlan("one", "mean_operator", {"summation": "secure"})
+    session = MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(summation="secure"), 1.0, 1)
+    question = session.questions()[-1].question
+    assert (question.noise.kind, question.contributors) == (kind, 2 if kind == "auto" else 0)
+    texts = " ".join(one.text for one in session.guarantee.assumptions)
+    assert ("at most 1 of them collude" in texts) == ("secure summation" in texts) == (kind == "auto")
+    assert ("trusts nobody" in texts) == (kind != "auto")
+
+
+def test_the_weight_of_responses_comes_from_the_public_rows(plan):
+    chosen = plan("auto")
+    for options, other in (({}, False), ({"unlabelled": "auxiliary"}, True), ({"protect": "row"}, True)):
+        variant = VariantPlan("one", "mean_operator", options)
+        session = MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(**options), 1.0, 1)
+        assert (session.questions()[-1].question.weight == 1.0) == other
+
+
+def test_where_nobody_is_left_to_share_a_noise_it_is_refused(plan):
+    chosen = plan("secure", colluding=0.5)
+    variant = VariantPlan("one", "mean_operator", {"summation": "secure"})
+    with pytest.raises(InputError, match=r"a quorum of 0\.5 of 6 parties is 3, and 3 of them may collude"):
+        MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(summation="secure"), 1.0, 1)
 
 
 def test_the_noise_is_that_of_all_parties_over_all_rows(plan):
@@ -72,7 +127,7 @@ def test_the_noise_is_that_of_all_parties_over_all_rows(plan):
 
 
 def test_shares_of_noise_grow_less_than_whole_noise(plan):
-    many = plan("gaussian", "secure", parties=40, quorum=1.0)
+    many = plan("gaussian", "secure", parties=40, quorum=1.0, colluding=0.0)
     _, summary = run(open_grid("inline"), many, 40, HONEST)
     whole, shares = (summary["diagnostics"][name][0]["noise_norm"] for name in ("gaussian", "secure"))
     assert whole / shares == pytest.approx(40**0.5, rel=0.01)

@@ -44,10 +44,40 @@ def test_the_worst_row_is_as_long_as_rows_get(options, longest):
 @pytest.mark.parametrize("changed", [1, 2])
 def test_neighbours_of_a_sum_differ_in_the_rows_that_change(changed):
     pair = sums(units=changed)
-    [before], [after] = pair.held(False), pair.held(True)
-    np.testing.assert_array_equal(before.rows, after.rows)
-    assert (before.labels != after.labels).sum() == changed
-    assert set(before.labels) | set(after.labels) == {0, 1}
+    before, after = pair.held(False), pair.held(True)
+    below = pair.question.response_below
+    assert 4 < below < 100
+    assert [len(held.labels) for held in before] == [changed, below]  # of either side of the threshold
+    assert pair.question.responding(np.array([changed, below])).tolist() == [True, False]
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one.rows, other.rows)
+        assert (one.labels != other.labels).sum() == changed
+        assert set(one.labels) | set(other.labels) == {0, 1}
+
+
+@pytest.mark.parametrize("units", [1, 2])
+def test_of_randomised_response_nothing_but_what_changes_is_seen(units):
+    pair = sums(units=units, noise="randomised_response")
+    [held] = pair.held(True)
+    assert held.labels.tolist() == [1] * units
+    told = pair.worst.statistic(pair.question)(pair.seen(True, "told", 1000))
+    np.testing.assert_allclose(np.unique(told.round(6)), {1: [-1, 1], 2: [-2, 0, 2]}[units])  # of epsilon 1
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+def test_every_run_is_of_one_party_by_turns(turns):
+    pair = sums(noise="auto" if turns == 2 else "pure")
+    seen = pair.seen(False, "turns", 6)
+    assert seen["turn"].tolist() == ([0, 1] * 3 if turns == 2 else [0] * 6)
+    exact = [_exact(pair.question, held) for held in pair.held(False)]
+    for turn in range(turns):
+        own = seen["sums"][seen["turn"] == turn]
+        spread = (
+            12 * pair.question.mechanism().variance() ** 0.5
+            if turn or turns == 1
+            else 2 * pair.question.response().reach
+        )
+        assert np.abs(own - exact[turn]).max() < spread
 
 
 @pytest.mark.parametrize("units", [1, 2])
@@ -55,8 +85,8 @@ def test_neighbours_of_a_sum_of_shares_differ_at_the_first_party_only(units):
     pair = sums(units=units, **SECURE)
     before, after = pair.held(False), pair.held(True)
     assert len(before) == len(after) == pair.worst.parties(pair.question, 1)
-    assert pair.question.contributors == 4
-    assert len(before) == (4 if units == 1 else 2)  # of the twin half of the shares are missing, and one row changes
+    assert pair.question.contributors == 3
+    assert len(before) == (3 if units == 1 else 1)  # of the twin half of the shares are missing, and one row changes
     for party, (one, other) in enumerate(zip(before, after, strict=True)):
         np.testing.assert_array_equal(one.rows, other.rows)
         assert (one.labels != other.labels).sum() == (party == 0)

@@ -1,0 +1,75 @@
+"""Adds up what parties say of all their rows in one noisy sum, and refuses what no honest party can say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aggregator.answers.local_answers import SummedAnswers
+from federation.contract.guarantee import Guarantee
+from federation.questions.moments import SummedQuestion
+
+# As a ledger puts it.
+SHARES_CHECKED = "shares were checked by the simulated summation, as one with proofs of range would do"
+
+_REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56
+_ROUNDING = 1e-6
+
+
+class MomentAnswers(SummedAnswers):
+    """The sum over parties of their noisy sums, as of y x, and of the numbers of rows.
+
+    A sum over n rows which add a vector of norm 1 each (or of the question's `longest`) has entries of at most n, and
+    noise takes them 40 standard deviations further at most; with randomised response they are at most n times a
+    released label. Which of the two a party answers by follows from its number of rows, and whoever says another is
+    refused.
+    """
+
+    question: SummedQuestion
+
+    def __init__(self, question: SummedQuestion, parties: int, promise: Guarantee | None) -> None:
+        super().__init__(question, parties, promise)
+        noise, self._response = question.sum_noise(), question.label_noise()
+        self._variance = 0.0 if noise is None else noise.variance()
+        self._summing, self._responding_rows = 0, 0.0
+
+    @property
+    def rows(self) -> float:
+        """Rows of the parties that answered."""
+        return float(self.total("size"))
+
+    @property
+    def moments(self) -> np.ndarray:
+        """Means over all rows of what is summed, as estimates of the mean of y x, one per noise draw, (draws, d)."""
+        return self.total("sums") / self.rows
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance in each entry of an estimate of noise on sums: of all shares, or of all parties' own noise."""
+        return self.summed_variance / self.rows**2
+
+    @property
+    def summed_variance(self) -> float:
+        """Variance of the noise on sums in each entry of the sum over all parties that answered."""
+        wholes = self._summing / self.question.contributors if self.question.contributors else self._summing
+        return wholes * self._variance
+
+    @property
+    def response_variance(self) -> float:
+        """What randomised response adds: times the mean of x x' it is the covariance of the error of an estimate."""
+        return self._responding_rows * self._response.label_variance / self.rows**2 if self._response else 0.0
+
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        super()._keep(parties, arrays)
+        responding = self.question.responding(arrays["size"])
+        self._summing += int(np.count_nonzero(~responding))
+        self._responding_rows += float(arrays["size"][responding].sum())
+
+    def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        sizes = arrays["size"]
+        responding = self.question.responding(sizes)
+        reach, spread = 1.0 if self._response is None else self._response.reach, _REACH * np.sqrt(self._variance)
+        longest = self.question.longest * np.where(responding, reach, 1.0)
+        largest = sizes * (1 + _ROUNDING) * longest + np.where(responding, 0.0, spread)
+        inside = (np.abs(arrays["sums"]) <= largest[:, None, None]).all(axis=(1, 2))
+        agreed = arrays["response"] == responding if "response" in arrays else True
+        return np.asarray(inside & agreed & (sizes == np.floor(sizes)))

@@ -1,0 +1,144 @@
+"""Sums of y x of all parties: their mean, its noise, and sums that no honest party can send."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.two_class_questions import moment, row_moments
+
+from aggregator.answers.moment_answers import MomentAnswers
+from federation.contract.submission import Submission
+
+
+def answers(parties=4, **options):
+    question = moment(**options)
+    return MomentAnswers(question, parties, question.promise() if question.noise.aims else None)
+
+
+def sent(collector, parties, sums, sizes, said=None):
+    """Submit sums (P, d), the same for every draw."""
+    question = collector.question
+    arrays = {
+        "size": np.array(sizes, dtype=np.float64),
+        "sums": np.repeat(np.asarray(sums, dtype=np.float64)[:, None, :], question.draws, axis=1),
+    }
+    if question.by_size:
+        arrays["response"] = question.responding(arrays["size"]).astype(float) if said is None else np.array(said)
+    promise = question.promise() if question.noise.aims else None
+    return collector.add(Submission("mean_operator", np.array(parties), arrays, promise))
+
+
+def test_the_estimate_is_the_mean_over_the_rows_of_those_who_answered():
+    collector = answers(noise="off")
+    sums = np.array([[1.0, 2.0, 0.0, 5.0], [-3.0, 0.0, 1.0, 5.0]])
+    assert sent(collector, [0, 3], sums, [10, 30]) == {}
+    assert collector.rows == 40
+    np.testing.assert_array_equal(collector.moments, sums.sum(axis=0)[None] / 40)
+    assert collector.noise_variance == 0
+
+
+def test_noise_of_all_parties_adds_up_and_shares_are_parts_of_one():
+    own = answers()
+    sent(own, [0, 1, 2], np.zeros((3, 4)), [10, 20, 20])
+    alone = own.question.mechanism().variance()
+    assert own.noise_variance == pytest.approx(3 * alone / 50**2)
+    shared = answers(noise="gaussian", contributors=2)
+    sent(shared, [0, 1, 2], np.zeros((3, 4)), [10, 20, 20])
+    assert shared.noise_variance == pytest.approx(3 / 2 * shared.question.mechanism().variance() / 50**2)
+
+
+@pytest.mark.parametrize(("largest", "taken"), [(10.0, True), (-10.0, True), (10.001, False), (-10.001, False)])
+def test_without_noise_no_entry_exceeds_the_number_of_rows(largest, taken):
+    collector = answers(noise="off")
+    refused = sent(collector, [1], [[0.0, 0.0, 0.0, largest]], [10])
+    assert (refused == {}) == taken
+    assert collector.answered == taken
+
+
+def test_noise_may_take_an_entry_forty_deviations_further():
+    deviation = answers().question.mechanism().variance() ** 0.5
+    for reach, taken in ((39.9, True), (40.1, False)):
+        assert (sent(answers(), [0], [[10 + reach * deviation, 0, 0, 0]], [10]) == {}) == taken
+
+
+@pytest.mark.parametrize("size", [2.5, 0.0, 51.0, np.nan])
+def test_numbers_of_rows_are_whole_and_in_range(size):
+    collector = answers(noise="off")
+    assert list(sent(collector, [0, 1], np.zeros((2, 4)), [size, 3])) == [0]
+    assert collector.rows == 3
+
+
+def test_errors_are_those_of_the_parties_that_answered():
+    collector = answers(noise="auto")
+    below = collector.question.response_below
+    sizes = [below - 1, below, 50]
+    assert sent(collector, [0, 1, 3], np.zeros((3, 4)), sizes) == {}
+    labels, sums = collector.question.response().label_variance, collector.question.mechanism().variance()
+    assert collector.noise_variance == pytest.approx(2 * sums / sum(sizes) ** 2)
+    assert collector.response_variance == pytest.approx((below - 1) * labels / sum(sizes) ** 2)
+
+
+def test_a_party_that_says_another_noise_than_its_rows_call_for_is_refused():
+    collector = answers(noise="auto")
+    below = collector.question.response_below
+    refused = sent(
+        collector, [0, 1, 2, 3], np.zeros((4, 4)), [below - 1, below, below, below - 1], [0.0, 1.0, 0.0, 1.0]
+    )
+    assert list(refused) == [0, 1]
+    assert collector.present.tolist() == [2, 3]
+
+
+def test_summed_responses_reach_as_far_as_all_labels_and_no_further():
+    reach = answers(noise="auto").question.response().reach
+    for noise in ("auto", "randomised_response"):
+        for entry, taken in ((3 * reach, True), (-3.001 * reach, False)):
+            assert (sent(answers(noise=noise), [0], [[0, 0, 0, entry]], [3]) == {}) == taken
+
+
+class TestPrivateRows:
+    """X'X, X'y and y'y, of which a row adds more than of y x."""
+
+    @staticmethod
+    def answers(**options):
+        question = row_moments(**options)
+        return MomentAnswers(question, 4, question.promise() if question.noise.aims and not question.shared else None)
+
+    @staticmethod
+    def sent(collector, parties, last, sizes):
+        """Submit sums that are zero but for the last number, that of y'y."""
+        question = collector.question
+        sums = np.zeros((len(parties), *question.fields()["sums"].shape))
+        sums[..., -1] = np.asarray(last)[:, None]
+        promise = question.promise() if question.noise.aims else None
+        arrays = {"size": np.array(sizes, dtype=np.float64), "sums": sums}
+        return collector.add(Submission("row_moments", np.array(parties), arrays, promise))
+
+    def test_sums_and_rows_are_those_of_the_parties_that_answered(self):
+        collector = self.answers(noise="off")
+        assert self.sent(collector, [0, 3], [4.0, 6.0], [10, 30]) == {}
+        assert (collector.rows, collector.total("sums")[0, -1], collector.summed_variance) == (40, 10.0, 0.0)
+
+    def test_noise_of_all_parties_adds_up_and_shares_are_parts_of_one(self):
+        own, shared = self.answers(), self.answers(contributors=2)
+        for collector, wholes in ((own, 3), (shared, 3 / 2)):
+            self.sent(collector, [0, 1, 2], [0.0, 0.0, 0.0], [10, 20, 20])
+            assert collector.summed_variance == pytest.approx(wholes * collector.question.mechanism().variance())
+            assert collector.response_variance == 0
+
+    @pytest.mark.parametrize(("largest", "taken"), [(26.45, True), (-26.45, True), (26.5, False)])
+    def test_without_noise_no_entry_exceeds_what_the_rows_can_add(self, largest, taken):
+        """X'X, X'y and y'y of one row have norm sqrt(7) at most."""
+        collector = self.answers(noise="off")
+        assert (self.sent(collector, [1], [largest], [10]) == {}) == taken
+        assert collector.answered == taken
+
+    def test_noise_may_take_an_entry_forty_deviations_further(self):
+        deviation = self.answers().question.mechanism().variance() ** 0.5
+        for reach, taken in ((39.9, True), (40.1, False)):
+            assert (self.sent(self.answers(), [0], [10 * 7**0.5 + reach * deviation], [10]) == {}) == taken
+
+    @pytest.mark.parametrize("size", [2.5, 0.0, 68.0, np.nan])
+    def test_numbers_of_rows_are_whole_and_in_range(self, size):
+        collector = self.answers(noise="off")
+        assert list(self.sent(collector, [0, 1], [0.0, 0.0], [size, 3])) == [0]
+        assert collector.rows == 3

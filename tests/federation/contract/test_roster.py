@@ -1,0 +1,40 @@
+"""How many parties are honest at least: by a quorum and a share of colluders, both of all that are enrolled."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from federation.contract.errors import InputError
+from federation.contract.roster import COLLUDING, colluders, honest
+
+
+@pytest.mark.parametrize(
+    ("parties", "quorum", "colluding", "expected"),
+    [(100, 1.0, 0.0, 100), (100, 0.95, 0.05, 90), (100, 0.8, 0.1, 70), (10, 0.5, 0.1, 4), (3, 1.0, 0.1, 2)],
+)
+def test_whoever_is_missing_or_colludes_is_not_counted(parties, quorum, colluding, expected):
+    assert honest(parties, quorum, colluding) == expected
+
+
+@pytest.mark.parametrize(("parties", "quorum", "colluding"), [(1, 1.0, 0.1), (2, 0.5, 0.1), (10, 0.3, 0.3)])
+def test_where_nobody_is_left_there_are_no_shares(parties, quorum, colluding):
+    with pytest.raises(InputError, match=r"raise parties\.quorum, lower parties\.colluding"):
+        honest(parties, quorum, colluding)
+
+
+@given(st.integers(1, 10**6), st.floats(0.01, 1.0), st.floats(0.0, 0.99))
+def test_shares_are_never_counted_on_that_may_be_missing(parties, quorum, colluding):
+    try:
+        found = honest(parties, quorum, colluding)
+    except InputError:
+        assert quorum * parties <= colluders(parties, colluding) + 1e-6
+        return
+    assert 1 <= found <= parties
+    assert found + colluders(parties, colluding) >= quorum * parties  # below the quorum nothing is released
+    assert colluders(parties, colluding) >= colluding * parties
+
+
+def test_one_in_ten_may_collude_unless_somebody_says_otherwise():
+    assert COLLUDING == 0.1

@@ -33,7 +33,7 @@ _RUNS = {"erm": 4_000, "discrepancy": 20_000, "votes": 100_000}  # where release
 class SoftVote(VoteProtocol):
     """Parties say what their classifiers find on public rows; noise goes to the sufficient statistic of it all.
 
-    The defaults need no tuning and take any classifier. As published, parties vote, and shares of votes are soft labels.
+    The defaults need no tuning and take any classifier. As published, parties vote; shares of votes are soft labels.
 
     perturb: `statistic` adds noise to the votes' mean operator in public coordinates, `output` to the minimiser of
         the weighted risk, as published, `votes` to all vote shares, whose largest become hard labels.

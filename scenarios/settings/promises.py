@@ -31,7 +31,7 @@ def promises(scenario: Scenario) -> list[dict[str, str]]:
         >>> first["promise"]
         'epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted'
         >>> first["sends"]
-        'a party sends one vote on every public row (430 numbers) without noise'
+        "a party sends its share of the votes' statistic without noise"
     """
     first = expand(scenario)[0].scenario
     bags = first.parties.bags if isinstance(first.parties.bags, int) else None

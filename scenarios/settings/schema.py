@@ -107,7 +107,7 @@ def _default_protocols(plain: dict[str, Any]) -> None:
     partition, classifier = parties.get("partition"), parties.get("classifier", LOGISTIC)
     alpha = partition.get("dirichlet") if isinstance(partition, dict) else None
     logistic = classifier == LOGISTIC or (isinstance(classifier, dict) and [*classifier] == [LOGISTIC])
-    if isinstance(alpha, int | float) and alpha < _FEW_CLASSES and logistic:
+    if isinstance(alpha, int | float) and 0 < alpha < _FEW_CLASSES and logistic:
         plain["protocols"] = [{"kind": "parameter_average"}]
 
 

@@ -47,9 +47,9 @@ class ClassRatio(RatioOptions, Protocol):
             "estimator: auto",
             "the bag classifier, or a stack of estimators where bags differ in more than their ratios: by a test of "
             "the bags' means on released counts, and errors by leaving bags out",
-            "4 simulated worlds: as the bag classifier, .043 to .137; 8 worlds of natural or tilted bags: never above the "
-            "mean of bags, .006 above the bag classifier at most, up to .20 below it; few and very different bags can "
-            "mislead it",
+            "4 simulated worlds: as the bag classifier, .043 to .137; 8 worlds of natural or tilted bags: never above "
+            "the mean of bags, .006 above the bag classifier at most, up to .20 below it; few and very different bags "
+            "can mislead it",
         ),
     )
 

@@ -46,7 +46,7 @@ def test_failing_parties_are_one_cause_with_their_number(make_plan, flower_grid)
     _, summary = run(flower_grid, make_plan(), 8, broken)
     [(cause, count)] = summary["failures"].items()
     assert count == 2
-    assert "a party holds NaN" in cause
+    assert "without the stage impute" in cause
 
 
 def test_too_few_answers_reach_the_caller_as_they_are(make_plan, flower_grid):

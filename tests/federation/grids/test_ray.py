@@ -141,4 +141,4 @@ def test_a_broken_party_costs_only_itself(make_plan, ray_grid):
     broken = Reference("support.synthetic:Parties", {"broken": [3, 17]})
     _, summary = run(ray_grid, make_plan(), 8, broken)
     assert sum(summary["failures"].values()) == 2
-    assert all("NaN" in cause for cause in summary["failures"])
+    assert all("impute" in cause for cause in summary["failures"])

@@ -26,10 +26,10 @@ def promised(*protocols, data=None, parties=None, privacy=None):
 def test_every_variant_is_told_at_the_first_epsilon_and_baselines_are_left_out():
     found = promised({"kind": "soft_vote", "noise": ["pure", "gaussian"]}, {"kind": "pooled"}, {"kind": "individual"})
     aggregator = "for one party (replace); the aggregator adds the noise and must be trusted"
-    votes = "a party sends one vote on every public row (100 numbers) without noise"
+    share = "a party sends its share of the votes' statistic without noise"
     assert found == {
-        "soft_vote": (f"epsilon 0.5, delta 0 {aggregator}", votes),
-        "soft_vote-gaussian": (f"epsilon 0.5, delta 1e-05 {aggregator}", votes),
+        "soft_vote": (f"epsilon 0.5, delta 0 {aggregator}", share),
+        "soft_vote-gaussian": (f"epsilon 0.5, delta 1e-05 {aggregator}", share),
     }
 
 
@@ -57,7 +57,7 @@ def test_parties_that_make_the_noise_themselves_send_it():
 
 
 def test_numbers_that_only_data_could_tell_are_left_out():
-    vote = {"kind": "soft_vote"}
+    vote = {"kind": "soft_vote", "submit": "votes"}
     [(_, counted)] = promised(vote).values()
     [(_, unknown)] = promised(vote, data={"auxiliary": 0.25}).values()
     assert counted == "a party sends one vote on every public row (100 numbers) without noise"
@@ -73,7 +73,7 @@ def test_classes_and_bags_are_counted_where_the_scenario_names_them():
 
 
 def test_of_a_sweep_the_first_world_is_told():
-    vote = {"kind": "soft_vote"}
+    vote = {"kind": "soft_vote", "submit": "votes"}
     assert promised(vote, data={"auxiliary": [50, 100]}) == promised(vote, data={"auxiliary": 50})
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aggregator.contract.task import Metric
-from aggregator.learners.mean_operators.bounds import loss_in_words, predicted_accuracy
 from scenarios.reports.summary import NON_PRIVATE, VariantSummary
 from scenarios.scores.metrics import shown
 from scenarios.scores.results import NOBODY, Row
@@ -155,47 +154,30 @@ def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[s
 _HELP = {
     "soft_vote": "more parties, a larger epsilon, Gaussian noise or fewer dimensions",
     "class_ratio": "larger bags, a larger epsilon or fewer classes",
+    "mean_operator": "more rows, a larger epsilon or summation: secure",
 }
 SWAMPED = 1.0  # expected noise over the largest possible signal
-SPOILED = ("poor", "useless")
 
 
 def hints(rows: Iterable[Row]) -> list[str]:
-    """A line when noise exceeds all signal that the leading variant could have, or is expected to spoil accuracy.
+    """A line when noise exceeds all signal that the leading variant could have, at the epsilons where it does.
 
-    It names the epsilons where it does. The leading variant is the default, or else the first with a guarantee that
-    says how noisy it is. What is said rests on diagnostics that are public themselves.
+    The leading variant is the default, or else the first with a guarantee that says how noisy it is. What is said rests
+    on diagnostics that are public themselves.
     """
     known = [row for row in rows if row["unit"] != NOBODY]
-    return [*_swamped(known), *_spoiled(known)]
+    return [line for metric in ("noise_to_signal", "noise_norm") for line in _swamped(known, metric)]
 
 
-def _swamped(rows: Sequence[Row]) -> list[str]:
-    variant, protocol, ratios = _least(rows, "noise_to_signal")
+def _swamped(rows: Sequence[Row], metric: str) -> list[str]:
+    """By the noise over the largest possible signal, or its norm in a mean operator, which is 1 at most."""
+    variant, protocol, ratios = _least(rows, metric)
     swamped = [f"{epsilon:g} ({ratio:.1f} times)" for epsilon, ratio in sorted(ratios.items()) if ratio > SWAMPED]
     if not swamped:
         return []
     remedy = _HELP.get(protocol, _HELP["soft_vote"])
     too_much = f"the noise exceeds the largest possible signal at epsilon {', '.join(swamped)}"
     return [f"{variant}: {too_much}; {remedy} would help"]
-
-
-def _spoiled(rows: Sequence[Row]) -> list[str]:
-    """By the norm of the noise in a mean operator, which is no longer than 1 itself."""
-    variant, _, norms = _least(rows, "noise_norm")
-    words = {epsilon: loss_in_words(norm) for epsilon, norm in sorted(norms.items())}
-    spoiled = [
-        f"{epsilon:g} ({word}: {norms[epsilon]:.2g} against at most 1, an accuracy of about "
-        f"{predicted_accuracy(norms[epsilon]):.2f} where 0.9 were possible)"
-        for epsilon, word in words.items()
-        if word in SPOILED
-    ]
-    if not spoiled:
-        return []
-    return [
-        f"{variant}: the noise spoils much at epsilon {', '.join(spoiled)}; more rows, a larger epsilon or summation: "
-        "secure would help"
-    ]
 
 
 def _least(rows: Sequence[Row], metric: str) -> tuple[str, str, dict[float, float]]:

@@ -85,10 +85,10 @@ def noise_norm(**known):
     return row("mean_operator", metric="noise_norm", unit="label", protocol="mean_operator", **known)
 
 
-def test_noise_that_spoils_a_mean_operator_is_put_in_words():
-    rows = [noise_norm(epsilon=0.1, value=1.1), noise_norm(epsilon=0.3, value=0.42), noise_norm(epsilon=1.0, value=0.1)]
+def test_noise_beyond_the_largest_mean_operator_is_too_much():
+    rows = [noise_norm(epsilon=0.1, value=1.1), noise_norm(epsilon=0.3, value=0.9)]
     [line] = hints(rows)
-    assert line.startswith("mean_operator: the noise spoils much at epsilon 0.1 (useless: 1.1 against at most 1, an ")
-    assert "0.3 (poor: 0.42 against at most 1, an accuracy of about 0.70 where 0.9 were possible);" in line
-    assert hints([rows[2]]) == []
+    assert line.startswith("mean_operator: the noise exceeds the largest possible signal at epsilon 0.1 (1.1 times); ")
+    assert "summation: secure" in line
+    assert hints(rows[1:]) == []
     assert len(hints([*rows, row(value=9.0)])) == 2  # each of its own kind

@@ -81,7 +81,7 @@ def test_half_of_what_can_be_learned_is_lost_at_a_norm_of_two_fifths():
 
 @pytest.mark.parametrize(
     ("norm", "word"),
-    [(0.0, "little"), (0.05, "little"), (0.06, "visible"), (0.21, "poor"), (0.9, "useless")],
+    [(0.0, "little"), (0.05, "little"), (0.06, "visible"), (0.21, "large"), (0.9, "very large")],
 )
 def test_noise_has_a_word(norm, word):
     assert loss_in_words(norm) == word

@@ -75,6 +75,7 @@ def epsilon(delta: float, mu: float) -> float:
     return min(high, root + _SAFE * max(root, 0.1 * high))
 
 
+@lru_cache(maxsize=256)  # parties of one release calibrate the same
 def mu(epsilon: float, delta: float) -> float:
     """The largest sensitivity / sigma that is (epsilon, delta)-private; sigma = sensitivity / mu.
 

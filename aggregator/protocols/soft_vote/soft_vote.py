@@ -70,21 +70,23 @@ class SoftVote(VoteProtocol):
             "submit: statistic, share: both, of classifiers over all declared classes",
             "one party moves the mean of M such shares by 2/M at most, whatever its model is; parties that saw one "
             "class do not vote for it everywhere",
-            "5 two-class sets not chosen on, 5 to 1000 parties: within .01 of the best of three candidates in 96 % of "
-            "cells, .017 below it at worst; 6 sets of 3 to 10 classes: 82 %, .058; up to .010 behind parameter_average "
-            "where parties see few classes",
+            "8 sets, 5 to 1000 parties, where the signal is louder than the noise: mean accuracy .836, votes .817, "
+            "parameter_average .837; more than .03 below the best of our variants in 2 %, 30 % and 8 % of cells; up to "
+            ".010 behind parameter_average where parties see few classes",
         ),
         Rule(
             "every party counts alike, whatever the number of its rows",
             "that number is private, and shares that shrink with it below a public number were worse",
-            "census incomes of 180 occupations by education, mean accuracy at epsilon .3 to 10 and balanced: .775 and "
-            ".723, votes .777 and .679; smaller parties counting less: .750 to .774 and .724 to .726",
+            "unequal natural parties, mean accuracy and balanced accuracy at epsilon .3 to 10, and of votes: census "
+            "incomes by occupation and education .768 and .763, .778 and .735; network services .803 and .755, .807 "
+            "and .535; activities by person .552, .498: accuracy may be traded for balanced accuracy",
         ),
         Rule(
             "student: true",
             "a test on the release and on public rows lets clusters replace the model: its signal is beyond the noise, "
             "they explain nine tenths of it, and their rows are told apart with certainty .9",
-            "sets of three classes or more: +.008 in mean accuracy, +.125 at best, -.028 at worst (-.046 on others)",
+            "sets of three classes or more, 5 to 1000 parties, mean accuracy with and without: activities .643 and "
+            ".627, digits .446 and .423, heart rates .728 and .728, wines .642 and .645, ordered classes .567 and .568",
         ),
     )
 

@@ -76,7 +76,8 @@ class VoteProtocol(CollectedProtocol):
         if self.protect == "party_and_auxiliary_row":
             public.require_unfitted()
         if self.by_shares:
-            return share_question(training, public, public.coordinates(self.shape), self.ballot, self.share)
+            share = "probabilities" if self.share == "both" and not public.whitened else self.share
+            return share_question(training, public, public.coordinates(self.shape), self.ballot, share)
         if self.ballot == "probabilities":
             return ProbabilitiesQuestion(training, public.rows)
         return VotesQuestion(training, public.rows)

@@ -58,6 +58,11 @@ class PublicRows:
     rows: np.ndarray
     stages: Sequence[str | Mapping[str, Any]] | None = None
 
+    @property
+    def whitened(self) -> bool:
+        """Whether a stage has whitened them, so that no direction is much fainter than others."""
+        return any(stage_name(stage) == "whiten" for stage in self.stages or ())
+
     def coordinates(self, shape: Shape) -> Coordinates:
         """The coordinates in which noise of that shape is isotropic."""
         return self.whitening if shape == "whitened" else self.eigenbasis

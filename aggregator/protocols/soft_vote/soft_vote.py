@@ -47,7 +47,8 @@ class SoftVote(VoteProtocol):
         `votes`. Everything else is computed from votes.
     share: of `submit: statistic`: `both` is the mean direction of a party's probabilities and of its scores, over all
         declared classes, scaled to norm 1, so that no party is louder than another; `probabilities` and `scores` are
-        one of them. With `raw` shares, as they are, the statistic is that of votes.
+        one of them. Behind features that are not whitened `both` is `probabilities`, as scores are loudest in the
+        faintest directions. With `raw` shares, as they are, the statistic is that of votes.
     student: with `submit: statistic`, for 3 classes or more: whether clusters of the public rows that agree with the
         release may replace its model, where a test on public numbers lets them; costs nothing.
     ballot: of votes and raw shares: a vote is one of the `labels` or the `probabilities` of all classes.

@@ -149,3 +149,18 @@ def test_features_that_rest_on_a_protected_row_are_refused_before_any_data_is_re
     with pytest.raises(InputError, match="fitted on the auxiliary rows"):
         chosen.check_setting(["scale", "unit_norm"], {})
     MajorityVote().check_setting(["scale", "unit_norm"], {})
+
+
+@pytest.mark.parametrize(
+    ("stages", "chosen", "asked"),
+    [
+        (["scale", {"whiten": 2}, "unit_norm"], "both", "both"),
+        (["scale", "unit_norm"], "both", "probabilities"),
+        (["scale", "unit_norm"], "scores", "scores"),
+    ],
+)
+def test_scores_count_by_default_behind_whitened_features_only(stages, chosen, asked):
+    rows = np.random.default_rng(0).normal(size=(20, 4)) * [1, 10, 100, 1000]
+    feature_map = fit(stages, rows)
+    public = PublicRows(feature_map, feature_map.transform(rows), stages)
+    assert SoftVote(share=chosen).question(public, Training(feature_map, 3, {}, 0)).share == asked

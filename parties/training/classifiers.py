@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,22 @@ def drawn_member(mixture: Mapping[str, Any], random: np.random.Generator) -> int
     return min(int(np.searchsorted(ends, random.random() * ends[-1], side="right")), len(ends) - 1)
 
 
-def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], random: np.random.Generator) -> Predict:
-    """Train on rows (n, d) with class codes (n,); returns the function from rows (N, d) to codes (N,).
+@dataclass(frozen=True)
+class Fitted:
+    """Maps rows (N, d) to class codes (N,); of two classes `ordering` gives numbers (N,) that rise towards the second.
+
+    `ordering` is None where the classifier has no such numbers.
+    """
+
+    predict: Predict
+    ordering: Predict | None = None
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        return self.predict(rows)
+
+
+def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], random: np.random.Generator) -> Fitted:
+    """Train on rows (n, d) with class codes (n,).
 
     A mixture trains all its members, which vote with their weights; the smallest class on ties.
 
@@ -108,21 +123,29 @@ def fit(rows: np.ndarray, labels: np.ndarray, classifier: Mapping[str, Any], ran
     """
     seen, codes = np.unique(labels, return_inverse=True)
     if len(seen) == 1:
-        return lambda unlabelled: np.full(len(unlabelled), seen[0])
+        return Fitted(lambda unlabelled: np.full(len(unlabelled), seen[0]))
     if classifier["name"] == MIXTURE:
-        return _mixture(rows, labels, classifier["parameters"], random)
+        return Fitted(_mixture(rows, labels, classifier["parameters"], random))
     if classifier["name"] == LOGISTIC:
         return _logistic(rows, codes, seen, classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION))
-    predict: Callable[[np.ndarray], np.ndarray] = fit_estimator(rows, labels, classifier, random).predict
-    return predict
+    estimator = fit_estimator(rows, labels, classifier, random)
+    if len(seen) > 2:
+        return Fitted(estimator.predict)
+    if hasattr(estimator, "decision_function"):
+        return Fitted(estimator.predict, estimator.decision_function)
+    if hasattr(estimator, "predict_proba"):
+        return Fitted(estimator.predict, lambda unlabelled: estimator.predict_proba(unlabelled)[:, 1])
+    return Fitted(estimator.predict)
 
 
-def _logistic(rows: np.ndarray, codes: np.ndarray, seen: np.ndarray, regularisation: float) -> Predict:
+def _logistic(rows: np.ndarray, codes: np.ndarray, seen: np.ndarray, regularisation: float) -> Fitted:
     tolerance = attainable_tolerance(GRADIENT_TOLERANCE, rows, regularisation)
     weights = fit_labels(rows, codes, len(seen), regularisation, tolerance)
     if weights.ndim == 1:
-        return lambda unlabelled: seen[(unlabelled @ weights > 0).astype(np.intp)]
-    return lambda unlabelled: seen[np.argmax(unlabelled @ weights.T, axis=1)]
+        return Fitted(
+            lambda unlabelled: seen[(unlabelled @ weights > 0).astype(np.intp)], lambda unlabelled: unlabelled @ weights
+        )
+    return Fitted(lambda unlabelled: seen[np.argmax(unlabelled @ weights.T, axis=1)])
 
 
 def _mixture(

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Engine = Literal["inline", "ray", "flower"]
 
 
+_COLOURS = {"useful": "green", "no better": "red", "cannot be told": "yellow"}
+
+
 def run_command(
     scenario: ScenarioName,
     out: Annotated[Path | None, Option("--out", metavar="DIR", help="Run directory; default: runs/NAME.")] = None,
@@ -59,21 +62,29 @@ def run_command(
 
 def _tell(finished: Run, as_json: bool) -> None:
     """What was measured, what may be read from it, and where all is."""
+    from rich.text import Text
+
     from federation.grids.failures import describe
     from scenarios.reports.bag_remarks import bag_remarks
-    from scenarios.reports.readings import hints
     from scenarios.reports.summary import summarise
     from scenarios.reports.terminal import tables
+    from scenarios.scores.metrics import BALANCED, primary
 
     record = {
         "directory": str(finished.directory),
         "status": "failed" if finished.failed_variants else "done",
         "failures": finished.failures,
         "failed_variants": finished.failed_variants,
+        "verdict": [one.to_dict() for one in finished.verdicts],
     }
     if not as_json:
-        Console().print(*tables(summarise(finished.rows)))
-        for line in (*hints(finished.rows), *bag_remarks(finished.rows)):
+        console = Console(highlight=False)
+        for finding, sentence in finished.sayings:
+            console.print(Text(sentence, style=_COLOURS[finding]))
+        console.print(*tables(summarise(finished.rows)))
+        if primary(finished.rows).name == BALANCED and (ranking := summarise(finished.rows, "auc")):
+            console.print(*tables(ranking))
+        for line in bag_remarks(finished.rows):
             print(f"hint: {line}", file=sys.stderr)
         if finished.failures:
             failed = sum(finished.failures.values())

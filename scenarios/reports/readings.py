@@ -9,7 +9,6 @@ from typing import Any
 from aggregator.contract.task import Metric
 from scenarios.reports.summary import NON_PRIVATE, VariantSummary
 from scenarios.scores.metrics import shown
-from scenarios.scores.results import NOBODY, Row
 from scenarios.scores.tasks import ACCURACY, L1, MSE
 from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL
 
@@ -149,45 +148,3 @@ def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[s
         f"probability of anything that one release may tell changes by more than the factor e^ε ({factors}){slack}. "
         f"This holds for one release, under the assumptions listed below.{_UNPROTECTED.get(known['unit'], '')}"
     )
-
-
-_HELP = {
-    "soft_vote": "more parties, a larger epsilon, Gaussian noise or fewer dimensions",
-    "class_ratio": "larger bags, a larger epsilon or fewer classes",
-    "mean_operator": "more rows, a larger epsilon or summation: secure",
-}
-SWAMPED = 1.0  # expected noise over the largest possible signal
-
-
-def hints(rows: Iterable[Row]) -> list[str]:
-    """A line when noise exceeds all signal that the leading variant could have, at the epsilons where it does.
-
-    The leading variant is the default, or else the first with a guarantee that says how noisy it is. What is said rests
-    on diagnostics that are public themselves.
-    """
-    known = [row for row in rows if row["unit"] != NOBODY]
-    return [line for metric in ("noise_to_signal", "noise_norm") for line in _swamped(known, metric)]
-
-
-def _swamped(rows: Sequence[Row], metric: str) -> list[str]:
-    """By the noise over the largest possible signal, or its norm in a mean operator, which is 1 at most."""
-    variant, protocol, ratios = _least(rows, metric)
-    swamped = [f"{epsilon:g} ({ratio:.1f} times)" for epsilon, ratio in sorted(ratios.items()) if ratio > SWAMPED]
-    if not swamped:
-        return []
-    remedy = _HELP.get(protocol, _HELP["soft_vote"])
-    too_much = f"the noise exceeds the largest possible signal at epsilon {', '.join(swamped)}"
-    return [f"{variant}: {too_much}; {remedy} would help"]
-
-
-def _least(rows: Sequence[Row], metric: str) -> tuple[str, str, dict[float, float]]:
-    """The leading variant of those that say how noisy they are by a metric, its protocol, and the least by epsilon."""
-    known = [row for row in rows if row["metric"] == metric]
-    leading = next(iter(sorted(known, key=lambda row: not row["default"])), None)
-    if leading is None:
-        return "", "", {}
-    found: dict[float, float] = {}
-    for row in known:
-        if row["variant"] == leading["variant"]:
-            found[row["epsilon"]] = min(row["value"], found.get(row["epsilon"], math.inf))
-    return leading["variant"], leading["protocol"], found

@@ -16,11 +16,12 @@ from scenarios.reports.figures import draw
 from scenarios.reports.readings import leaders, listed, protection, readings, said
 from scenarios.reports.summary import NON_PRIVATE, summarise
 from scenarios.reports.tables import pivots, results
-from scenarios.scores.metrics import heading, primary
+from scenarios.scores.metrics import BALANCED, heading, primary
 from scenarios.scores.results import AIMED, Row, read_results
 from scenarios.scores.tasks import ACCURACY, L1, MSE
 
-_METRICS = (ACCURACY.name, "balanced_accuracy", "auc", L1.name, MSE.name)
+_METRICS = (ACCURACY.name, BALANCED, "auc", L1.name, MSE.name)
+_MARKS = {"useful": "✓", "no better": "✗", "cannot be told": "?"}
 _CHECKS = {
     "enforced": "enforced: the code makes it so",
     "checked": "checked: the run stops when it does not hold",
@@ -120,6 +121,7 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
         **{key: run[key] for key in _SAID},
         "name": name,
         "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
+        "sayings": [(_MARKS[one["finding"]], one["finding"], one["sentence"]) for one in run.get("sayings", [])],
         "readings": [*readings(compared, metric), *(("", f"Remark: {line}.") for line in bag_remarks(rows))],
         "protection": protection(leaders(compared), protected),
         "exposure": _exposure(protected),
@@ -150,7 +152,9 @@ def _metrics(rows: Sequence[Row], figures: Path) -> list[dict[str, Any]]:
     Figures are images in data addresses: an image cannot run anything, whatever the names in it spell.
     """
     found = []
-    for metric in _METRICS:
+    leading = primary(rows).name
+    ordered = [leading, "auc"] if leading == BALANCED else [leading]  # accuracy of uneven classes comes last
+    for metric in dict.fromkeys([*ordered, *_METRICS]):
         if summaries := summarise(rows, metric):
             name = heading(metric)
             paths = [*figures.glob(f"{metric}.svg"), *sorted(figures.glob(f"{metric}-*.svg"))]

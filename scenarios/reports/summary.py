@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,8 @@ class Spread:
     `deviation` is the sample standard deviation over releases (None for one release), `low` and `high` are the
     5 % and 95 % quantiles of single releases. `interval` is a 95 % confidence interval of the mean with the splits
     as independent units, None with one split: the draws of a split share its parties and its test rows. `kept` is the
-    epsilon that the releases keep, the largest of the splits, where it is not the one that they aimed at.
+    epsilon that the releases keep, the largest of the splits, where it is not the one that they aimed at. `by_split`
+    are the values of the releases.
     """
 
     mean: float
@@ -41,6 +42,7 @@ class Spread:
     splits: int
     interval: tuple[float, float] | None
     kept: float | None = None
+    by_split: Mapping[int, Sequence[float]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, by_split: Mapping[int, Sequence[float]], kept: float | None = None) -> Spread:
@@ -62,6 +64,7 @@ class Spread:
             splits=len(by_split),
             interval=student_interval([float(np.mean(part)) for part in by_split.values()]),
             kept=kept,
+            by_split=by_split,
         )
 
 
@@ -131,7 +134,7 @@ class VariantSummary:
         values = []
         for aimed, spread in self.by_epsilon.items():
             missed = {} if spread.kept is None else {AIMED: aimed}
-            known = {name: value for name, value in asdict(spread).items() if name != "kept"}
+            known = {name: value for name, value in asdict(spread).items() if name not in ("kept", "by_split")}
             values.append({"epsilon": None if math.isinf(aimed) else self.kept(aimed), **missed, **known})
         record = {name: getattr(self, name) for name in ("variant", "protocol", "default", "unit", "delta", "metric")}
         return {**record, "swept": dict(self.swept), "non_private": self.non_private, "values": values}

@@ -19,6 +19,7 @@ from federation.contract.guarantee import Guarantee
 from federation.grids.launch import open_grid
 from federation.grids.simulation import SimulationGrid
 from scenarios.data.tables import Table, describe
+from scenarios.reports.verdicts import Finding, Verdict, constant_answer, told, verdicts
 from scenarios.runs.directory import RunDirectory
 from scenarios.runs.progress import Progress
 from scenarios.runs.world import Costs, World, worlds
@@ -40,6 +41,7 @@ class Run:
     """A finished run: its directory, its measured values, what it cost, and failed parties of all worlds by cause.
 
     `failed_variants` says which variants failed in which worlds, and why: `variant`, `world` and `cause` of each.
+    `verdicts` are what the default's releases are worth, `sayings` the same in sentences.
     """
 
     directory: Path
@@ -47,6 +49,8 @@ class Run:
     costs: Costs
     failures: dict[str, int]
     failed_variants: list[dict[str, str]]
+    verdicts: list[Verdict]
+    sayings: list[tuple[Finding, str]]
 
     @property
     def results(self) -> Any:
@@ -137,7 +141,7 @@ def run(
         if directory.fresh and not any(directory.finished(world.name) for world in todo):
             directory.discard()  # nothing to keep, and nothing in the way of the next attempt
         else:
-            finished = _write(resolved, todo, directory, status, started, costs)
+            finished = _write(resolved, todo, directory, status, started, costs, table.classes)
     if finished.failed_variants:
         raise IncompleteRunError(finished)
     return finished
@@ -206,7 +210,13 @@ def _kept(candidates: Sequence[Variant], everything: bool) -> list[Variant]:
 
 
 def _write(
-    scenario: Scenario, todo: Sequence[World], directory: RunDirectory, status: str, started: datetime, costs: Costs
+    scenario: Scenario,
+    todo: Sequence[World],
+    directory: RunDirectory,
+    status: str,
+    started: datetime,
+    costs: Costs,
+    classes: Sequence[str],
 ) -> Run:
     """All artefacts of the worlds finished so far, and what they say."""
     done = [(world, directory.summary(world.name)) for world in todo if directory.finished(world.name)]
@@ -221,6 +231,8 @@ def _write(
             {"variant": name, "world": world.label, "cause": cause}
             for name, cause in summary["failed_variants"].items()
         ]
+    found = verdicts(rows)
+    sayings = told(found, constant_answer(rows, classes))
     exposed = {row["variant"] for row in rows if row["unit"] == NOBODY}
     unprotected = [variant for variant in variants(scenario) if variant.name in exposed]
     write_results(directory.path / "results.csv", rows, swept_columns(scenario))
@@ -233,6 +245,8 @@ def _write(
         {
             "status": "failed" if failed_variants and status == "done" else status,
             "started": started.isoformat(timespec="seconds"),
+            "verdict": [one.to_dict() for one in found],
+            "sayings": [{"finding": finding, "sentence": sentence} for finding, sentence in sayings],
             "worlds": {"finished": len(done), "all": len(todo)},
             "seed": scenario.seed,
             "engine": scenario.engine.kind,
@@ -250,7 +264,7 @@ def _write(
     if rows:
         with costs.phase("report"):
             _draw(scenario, directory, rows)
-    return Run(directory.path, rows, costs, dict(failures), failed_variants)
+    return Run(directory.path, rows, costs, dict(failures), failed_variants, found, sayings)
 
 
 def _enumerated(worlds: Sequence[str], most: int = 3) -> str:

@@ -28,7 +28,6 @@ from parties.training.classifiers import LOGISTIC
 from scenarios.data.catalogue import digest, entry
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.references import Stages, reference_stages
-from scenarios.scores.regression_scoring import RegressionScoring
 from scenarios.scores.results import Row, missed, protection
 from scenarios.scores.scoring import Scoring
 from scenarios.scores.tasks import REGRESSION, scoring
@@ -235,8 +234,13 @@ class World:
             asked: Mapping[str, float] = summary["individual"]
             return asked
         if kind == CONSTANT:
-            suited = RegressionScoring if isinstance(scored, RegressionScoring) else ClassificationScoring
-            return suited(scored.table, scored.private, scored.test).constant()
+            suited = (
+                scored
+                if hasattr(scored, "constant")
+                else ClassificationScoring(scored.table, scored.private, scored.test)
+            )
+            found: Mapping[str, float] = suited.constant()
+            return found
         random = generator(self.scenario.seed, "pooled", trial=self.spec.split)
         return scored.pooled(self._fitted(self.reference), leading(self.scenario.parties.classifier), random)
 

@@ -15,7 +15,7 @@ from aggregator.releases.models import ReleasedModels
 from federation.features.feature_map import FeatureMap
 from parties.training.classifiers import fit as fit_classifier
 from scenarios.data.tables import Table
-from scenarios.scores.metrics import at_round
+from scenarios.scores.metrics import CONSTANT_CLASS, at_round
 from scenarios.scores.scoring import Metrics, Scoring
 from scenarios.scores.tasks import ACCURACY
 
@@ -141,9 +141,12 @@ class ClassificationScoring(Scoring):
 
     def pooled(self, feature_map: FeatureMap, classifier: Mapping[str, Any], random: np.random.Generator) -> Metrics:
         """The classifier on the union of all private rows (Hamm's `batch`)."""
-        predict = fit_classifier(*self.held(feature_map), classifier, random)
+        fitted = fit_classifier(*self.held(feature_map), classifier, random)
         test = self._rows(self.tested(feature_map))
-        return _at(hit_metrics(test, (predict(test.rows) == test.labels)[:, None]), 0)
+        metrics = hit_metrics(test, (fitted(test.rows) == test.labels)[:, None])
+        if fitted.ordering is not None and len(test.sizes) == 2 and test.sizes.all():
+            metrics["auc"] = _auc(test, [fitted.ordering(test.rows)])
+        return _at(metrics, 0)
 
     def constant(self) -> Metrics:
         """Of the baseline `constant`: the most frequent class of the private rows, whatever the row; NON-PRIVATE.
@@ -154,7 +157,7 @@ class ClassificationScoring(Scoring):
         """
         guess = np.bincount(self.table.labels[self.private], minlength=len(self._sizes)).argmax()
         metrics = _at(hit_metrics(self._rows(np.empty((len(self.test), 0))), (self._labels == guess)[:, None]), 0)
-        return metrics | ({"auc": 0.5} if len(self._sizes) == 2 else {})
+        return metrics | {CONSTANT_CLASS: float(guess)} | ({"auc": 0.5} if len(self._sizes) == 2 else {})
 
     def _rows(self, rows: NDArray[np.float64]) -> TestRows:
         return TestRows(rows, self._labels, self._sizes)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from statistics import fmean
 
 from aggregator.contract.task import Metric
 from scenarios.scores.results import Row
 from scenarios.scores.tasks import ACCURACY, MSE, primaries
+from scenarios.settings.protocol_options import CONSTANT
 
 AT_SHARE = "l1_at_"  # followed by a class share: the L1 error on the target sets with that share
 AT_ROUND = "accuracy_at_round_"  # followed by a number of rounds: the accuracy of what they have learned
-_SHARES = ("accuracy", "balanced_accuracy", "auc")
+CONSTANT_CLASS = "constant_class"  # of the baseline constant: the position of the class that it always says
+BALANCED = "balanced_accuracy"
+_UNEVEN = 0.1  # of the most frequent class beyond an even share: then accuracy says little
+_SHARES = (ACCURACY.name, BALANCED, "auc")
 _LABELS = {"auc": "AUC"}
 _DIGITS = 4  # of a squared error
 _LEAST_MAGNITUDE, _MOST_MAGNITUDE = -4, 6  # powers of ten that are written without an exponent
@@ -65,12 +70,24 @@ def shown(name: str, value: float, beside: float | None = None, *, percent: bool
 def primary(rows: Iterable[Row]) -> Metric:
     """The metric by which variants are compared: the first primary one that rows have, accuracy if they have none.
 
+    Where one class has much more than an even share of rows, as the baseline `constant` tells, it is balanced accuracy:
+    accuracy is high there for whoever knows nothing.
+
     Examples:
-        >>> primary([{"metric": "bytes_per_party"}, {"metric": "mse"}]).label
+        >>> primary([{"protocol": "pooled", "metric": name} for name in ("bytes_per_party", "mse")]).label
         'mean squared error'
     """
-    present = {row["metric"] for row in rows}
-    return next((metric for metric in primaries() if metric.name in present), ACCURACY)
+    present: set[str] = set()
+    constant: dict[str, list[float]] = {ACCURACY.name: [], BALANCED: []}
+    for row in rows:
+        present.add(row["metric"])
+        if row["protocol"] == CONSTANT and row["metric"] in constant:
+            constant[row["metric"]].append(row["value"])
+    found = next((metric for metric in primaries() if metric.name in present), ACCURACY)
+    if found is ACCURACY and constant[BALANCED]:
+        beyond = fmean(constant[ACCURACY.name]) - fmean(constant[BALANCED])
+        return metric_named(BALANCED) if beyond > _UNEVEN else found
+    return found
 
 
 def at_share(share: float) -> str:

@@ -60,6 +60,11 @@ class RatioScoring(Scoring):
         count = AdjustedCount.fit(*self.held(feature_map), len(self.table.classes), classifier, random)
         return self._errors([count.predict(feature_map.transform(rows)) for rows in self._raw()])
 
+    def constant(self) -> Metrics:
+        """Of the baseline `constant`: the class shares of the private rows for every set; NON-PRIVATE."""
+        counts = np.bincount(self.table.labels[self.private], minlength=len(self.table.classes))
+        return self._errors([counts / len(self.private)] * len(self._targets))
+
     def _errors(self, estimates: Sequence[NDArray[np.float64]]) -> Metrics:
         errors = {}
         for (share, target), estimate in zip(self._targets.items(), estimates, strict=True):

@@ -23,7 +23,14 @@ CLASSIFICATION = Task(
     "scenarios.scores.classification_scoring:ClassificationScoring",
     frozenset({"pooled", "individual", "constant"}),
 )
-CLASS_RATIO = Task("class_ratio", "classes", L1, "scenarios.scores.ratio_scoring:RatioScoring", targets=True)
+CLASS_RATIO = Task(
+    "class_ratio",
+    "classes",
+    L1,
+    "scenarios.scores.ratio_scoring:RatioScoring",
+    frozenset({"pooled", "constant"}),
+    targets=True,
+)
 REGRESSION = Task(
     "regression",
     "real",

@@ -14,7 +14,7 @@ from scenarios.settings.classifier import LOGISTIC, single_classifiers
 from scenarios.settings.label_rules import unsuited
 from scenarios.settings.loader import load
 from scenarios.settings.problems import checked, problems, rule
-from scenarios.settings.protocol_options import Protocols, misplaced, wanted_features
+from scenarios.settings.protocol_options import Protocols, baselines_beside, misplaced, wanted_features
 from scenarios.settings.sections import Data, Engine, Parties, Privacy, Trials
 from scenarios.settings.unused_settings import unused
 from scenarios.settings.values import Name, Section, all_values
@@ -43,6 +43,9 @@ class Scenario(Section):
     protocols: Protocols = Field(default=({"kind": "soft_vote"},), validate_default=True)
     """Compared side by side on the same data and parties; options given as lists are swept. Left out where parties see
     few classes, partition {dirichlet: ALPHA} with ALPHA below 0.3, it is parameter_average."""
+    baselines: bool = True
+    """Whether the constant answer, all rows pooled and single parties stand beside the protocols, where that means
+    something: what a release is worth is told by them."""
     privacy: Privacy
     trials: Trials = Trials()
     engine: Engine = Engine()
@@ -91,6 +94,7 @@ def resolve(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = (
     _find_files(document.value, Path.cwd())
     _default_protocols(document.value)
     _default_features(document.value)
+    _default_baselines(document.value)
     document.value.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", document.stem).lstrip(".") or "scenario")
     try:
         return checked(Scenario, document.value)
@@ -118,6 +122,15 @@ def _default_features(plain: dict[str, Any]) -> None:
         kinds = [entry.get("kind") for entry in protocols if isinstance(entry, dict)]
         if features := wanted_features(kinds):
             data.setdefault("features", list(features))
+
+
+def _default_baselines(plain: dict[str, Any]) -> None:
+    """Put in the baselines of the protocols' task that are not listed, unless they are switched off."""
+    protocols = plain.setdefault("protocols", [{"kind": "soft_vote"}])
+    if plain.get("baselines", True) is not True or not isinstance(protocols, list):
+        return
+    kinds = [entry.get("kind") for entry in protocols if isinstance(entry, dict)]
+    plain["protocols"] = [*protocols, *({"kind": kind} for kind in baselines_beside(kinds))]
 
 
 def _dotted(path: KeyPath) -> str:

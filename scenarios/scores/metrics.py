@@ -81,7 +81,7 @@ def primary(rows: Iterable[Row]) -> Metric:
     constant: dict[str, list[float]] = {ACCURACY.name: [], BALANCED: []}
     for row in rows:
         present.add(row["metric"])
-        if row["protocol"] == CONSTANT and row["metric"] in constant:
+        if row.get("protocol") == CONSTANT and row["metric"] in constant:
             constant[row["metric"]].append(row["value"])
     found = next((metric for metric in primaries() if metric.name in present), ACCURACY)
     if found is ACCURACY and constant[BALANCED]:

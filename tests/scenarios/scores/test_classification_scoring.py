@@ -15,8 +15,10 @@ from aggregator.releases.models import ReleasedModels
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap
 from federation.questions.hypotheses import Hypothesis
+from parties.training.classifiers import fit
 from scenarios.data.tables import Table
 from scenarios.scores.classification_scoring import ClassificationScoring, TestRows, score, score_outputs
+from scenarios.scores.metrics import CONSTANT_CLASS
 from scenarios.simulated.partition import Cut, cut
 from scenarios.simulated.simulation import Split
 
@@ -186,7 +188,7 @@ def test_the_most_frequent_private_class_is_scored(private, test, classes):
     guesses = dummy.predict(np.zeros((len(test), 1)))
     known = labelled(private, test, classes)
     found = ClassificationScoring(known.table, known.cut.order, known.cut.test).constant()
-    expected = {"accuracy": accuracy_score(test, guesses)}
+    expected = {"accuracy": accuracy_score(test, guesses), CONSTANT_CLASS: guesses[0]}
     # scikit-learn drops classes without test rows, too, and warns of a guess among them.
     recalls = [np.mean(guesses[np.array(test) == c] == c) for c in np.unique(test)]
     expected["balanced_accuracy"] = np.mean(recalls)
@@ -195,6 +197,25 @@ def test_the_most_frequent_private_class_is_scored(private, test, classes):
     if classes == 2:
         expected["auc"] = roc_auc_score(test, guesses)
     assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        {"name": "logistic", "parameters": {}},
+        {"name": "GaussianNB", "parameters": {}},
+        {"name": "LinearSVC", "parameters": {}},
+    ],
+)
+def test_pooled_rows_of_two_classes_are_ordered_too(classifier, rng):
+    labels = rng.integers(2, size=80)
+    table = Table("toy", ("a", "b", "c"), CLASSES, labels, (rng.normal(size=(80, 3)) + labels[:, None],))
+    found = ClassificationScoring(table, np.arange(50), np.arange(50, 80)).pooled(FeatureMap(3, ()), classifier, rng)
+    fitted = fit(table.rows(np.arange(50)), labels[:50], classifier, rng)
+    test = table.rows(np.arange(50, 80))
+    assert found["auc"] == pytest.approx(roc_auc_score(labels[50:], fitted.ordering(test)))
+    assert found["accuracy"] == accuracy_score(labels[50:], fitted(test))
+    assert found["auc"] > 0.7
 
 
 def test_it_is_a_reference_beside_the_others(tmp_path):
@@ -209,5 +230,5 @@ def test_it_is_a_reference_beside_the_others(tmp_path):
     rows = scenarios.run(document, out=tmp_path / "out").rows
     assert {(row["unit"], row["variant"], row["epsilon"]) for row in rows} == {("none", "constant", np.inf)}
     found = {(row["split"], row["metric"]): row["value"] for row in rows}
-    assert {value for (_, metric), value in found.items() if metric != "accuracy"} == {0.5}
+    assert {value for (_, metric), value in found.items() if metric not in ("accuracy", CONSTANT_CLASS)} == {0.5}
     assert all(0.5 < found[number, "accuracy"] < 0.75 for number in (0, 1))  # 62.7 % of all rows are benign

@@ -82,3 +82,16 @@ def test_shares_can_be_shown_in_percent():
     ]  # fmt: skip
     assert shown("accuracy", 0.8249, percent=True) == "82.5"
     assert [at_round(number) for number in (1, 12)] == ["accuracy_at_round_1", "accuracy_at_round_12"]
+
+
+def uneven(beyond):
+    """The constant answer where the most frequent class has this much more than half of the rows."""
+    named = {"accuracy": 0.5 + beyond, "balanced_accuracy": 0.5}
+    return [{"protocol": "constant", "metric": metric, "value": value} for metric, value in named.items()]
+
+
+@pytest.mark.parametrize(("beyond", "leading"), [(0.05, "accuracy"), (0.2, "balanced_accuracy")])
+def test_rare_classes_are_compared_by_balanced_accuracy(beyond, leading):
+    rows = [{"protocol": "soft_vote", "metric": "accuracy", "value": 0.9}, *uneven(beyond)]
+    assert primary(rows).name == leading
+    assert primary(rows[:1]).name == "accuracy"

@@ -77,3 +77,15 @@ def test_pooled_counts_with_every_label(scoring, split):
     found = scoring.pooled(FeatureMap(2, ()), classifier, np.random.default_rng(0))
     assert list(found) == ["l1", *map(at_share, SHARES)]
     assert max(found.values()) < 0.03  # the first column tells the class, but for what the penalty leaves
+
+
+def test_the_constant_answer_is_the_class_shares_of_the_private_rows(scoring, split):
+    shares = np.bincount(split.table.labels[split.cut.order], minlength=len(split.table.classes)) / len(split.cut.order)
+    found = scoring.constant()
+    named = {name: value for name, value in found.items() if name != "l1"}
+    assert found["l1"] == pytest.approx(np.mean(list(named.values())))
+    errors = []
+    for target in scoring._targets.values():
+        counts = np.bincount(split.table.labels[target], minlength=len(split.table.classes))
+        errors.append(np.abs(shares - counts / len(target)).sum())
+    assert list(named.values()) == pytest.approx(errors)

@@ -36,7 +36,7 @@ def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     assert scenario.data.features == ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
     assert (scenario.parties.rows, scenario.parties.partition, scenario.parties.quorum) == (None, "iid", 0.5)
     assert scenario.parties.classifier == {"name": "logistic", "parameters": {"regularisation": 1e-4}}
-    assert [protocol.kind for protocol in scenario.protocols] == ["soft_vote"]
+    assert [protocol.kind for protocol in scenario.protocols] == ["soft_vote", "constant", "pooled", "individual"]
     assert (scenario.privacy.epsilon, scenario.privacy.delta, scenario.privacy.budget) == ((1.0,), 1e-6, None)
     assert (scenario.trials.splits, scenario.trials.noise, scenario.seed) == (5, 5, 1)
     assert scenario.engine.kind == "inline"
@@ -63,7 +63,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
     ("override", "line"),
     [
         ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, bags, classifier, quorum, colluding, dropout, hostile; did you mean 'count'?"),
-        ("trails.splits=3", "trails: unknown key; allowed: name, description, data, parties, protocols, privacy, trials, engine, seed; did you mean 'trials'?"),
+        ("trails.splits=3", "trails: unknown key; allowed: name, description, data, parties, protocols, baselines, privacy, trials, engine, seed; did you mean 'trials'?"),
         ("privacy.budget={epsilon: 1, delta: 0, epsilom: 3}", "privacy.budget.epsilom: unknown key; allowed: epsilon, delta; did you mean 'epsilon'?"),
         ('parties.count="5"', 'parties.count: must be a whole number, got the text "5"'),
         ("parties.count=1_000", 'parties.count: must be a whole number, got the text "1_000"'),
@@ -267,7 +267,25 @@ def test_all_protocols_of_a_scenario_have_one_task(tmp_path):
 def test_a_baseline_with_instance_labels_suits_class_ratios():
     document = {"data": {"source": "digits"}, "parties": {"count": 9}, "privacy": {"epsilon": 1}}
     kinds = [{"kind": "pooled"}, {"kind": "ratio", "noise": ["auto", "off"]}]
-    assert len(resolve({**document, "protocols": kinds}).protocols) == 2
+    assert len(resolve({**document, "protocols": kinds, "baselines": False}).protocols) == 2
+
+
+@pytest.mark.parametrize(
+    ("protocols", "beside"),
+    [
+        ([{"kind": "soft_vote"}], ["constant", "pooled", "individual"]),
+        ([{"kind": "pooled"}, {"kind": "soft_vote"}], ["constant", "individual"]),
+        ([{"kind": "pooled"}], []),
+    ],
+)
+def test_baselines_stand_beside_protocols_unless_they_are_switched_off(
+    protocols: list[dict[str, str]], beside: list[str]
+) -> None:
+    plain = {"data": {"source": "digits"}, "parties": {"count": 20}, "privacy": {"epsilon": 1}, "protocols": protocols}
+    found = resolve(plain)
+    assert [protocol.kind for protocol in found.protocols] == [entry["kind"] for entry in protocols] + beside
+    assert resolve(found.to_plain()) == found
+    assert len(resolve({**plain, "baselines": False}).protocols) == len(protocols)
 
 
 @pytest.mark.parametrize(
@@ -285,6 +303,7 @@ def test_without_protocols_parties_who_see_few_classes_average_parameters(
 ) -> None:
     monkeypatch.setitem(KINDS, "parameter_average", KINDS["soft_vote"])
     plain = {"data": {"source": "digits"}, "parties": {"count": 20, **parties}, "privacy": {"epsilon": 1}}
+    plain["baselines"] = False
     assert [protocol.kind for protocol in resolve(plain).protocols] == [kind]
     chosen = resolve({**plain, "protocols": [{"kind": "soft_vote"}]})
     assert [protocol.kind for protocol in chosen.protocols] == ["soft_vote"]

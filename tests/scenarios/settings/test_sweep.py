@@ -161,7 +161,7 @@ def test_variants_carry_names_options_and_swept_columns() -> None:
         "protocols=[{kind: pooled}, {kind: soft_vote, perturb: output, sensitivity: published, "
         "regularisation: [1e-4, 1]}, {kind: soft_vote, rounds: 3}, {kind: count, size: 1}]"
     )
-    found = variants(resolve(MINIMAL, [entries]))
+    found = variants(resolve(MINIMAL, [entries, "baselines=false"]))
     assert [(variant.name, variant.default) for variant in found] == [
         ("pooled", False),
         ("soft_vote-output-published-regularisation=0.0001", False),

@@ -20,6 +20,7 @@ def document(source, *protocols):
         "parties": {"count": 2},
         "protocols": [{"kind": entry} if isinstance(entry, str) else entry for entry in protocols],
         "privacy": {"epsilon": 1},
+        "baselines": False,
     }
 
 

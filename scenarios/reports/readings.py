@@ -7,22 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aggregator.contract.task import Metric
-from scenarios.reports.summary import NON_PRIVATE, VariantSummary
+from scenarios.reports.summary import VariantSummary
 from scenarios.scores.metrics import shown
-from scenarios.scores.tasks import ACCURACY, L1, MSE
-from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL
 
 _MEANINGFUL_EPSILON = 10.0
-_POOLED = {
-    ACCURACY.name: "The parties' classifier trained on all their rows together",
-    MSE.name: "Least squares on all private rows with their true labels",
-    L1.name: "Adjusted classify-and-count with the label of every private row",
-}
-_LEAST = {  # baselines that a release is of no use without passing
-    INDIVIDUAL: "A party that trains on its own rows alone",
-    CONSTANT: "To say the most frequent class of every row",
-}
-_MEAN_LABEL = "To say the mean label of every row, which no private model knows"
 _UNITS = {
     "party": "one party, with everything it holds",
     "party_and_auxiliary_row": "one party, with everything it holds, and one auxiliary row, together",
@@ -80,29 +68,8 @@ def _reading(leading: VariantSummary, others: Sequence[VariantSummary], metric: 
         f"{name} reaches a {metric.mean} of {reached}, over {_count(first.releases, 'release')} at each ε "
         f"({_count(first.splits, 'split')} of the data)."
     ]
-    by_protocol = {other.protocol: next(iter(other.by_epsilon.values())).mean for other in others}
-    for baseline in BASELINES:
-        if baseline in by_protocol:
-            value = by_protocol[baseline]
-            learned = _POOLED.get(metric.name, "What learns from all rows together")
-            passing = f"; {_passing(leading, value, metric)}" if baseline in _LEAST else ""
-            told = f"reaches {shown(metric.name, value)}{passing}."
-            does = _LEAST.get(baseline, learned)
-            if (baseline, metric) == (CONSTANT, MSE):
-                does = _MEAN_LABEL
-            sentences.append(f"{does} ({baseline}, {NON_PRIVATE}) {told}")
     sentences += _ahead(leading, [other for other in others if not other.non_private], metric)
     return " ".join(sentences)
-
-
-def _passing(leading: VariantSummary, least: float, metric: Metric) -> str:
-    """From which epsilon on the variant is better than a baseline."""
-    passed: float | None = None
-    for epsilon, spread in reversed(list(leading.by_epsilon.items())):
-        if not metric.better(spread.mean, least):
-            break
-        passed = leading.kept(epsilon)
-    return f"{leading.variant} is better from {said(passed)} on" if passed else f"{leading.variant} is not better"
 
 
 def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary], metric: Metric) -> list[str]:

@@ -214,8 +214,8 @@ def told(found: Sequence[Verdict], answer: str) -> list[tuple[Finding, str]]:
         >>> for finding, sentence in told(found, "always saying “no”"):
         ...     print(sentence)
         soft_vote is no better than always saying “no” at ε = 1: accuracy 0.510, that has 0.500
-        soft_vote is useful at ε = 3: accuracy 0.800, always saying “no” has 0.500, all rows pooled have 0.900; 75 % of
-        that gain are kept
+        soft_vote is useful at ε = 3: accuracy 0.800, always saying “no” has 0.500, one party alone 0.700, all rows
+        pooled 0.900; 75 % of that gain are kept
     """
     groups: dict[tuple[str, str, Finding], list[Verdict]] = {}
     for one in found:
@@ -241,13 +241,14 @@ def _sentence(finding: Finding, members: Sequence[Verdict], answer: str) -> str:
         nothing = "" if first.pooled is None or first.kept is not None else "; nor are all rows pooled"
         return f"is no better than {answer} {where}: {reached}, that has {constant}{nothing}"
     if finding == "useful":
-        beside = f"is useful {where}: {reached}, {answer} has {constant}"
+        alone = "" if first.individual is None else f", one party alone {shown(first.metric, first.individual)}"
+        beside = f"is useful {where}: {reached}, {answer} has {constant}{alone}"
         if first.pooled is None or first.kept is None:
             return beside
         kept = listed(
             [f"{100 * share:.0f}" if share <= 1 else "more than 100" for share in (one.kept or 0 for one in members)]
         )
-        return f"{beside}, all rows pooled have {shown(first.metric, first.pooled)}; {kept} % of that gain are kept"
+        return f"{beside}, all rows pooled {shown(first.metric, first.pooled)}; {kept} % of that gain are kept"
     ends = listed(
         ["unknown" if one.interval is None else " to ".join(f"{end:+.3g}" for end in one.interval) for one in members]
     )

@@ -111,7 +111,7 @@ class Sheet:
 
         if self.table.schema.get_field_index(name) < 0:
             raise InputError(
-                f"{self.path} has no column '{name}'; it has {self.names}{nearest_name(name, self.header)}"
+                f"{self.path} has no column '{cut(name)}'; it has {self.names}{nearest_name(name, self.header)}"
             )
         column = self.table.column(name)
         column = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column

@@ -1,5 +1,8 @@
 """Bytes of a file after an accident: cut short, changed, or with a piece of them elsewhere."""
 
+import json
+
+import numpy as np
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
@@ -37,3 +40,46 @@ def read_or_refused(read, path):
     assert "\n" not in said, said
     assert "pickle" not in said, said
     return None
+
+
+def variations(path):
+    """What a released model's file may hold in place of what it does: (place, arrays) for one change each."""
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    for name, array in arrays.items():
+        others = {
+            "absent": None, "text": np.array("x"), "flat": array.ravel()[:-1], "empty": array[..., :0] if array.ndim else
+            np.ones(0), "deeper": array[None], "objects of bytes": np.array([b"x"]), "complex": np.ones(2, complex),
+        }  # fmt: skip
+        if array.dtype.kind in "if":
+            others |= {
+                "NaN": array + np.nan,
+                "infinite": array + np.inf,
+                "negative": -array - 1,
+                "large": array + 1e300,
+            }
+            others |= {
+                "texts": array.astype(str),
+                "whole": np.ones(array.shape, np.int8),
+                "times": np.ones(array.shape, "M8[s]"),
+            }
+        for change, other in others.items():
+            kept = {key: values for key, values in arrays.items() if key != name}
+            yield f"{name}: {change}", kept if other is None else {**kept, name: other}
+    description = json.loads(str(arrays["description"]))
+    for place, changed in _changed(description):
+        yield f"description{place}", arrays | {"description": np.array(json.dumps(changed))}
+
+
+def _changed(value):
+    """One JSON value with one of those within it replaced by another kind of value, or left out."""
+    for other in (None, True, -1, 7, 1e308, float("nan"), "x", [], {}, [[1]], {"a": 1}, "{", "[" * 9999):
+        yield f" = {other!r:.20}", other
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        if isinstance(value, dict):
+            yield f"[{key!r}] absent", {name: kept for name, kept in value.items() if name != key}
+        for place, changed in _changed(part):
+            copied = value.copy()
+            copied[key] = changed
+            yield f"[{key!r}]{place}", copied

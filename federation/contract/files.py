@@ -25,19 +25,39 @@ def is_file(path: Path) -> bool:
         Traceback (most recent call last):
         federation.contract.errors.InputError: / is a folder; name a file in it
     """
-    name = str(path)
-    shown = (name if name.isprintable() else repr(name))[:_CHARACTERS_SHOWN]
+    mode = _mode(path)
+    if mode is not None and stat.S_ISDIR(mode):
+        raise InputError(f"{_shown(path)} is a folder; name a file in it")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise InputError(
+            f"{_shown(path)} is a pipe or a device, which may never end; save what it gives and name that file"
+        )
+    return mode is not None
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder, or a link to one. Raises `InputError` for a name that nothing can have."""
+    mode = _mode(path)
+    return mode is not None and stat.S_ISDIR(mode)
+
+
+def _mode(path: Path) -> int | None:
+    """What is there, by its mode; None where nothing is."""
     try:
-        mode = path.stat().st_mode
+        return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        return False
+        return None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise InputError(f"{shown} cannot be read: {getattr(error, 'strerror', error)}; correct the name") from error
-    if stat.S_ISDIR(mode):
-        raise InputError(f"{shown} is a folder; name a file in it")
-    if not stat.S_ISREG(mode):
-        raise InputError(f"{shown} is a pipe or a device, which may never end; save what it gives and name that file")
-    return True
+        raise InputError(f"{_shown(path)} cannot be read: {_reason(error)}; correct the name") from error
+
+
+def _shown(path: Path) -> str:
+    name = str(path)
+    return (name if name.isprintable() else repr(name))[:_CHARACTERS_SHOWN]
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)
 
 
 def read_text(path: Path, remedy: str) -> str:
@@ -47,7 +67,7 @@ def read_text(path: Path, remedy: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', error)}; {remedy}") from error
+        raise InputError(f"{path} cannot be read: {_reason(error)}; {remedy}") from error
 
 
 def read_object(path: Path, remedy: str) -> dict[str, Any]:

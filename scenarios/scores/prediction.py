@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from aggregator.contract.registry import model
 from aggregator.releases.model_files import ReleasedFile, head, reading
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.files import is_folder
 from federation.contract.guarantee import Guarantee, require_delta, require_epsilon
 from scenarios.data.files import read_group, read_rows
 from scenarios.scores.results import read_results
@@ -141,7 +142,7 @@ def _ratios(models: ReleasedFile[Any], release: int, draw: int, rows: NDArray[np
 
 def find_model(directory: Path, variant: str, split: int) -> Path:
     """The file of one variant's releases in one world. Raises `InputError` naming what there is."""
-    if not directory.is_dir():
+    if not is_folder(directory):
         raise InputError(f"there is no run in {directory}; name a directory that `federation run` has written")
     if variant.split("/")[0] in BASELINES:
         raise InputError(f"--variant '{variant}' is a baseline, and baselines keep no model; name another variant")

@@ -47,22 +47,12 @@ def variations(path):
     with np.load(path) as stored:
         arrays = dict(stored)
     for name, array in arrays.items():
-        others = {
-            "absent": None, "text": np.array("x"), "flat": array.ravel()[:-1], "empty": array[..., :0] if array.ndim else
-            np.ones(0), "deeper": array[None], "objects of bytes": np.array([b"x"]), "complex": np.ones(2, complex),
-        }  # fmt: skip
-        if array.dtype.kind in "if":
-            others |= {
-                "NaN": array + np.nan,
-                "infinite": array + np.inf,
-                "negative": -array - 1,
-                "large": array + 1e300,
-            }
-            others |= {
-                "texts": array.astype(str),
-                "whole": np.ones(array.shape, np.int8),
-                "times": np.ones(array.shape, "M8[s]"),
-            }
+        others = {"absent": None, "text": np.array("x"), "bytes": np.array([b"x"]), "complex": np.ones(2, complex)}
+        others |= {"flat": array.ravel()[:-1], "empty": np.ones((*array.shape[:-1], 0)), "deeper": array[None]}
+        for change, number in (("NaN", np.nan), ("infinite", np.inf), ("negative", -1.0), ("large", 1e300)):
+            others[change] = np.full(array.shape, number)
+        for kind in ("int8", "float32", "M8[s]", "U3"):
+            others[kind] = np.ones(array.shape, kind)
         for change, other in others.items():
             kept = {key: values for key, values in arrays.items() if key != name}
             yield f"{name}: {change}", kept if other is None else {**kept, name: other}

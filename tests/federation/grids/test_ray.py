@@ -27,7 +27,16 @@ VARIANTS = (
 
 
 @pytest.fixture(scope="module")
-def ray_grid():
+def terminations():
+    """The signals SIGTERM that this process has received, from before there is a grid."""
+    received = []
+    before = signal.signal(signal.SIGTERM, lambda *signals: received.append(signals))
+    yield received
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture(scope="module")
+def ray_grid(terminations):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ADDRESS", "127.0.0.1:1")  # another run's cluster must not be taken for ours
         grid = open_grid("ray", workers=2)
@@ -70,6 +79,11 @@ def test_what_the_last_world_did_not_ask_is_forgotten(put):
     shared.forget_unused()
     shared.reference(records())
     assert len(put) == 3
+
+
+def test_termination_is_left_to_whoever_opened_the_grid(ray_grid, terminations):
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert [number for number, _ in terminations] == [signal.SIGTERM]
 
 
 def test_what_no_handler_catches_costs_one_party_only(make_plan, ray_grid):

@@ -1,4 +1,6 @@
 import json
+import resource
+import shutil
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import scenarios
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
 from scenarios.runs import runner
 from scenarios.runs.preview import preview
+from scenarios.runs.progress import Progress
 from scenarios.runs.world import World, worlds
 from scenarios.scores.results import read_results
 from scenarios.settings.schema import resolve
@@ -114,6 +117,56 @@ def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finis
     resumed = scenarios.run(document(), out=tmp_path / "out", resume=True)
     assert len(calls) == 3  # the finished world was not run again
     assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+
+
+def test_a_changed_file_stops_a_resumed_run_before_it_writes(finished, tmp_path):
+    shutil.copytree(finished.directory, tmp_path / "out")
+    table = next((tmp_path / "out" / ".cells").glob("*.csv"))
+    table.write_text(table.read_text().replace("accuracy", "auc"))
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=f"^{table} has changed since"):
+        scenarios.run(document(), out=tmp_path / "out", resume=True)
+    assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
+
+
+def test_a_full_disk_keeps_finished_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):
+    """Files may grow to 2,000 bytes from the second world on, which is too few for a model and for all results."""
+    original, (soft, hard) = World.run, resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def cramped(self, *arguments):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000 if self.spec.split == 1 else soft, hard))
+        return original(self, *arguments)
+
+    monkeypatch.setattr(World, "run", cramped)
+    try:
+        with pytest.raises(FederationError, match=f"^cannot write to {tmp_path / 'out'}: File too large; finished"):
+            scenarios.run(document(), out=tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list((tmp_path / "out").rglob("*.work"))
+    monkeypatch.setattr(
+        World, "run", lambda self, *arguments: calls.append(self.spec.split) or original(self, *arguments)
+    )
+    calls = []
+    resumed = scenarios.run(document(), out=tmp_path / "out", resume=True)
+    assert calls == [1]
+    assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+
+
+def test_resuming_starts_a_run_that_was_ended_before_its_first_world(tmp_path, monkeypatch, undrawn):
+    def interrupted(self, *arguments):
+        raise KeyboardInterrupt
+
+    few = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
+    with monkeypatch.context() as patch:
+        patch.setattr(World, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            scenarios.run(document(**few), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    notes = []
+    monkeypatch.setattr(Progress, "note", lambda self, text: notes.append(text))
+    assert scenarios.run(document(**few), out=tmp_path / "out", resume=True).rows
+    assert notes[1:] == [f"nothing to resume in {tmp_path / 'out'}: the run starts"]
 
 
 def test_a_run_that_fails_at_once_leaves_nothing_in_the_way(tmp_path, monkeypatch):

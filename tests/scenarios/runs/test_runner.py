@@ -130,11 +130,11 @@ def test_a_changed_file_stops_a_resumed_run_before_it_writes(finished, tmp_path)
 
 
 def test_a_full_disk_keeps_finished_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):
-    """Files may grow to 2,000 bytes from the second world on, which is too few for a model and for all results."""
+    """Files may grow to 4,000 bytes from the second world on, which is too few for a model and for all results."""
     original, (soft, hard) = World.run, resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def cramped(self, *arguments):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2000 if self.spec.split == 1 else soft, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000 if self.spec.split == 1 else soft, hard))
         return original(self, *arguments)
 
     monkeypatch.setattr(World, "run", cramped)

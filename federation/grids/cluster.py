@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,8 @@ from federation.contract.errors import FederationError, InputError
 
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
+_LOOK = 1.0  # seconds between looks at a cluster
+_ESSENTIAL = ("gcs_server", "raylet")  # Ray's names of what a head and a node consist of
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
 _OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS", "USAGE_STATS_ENABLED")  # of Ray's
 
@@ -84,6 +87,44 @@ def _join(address: str) -> None:
             f"engine.ray.address: there is no Ray cluster to join at {address} ({_first_line(error)}); start one with "
             "'ray start --head', on this machine too, and name it HOST:PORT or auto"
         ) from error
+
+
+class Head:
+    """The processes of Ray that this one cannot do without: those that it has started, or the cluster's that it joined.
+
+    Where they end, Ray ends this process at its next step, without a word; so they must be looked at before it.
+    """
+
+    def __init__(self) -> None:
+        started = ray._private.worker._global_node.all_processes
+        self._own = [one.process for name in _ESSENTIAL for one in started.get(name, [])]
+        context = ray.get_runtime_context()
+        [here] = [node for node in ray.nodes() if node["NodeID"] == context.get_node_id()]
+        self._addresses = [context.gcs_address, f"{here['NodeManagerAddress']}:{here['NodeManagerPort']}"]
+        self._looked = time.monotonic()
+        self.lost = False
+
+    def require(self) -> None:
+        """Raises `FederationError` where one of them has ended, at a cluster a second later at most."""
+        if self._own:
+            self.lost = any(process.poll() is not None for process in self._own)
+        elif time.monotonic() > self._looked + _LOOK:
+            self.lost = not all(map(_answers, self._addresses))
+            self._looked = time.monotonic()
+        if self.lost:
+            raise FederationError(
+                "Ray has ended in the midst of this run: look for lack of memory, or for who ended it; finished "
+                "worlds, if any, are kept, and --resume goes on with them"
+            )
+
+
+def _answers(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_REACHABLE).close()
+    except OSError:
+        return False
+    return True
 
 
 def _first_line(error: BaseException) -> str:

@@ -40,7 +40,7 @@ def connect(address: str | None, workers: int | None, environment: dict[str, str
         return False
     for name in _OFF:
         os.environ.setdefault(f"RAY_{name}", "0")
-    with _termination_kept():
+    with _unobtrusive():
         if address is None:
             _begin(workers, environment)
         else:
@@ -49,12 +49,14 @@ def connect(address: str | None, workers: int | None, environment: dict[str, str
 
 
 @contextmanager
-def _termination_kept() -> Iterator[None]:
-    """Whatever this process does on SIGTERM it does afterwards, too; Ray would end it without a word."""
-    before = signal.getsignal(signal.SIGTERM)
+def _unobtrusive() -> Iterator[None]:
+    """Ray, initialised inside, takes over neither SIGTERM nor standard output, where its processes would complain."""
+    module, before = ray._private.worker, signal.getsignal(signal.SIGTERM)
+    listen, module.listen_error_messages = module.listen_error_messages, lambda *_: None
     try:
         yield
     finally:
+        module.listen_error_messages = listen
         if before is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)
 

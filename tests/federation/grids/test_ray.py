@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -156,3 +158,37 @@ def test_a_broken_party_costs_only_itself(make_plan, ray_grid):
     _, summary = run(ray_grid, make_plan(), 8, broken)
     assert sum(summary["failures"].values()) == 2
     assert all("impute" in cause for cause in summary["failures"])
+
+
+LOST = """
+import os, signal
+from federation.contract.errors import FederationError
+from federation.contract.reference import Reference
+from federation.grids.launch import open_grid
+from federation.grids.nodes import Placement
+from flwr.app import ArrayRecord, Array, RecordDict
+import numpy as np
+
+grid = open_grid("ray", workers=1)
+grid.assign(Placement(4, 2, Reference("support.synthetic:Parties"), 1))
+large = RecordDict({"arrays": ArrayRecord({"rows": Array(np.zeros(10**6))})})  # only such need the object store
+grid.push_messages([grid.create_message(large, "query.votes", node, "") for node in grid.get_node_ids()])
+raylet = grid._head._own[-1]
+os.kill(raylet.pid, signal.SIGKILL)
+raylet.wait()
+try:
+    grid.pull_messages({"1", "2"})
+except FederationError as error:
+    print(error, flush=True)
+grid.close()
+print("closed", flush=True)
+"""
+
+
+def test_the_end_of_ray_is_told_before_it_ends_this_process_without_a_word():
+    """In a process of its own: where nobody looked Ray would end it."""
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    told, closed = done.stdout.splitlines()
+    assert told.startswith("Ray has ended in the midst of this run: look for lack of memory")
+    assert closed == "closed"

@@ -90,6 +90,53 @@ def test_an_allowance_that_cannot_be_read_is_refused(text):
 def test_an_allowance_is_read_from_a_nodes_configuration(tmp_path):
     text = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 2, "delta": 1e-6})
     assert Allowance.from_json(text) == Allowance(tmp_path / "spent.json", 2.0, 1e-6)
+    trusting = json.dumps({**json.loads(text), "trusted_answers": 3})
+    assert Allowance.from_json(trusting) == Allowance(tmp_path / "spent.json", 2.0, 1e-6, 3)
+
+
+def test_answers_on_trust_are_counted_for_each_party_and_kept(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0, 2)
+    allowance.trust([0, 1], "votes")
+    Allowance(tmp_path / "spent.json", 1.0, 0.0, 2).trust([1], "statistic")
+    before = allowance.ledger.read_text()
+    assert json.loads(before) == {"0": [{"trusted": "votes"}], "1": [{"trusted": "votes"}, {"trusted": "statistic"}]}
+    with pytest.raises(BudgetExceededError, match=r'has given 2 of 2 answers without noise.*raise "trusted_answers"'):
+        allowance.trust([0, 1], "votes")
+    assert allowance.ledger.read_text() == before  # nor has the party that may have paid
+    allowance.trust([0, 2], "votes")
+    Allowance(tmp_path / "spent.json", 1.0, 0.0, 3).trust([0, 1], "votes")
+
+
+def test_answers_on_trust_and_releases_do_not_count_as_each_other(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0, 1)
+    allowance.spend(0, pure(0.5), A)
+    allowance.trust([0], "votes")
+    allowance.spend(0, pure(0.5), B)
+    with pytest.raises(BudgetExceededError, match="without noise"):
+        allowance.trust([0], "votes")
+    with pytest.raises(BudgetExceededError, match="2 releases are in"):
+        allowance.spend(0, pure(0.5), C)
+
+
+def test_an_allowance_trusts_nobody_unless_it_says_so(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1e9, 0.5)
+    with pytest.raises(InputError, match='with one as often as "trusted_answers" in it says'):
+        allowance.trust([0], "votes")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", ["-1", "1.0", "true", "NaN", "Infinity", '"1"', "null"])
+def test_answers_on_trust_are_a_whole_number(tmp_path, number):
+    text = f'{{"ledger": "{tmp_path}/a", "epsilon": 1, "delta": 0, "trusted_answers": {number}}}'
+    with pytest.raises(InputError, match="trusted_answers of an allowance must be a whole number from 0"):
+        Allowance.from_json(text)
+
+
+def test_of_nodes_that_trust_at_once_as_many_answer_as_may(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0, 5)
+    with ThreadPoolExecutor(8) as pool:
+        given = [pool.submit(allowance.trust, [0], "votes") for _ in range(30)]
+    assert sum(one.exception() is None for one in given) == 5
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("NaN", 0), (-1, 0), (1, "NaN"), (1, 1)])
@@ -116,7 +163,18 @@ def test_a_write_that_is_interrupted_forgets_nothing(tmp_path, monkeypatch, step
         allowance.spend(0, pure(0.1), B)
 
 
-@pytest.mark.parametrize("content", ["", '{"0": [', "null", "[]", '{"0": null}', '{"0": [{"epsilon": 1.0}]}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        '{"0": [',
+        "null",
+        "[]",
+        '{"0": null}',
+        '{"0": [{"epsilon": 1.0}]}',
+        '{"0": [{"trusted": "votes", "epsilon": 1.0}]}',
+    ],
+)
 def test_a_damaged_ledger_ends_the_answers(tmp_path, content):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
     allowance.ledger.write_text(content)

@@ -25,8 +25,8 @@ class Checksums:
         ...     _ = model.write_text("learned")
         ...     kept.keep("first", {"model": sha256(model)})
         ...     _ = model.write_text("l3arned")
-        ...     [(world, file.name, what)] = kept.broken(["first"])
-        >>> world, file, what
+        ...     [(world, path, what)] = kept.broken(["first"])
+        >>> world, path.name, what
         ('first', 'model', 'has changed')
     """
 

@@ -68,7 +68,9 @@ def test_a_damaged_file_of_checksums_is_named(tmp_path: Path, text: str) -> None
 
 
 @given(st.binary(max_size=40), st.integers(0, 39), st.integers(1, 255))
-def test_any_byte_that_changes_is_noticed(tmp_path_factory: pytest.TempPathFactory, content: bytes, at: int, by: int):
+def test_any_byte_that_changes_is_noticed(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, at: int, by: int
+) -> None:
     root = tmp_path_factory.mktemp("any")
     (root / "file").write_bytes(content)
     assert sha256(root / "file") == hashlib.sha256(content).hexdigest()

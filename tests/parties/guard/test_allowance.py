@@ -2,14 +2,19 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from support.two_class_cohorts import deployed
 from support.two_class_questions import marginals, unseeded
+from support.worlds import SYNTHETIC
 
-from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.errors import BudgetExceededError, InputError, QuorumError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import ReleaseId
+from federation.grids.launch import open_grid, run_server_app
+from federation.grids.nodes import Placement
 from federation.mechanisms.moments.calibrated_moments import calibrate as sum_noise
 from parties.guard.allowance import Allowance
 from parties.guard.answering import answered
@@ -246,3 +251,34 @@ def test_an_allowance_of_what_an_exchange_claims_pays_for_all_of_it(tmp_path, no
     assert [answered(node, question).failures for question in queries] == [{}, {}, {}]
     other = replace(queries[1], noise=replace(queries[1].noise, epsilon=0.5))
     assert list(answered(node, other).failures) == [0]
+
+
+def test_a_plan_whose_noise_is_the_aggregators_is_answered_as_often_as_parties_trust(make_plan, tmp_path):
+    """Also by nodes that trusted whoever asked before they had an allowance; above it nothing is released."""
+    ledger = tmp_path / "spent.json"
+
+    class Deployed(Placement):
+        allowance: ClassVar[dict[str, str]] = {}
+
+        def config(self, partition):
+            return {key: value for key, value in super().config(partition).items() if key != "seed"} | self.allowance
+
+    plan = replace(make_plan(draws=1, noise_seed=None), simulation=False, parties_per_node=8)
+    plan.save(tmp_path / "plan.json")
+
+    def released():
+        grid = open_grid("inline")
+        grid.assign(Deployed(plan.parties, 8, SYNTHETIC, seed=1))
+        run_server_app(grid, {"plan": str(tmp_path / "plan.json")})
+        return json.loads((Path(plan.directory) / "world.json").read_text())["answered"]
+
+    assert released() == plan.parties
+    trusting = {"ledger": str(ledger), "epsilon": 1.0, "delta": 0.0, "trusted_answers": 1}
+    Deployed.allowance = {"allowance": json.dumps(trusting)}
+    assert released() == plan.parties
+    asked = json.loads(ledger.read_text())
+    assert set(asked) == {str(party) for party in range(plan.parties)}
+    assert [record.keys() for record in asked["0"]] == [{"trusted"}]
+    with pytest.raises(QuorumError, match=f"0 of {plan.parties} parties answered"):
+        released()
+    assert json.loads(ledger.read_text()) == asked

@@ -129,6 +129,17 @@ def test_a_changed_file_stops_a_resumed_run_before_it_writes(finished, tmp_path)
     assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
 
 
+def test_what_is_made_of_finished_worlds_is_made_again(finished, tmp_path, undrawn):
+    shutil.copytree(finished.directory, tmp_path / "out")
+    for name in ("results.csv", "ledger.json", "scenario.yaml"):
+        (tmp_path / "out" / name).write_text("edited")
+    (tmp_path / "out" / "run.json").unlink()
+    assert scenarios.run(document(), out=tmp_path / "out", resume=True).rows == finished.rows
+    for name in ("results.csv", "ledger.json", "scenario.yaml"):
+        assert (tmp_path / "out" / name).read_bytes() == (finished.directory / name).read_bytes()
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "done"
+
+
 def test_a_full_disk_keeps_finished_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):
     """Files may grow to 4,000 bytes from the second world on, which is too few for a model and for all results."""
     original, (soft, hard) = World.run, resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,11 +1,18 @@
 import errno
+import json
+import resource
+import shutil
 
 import pytest
+from support.small_runs import document
 
+import scenarios
 from federation.contract.errors import FederationError, InputError
 from scenarios.runs import directory
 from scenarios.runs.directory import RunDirectory
-from scenarios.scores.results import COLUMNS
+from scenarios.runs.progress import Progress
+from scenarios.runs.world import World
+from scenarios.scores.results import COLUMNS, read_results
 
 
 @pytest.fixture(autouse=True)
@@ -194,3 +201,102 @@ def test_a_disk_that_is_full_is_told_and_other_errors_are_as_they_are(run):
     assert caught.value.exit_code == 1
     with pytest.raises(FileNotFoundError), run.writing():
         raise FileNotFoundError(errno.ENOENT, "gone")
+
+
+def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch):
+    original, calls = World.run, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(self, *arguments)
+
+    monkeypatch.setattr(World, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        scenarios.run(document(), out=tmp_path / "out")
+    partial = read_results(tmp_path / "out" / "results.csv")
+    assert {row["split"] for row in partial} == {0}
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
+    resumed = scenarios.run(document(), out=tmp_path / "out", resume=True)
+    assert len(calls) == 3  # the finished world was not run again
+    assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+
+
+def test_a_changed_file_stops_a_resumed_run_before_it_writes(finished, tmp_path):
+    shutil.copytree(finished.directory, tmp_path / "out")
+    table = next((tmp_path / "out" / ".cells").glob("*.csv"))
+    table.write_text(table.read_text().replace("accuracy", "auc"))
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=f"^{table} has changed since"):
+        scenarios.run(document(), out=tmp_path / "out", resume=True)
+    assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
+
+
+def test_what_is_made_of_finished_worlds_is_made_again(finished, tmp_path, undrawn):
+    shutil.copytree(finished.directory, tmp_path / "out")
+    for name in ("results.csv", "ledger.json", "scenario.yaml"):
+        (tmp_path / "out" / name).write_text("edited")
+    (tmp_path / "out" / "run.json").unlink()
+    assert scenarios.run(document(), out=tmp_path / "out", resume=True).rows == finished.rows
+    for name in ("results.csv", "ledger.json", "scenario.yaml"):
+        assert (tmp_path / "out" / name).read_bytes() == (finished.directory / name).read_bytes()
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "done"
+
+
+def test_a_full_disk_keeps_finished_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):
+    """Files may grow to 4,000 bytes from the second world on, which is too few for a model and for all results."""
+    original, (soft, hard) = World.run, resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def cramped(self, *arguments):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000 if self.spec.split == 1 else soft, hard))
+        return original(self, *arguments)
+
+    monkeypatch.setattr(World, "run", cramped)
+    try:
+        with pytest.raises(FederationError, match=f"^cannot write to {tmp_path / 'out'}: File too large; finished"):
+            scenarios.run(document(), out=tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list((tmp_path / "out").rglob("*.work"))
+    monkeypatch.setattr(
+        World, "run", lambda self, *arguments: calls.append(self.spec.split) or original(self, *arguments)
+    )
+    calls = []
+    resumed = scenarios.run(document(), out=tmp_path / "out", resume=True)
+    assert calls == [1]
+    assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+
+
+def test_resuming_starts_a_run_that_was_ended_before_its_first_world(tmp_path, monkeypatch, undrawn):
+    def interrupted(self, *arguments):
+        raise KeyboardInterrupt
+
+    few = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
+    with monkeypatch.context() as patch:
+        patch.setattr(World, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            scenarios.run(document(**few), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    notes = []
+    monkeypatch.setattr(Progress, "note", lambda self, text: notes.append(text))
+    assert scenarios.run(document(**few), out=tmp_path / "out", resume=True).rows
+    assert notes[1:] == [f"nothing to resume in {tmp_path / 'out'}: the run starts"]
+
+
+def test_models_asked_for_later_are_made_later(tmp_path):
+    one = {"trials": {"splits": 1, "noise": 1}, "protocols": document()["protocols"][:2]}
+    first = scenarios.run(document(**one), out=tmp_path / "out")
+    assert len(list(first.directory.rglob("*.npz"))) == 1
+    before = (first.directory / "results.csv").read_bytes()
+    scenarios.run(document(**one), out=tmp_path / "out", resume=True, keep_models=True)
+    assert len(list(first.directory.rglob("*.npz"))) == 3
+    assert (first.directory / "results.csv").read_bytes() == before
+
+
+def test_a_sweep_enlarged_on_resuming_names_its_old_worlds(tmp_path):
+    small = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
+    scenarios.run(document(**small), out=tmp_path / "out")
+    swept = document(**small, parties={"count": [60, 40], "rows": 5})
+    resumed = scenarios.run(swept, out=tmp_path / "out", resume=True)
+    assert {row["parties.count"] for row in resumed.rows} == {"60", "40"}

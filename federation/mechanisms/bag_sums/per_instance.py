@@ -19,7 +19,8 @@ from federation.mechanisms.bag_sums.perturbed_pair import pair_delta
 from federation.numerics.arrays import Floats, Integers
 
 _RANK_CUT = 1e-10  # of a unit column, times sqrt(k)
-_NO_RESIDUAL = 1e-12  # of the labels' squared norm
+_NO_RESIDUAL = 1e-12  # of the labels' squared norm, less their mean where rows have a constant
+_ROUNDED = 1e-15  # of a label: what is left of labels may be due to how doubles hold them
 _CANDIDATES = 9  # equally spaced changed labels that are tried first
 _REFINEMENTS = 10  # golden-section steps around the worst of them
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -104,8 +105,9 @@ def bag_deltas(epsilon: float, rows: Floats, labels: Floats, *, label_range: tup
         raise InputError(f"rows must be finite and labels from {low:g} to {high:g}, the declared range; clip or refuse")
     leverage, residual = leverages_and_residuals(rows, labels)
     rss = float(residual @ residual)
-    if rss <= _NO_RESIDUAL * float(labels @ labels):
+    if rss == 0:
         return np.ones(len(labels))
+    labels, high = labels - low, high - low  # differences keep the digits that labels far from zero have left
 
     def at(changed: Floats, coarse: bool = True) -> Floats:
         """Deltas at other labels, shape of `changed`: (c, k)."""
@@ -115,10 +117,10 @@ def bag_deltas(epsilon: float, rows: Floats, labels: Floats, *, label_range: tup
 
     # Where the label fits the rest of the bag best, the residual that hides it is smallest.
     with np.errstate(divide="ignore", invalid="ignore"):
-        fitting = np.where(leverage < 1, labels - residual / (1 - leverage), low)
+        fitting = np.where(leverage < 1, labels - residual / (1 - leverage), 0.0)
     everyone = np.arange(len(labels))
-    grid = np.repeat(np.linspace(low, high, _CANDIDATES)[:, None], len(labels), axis=1)
-    candidates = np.sort(np.concatenate([grid, np.clip(fitting, low, high)[None]]), axis=0)
+    grid = np.repeat(np.linspace(0.0, high, _CANDIDATES)[:, None], len(labels), axis=1)
+    candidates = np.sort(np.concatenate([grid, np.clip(fitting, 0.0, high)[None]]), axis=0)
     best = at(candidates).argmax(axis=0)
     ends = (candidates[np.clip(best + step, 0, len(candidates) - 1), everyone] for step in (-1, 1))
     refined = _golden_section(at, *ends)
@@ -139,7 +141,8 @@ def leverages_and_residuals(rows: Floats, labels: Floats) -> tuple[Floats, Float
     """Of least squares of the labels (k,) on the rows (k, d): h_i and r_i, both (k,).
 
     Columns are scaled to unit length and a pivoted QR factorisation drops dependent ones, so that neither units nor
-    duplicate columns matter; the residual is orthogonalised twice.
+    duplicate columns matter; the residual is orthogonalised twice. It is exactly zero where the labels are a function
+    of the rows up to rounding; where the rows have a constant, the labels' distance from zero does not matter.
 
     Examples:
         >>> leverages_and_residuals(np.ones((4, 1)), np.array([0.0, 0.0, 1.0, 3.0]))
@@ -154,6 +157,15 @@ def leverages_and_residuals(rows: Floats, labels: Floats) -> tuple[Floats, Float
     basis, triangle, _ = qr(scaled, mode="economic", pivoting=True)
     rank = int((np.abs(np.diag(triangle)) > _RANK_CUT * math.sqrt(len(labels))).sum())
     basis = basis[:, :rank]
-    residual = labels - basis @ (basis.T @ labels)
-    residual -= basis @ (basis.T @ residual)
+
+    def rest(values: Floats) -> Floats:
+        once = values - basis @ (basis.T @ values)
+        return once - basis @ (basis.T @ once)
+
+    held = _ROUNDED * math.sqrt(len(labels)) * float(np.abs(labels).max())
+    if np.linalg.norm(rest(np.ones(len(labels)))) <= _RANK_CUT * math.sqrt(len(labels)):
+        labels = labels - labels.mean()
+    residual = rest(labels)
+    if residual @ residual <= max(_NO_RESIDUAL * float(labels @ labels), held**2):
+        residual = np.zeros(len(labels))
     return np.minimum(np.square(basis).sum(axis=1), 1.0), residual

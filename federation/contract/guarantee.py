@@ -129,6 +129,8 @@ class Guarantee:
             known["unit"], known["adjacency"] = Unit(known["unit"]), Adjacency(known["adjacency"])
             known["assumptions"] = tuple(Assumption(a["text"], Check(a["check"])) for a in known["assumptions"])
             return cls(**known)
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"a guarantee cannot be read: {error}") from error
 

@@ -66,6 +66,8 @@ class Allowance:
         try:
             record = json.loads(text)
             return cls(Path(record["ledger"]), float(record["epsilon"]), float(record["delta"]))
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f'the node\'s "allowance" must be JSON with ledger (a file), epsilon and delta, got {text!r}: {error!r}'

@@ -45,6 +45,8 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
     for directory, name in names.items():
         try:
             runs.append(_view(directory, stored[directory], name))
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise InputError(f"the artefacts in {directory} do not belong together: {error!r}") from error
     environment = Environment(
@@ -95,8 +97,9 @@ def _text(path: Path) -> str:
 
 
 def _object(path: Path) -> dict[str, Any]:
+    text = _text(path)
     try:
-        content = json.loads(_text(path))
+        content = json.loads(text)
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}") from error
     if not isinstance(content, dict):

@@ -251,6 +251,8 @@ def doubles(values: npt.ArrayLike, what: str) -> NDArray[np.float64]:
         if np.iscomplexobj(values):
             raise InputError(f"{what} must be real numbers, got complex ones; leave out the imaginary parts")
         return np.asarray(values, dtype=np.float64)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be an array of numbers: {error}") from error
 

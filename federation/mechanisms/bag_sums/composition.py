@@ -19,7 +19,8 @@ from federation.numerics.arrays import Floats
 
 _COARSE, _FINE = 2**11, 2**17  # grid points of R²
 _SATURATED = 4.0  # at R/2 - epsilon/R = 4 a Gaussian mechanism's delta is above 0.9999: larger R count as infinite
-_HALVINGS = 24  # of the grid's end, the best of which is taken
+_STRIDE = 2.0  # between the ends of the grids that are tried
+_FRACTIONS = 2.0 ** np.arange(-40.0, 0.0)  # of a grid's step, at which tangents are tried too
 _CELL = 2e-4  # relative width of what single values of r² are rounded up in
 _UNLIKELY = 1e-16  # counts of noisy labels beyond these tails are replaced by worse ones
 _ROUNDING = 1e-12  # added to delta for the rounding of a thousand releases, and in proportion for more
@@ -36,9 +37,9 @@ def composed_delta(
 ) -> float:
     """An upper bound on the delta of `releases` releases together, also when chosen adaptively.
 
-    Within 1 % of the smallest, however many they are; nothing below 1e-12, or 1e-15 a release, is resolved. The noisy
-    set is the same in all of them (or drawn anew in every bag, when stratified). Raises `InputError` as
-    `accounting.delta`, and unless `releases` is an integer of at least 1.
+    Within 1 % of the smallest, however many they are (at epsilon 0 within 10 %); nothing below 1e-12, or 1e-15 a
+    release, is resolved. The noisy set is the same in all of them (or drawn anew in every bag, when stratified). Raises
+    `InputError` as `accounting.delta`, and unless `releases` is an integer of at least 1.
 
     Examples:
         >>> design = BagDesign(records=12_800, bags=100, size=128, noisy=6400)
@@ -64,10 +65,12 @@ def _best_grid(epsilon: float, ratio: float, design: BagDesign, releases: int, c
         seen = np.append(0.0, gaussian.delta(epsilon, np.sqrt(sums[1:])))
         return max(_bound(epsilon, sums, seen, *kind, releases) for kind in kinds)
 
-    tops = top / 2.0 ** np.arange(_HALVINGS)
-    coarse = [bound(end, _COARSE) for end in tops]
-    fine = bound(2 * tops[int(np.argmin(coarse))], _FINE)  # a finer grid has less to gain from a low end
-    return min(*coarse, fine) + _ROUNDING * max(1.0, releases / 1000)
+    coarse = {top: bound(top, _COARSE)}
+    while gaussian.delta(epsilon, math.sqrt(top)) > _ROUNDING:
+        top /= _STRIDE
+        coarse[top] = bound(top, _COARSE)
+    end = _STRIDE * min(coarse, key=coarse.__getitem__)  # a finer grid has less to gain from a low end
+    return min(*coarse.values(), bound(end, _FINE)) + _ROUNDING * max(1.0, releases / 1000)
 
 
 def _bound(
@@ -89,7 +92,9 @@ def _bound(
     place, p = values[finite] / step, chances[finite]
     below = np.minimum(place.astype(np.int64), points - 2)
     share = place - below
-    mass = np.bincount(below, p * (1 - share), points) + np.bincount(below + 1, p * share, points)
+    mass = np.zeros(points)
+    mass += np.bincount(below, p * (1 - share), points)
+    mass += np.bincount(below + 1, p * share, points)
     spread = releases * step**2 * float(p @ (share * (1 - share)))
     lost = min(1.0, lost + float(chances[~finite].sum()))
     if lost == 1:
@@ -99,7 +104,7 @@ def _bound(
     mean = releases * (1 - infinite) / (1 - lost) * float(mass @ sums)
     beyond = max(0.0, mean - float(law @ sums))  # at least the grid's length for every round
 
-    turn = 2 * epsilon**2 / (math.sqrt(1 + epsilon**2) + 1)
+    turn = 2 * epsilon * (epsilon / (math.hypot(1, epsilon) + 1))
     bounds = [1.0]
     if turn > 0:
         steepest = float(_slope(epsilon, np.array([turn]))[0])
@@ -109,13 +114,16 @@ def _bound(
         bounds.append(float(law @ convex) + steepest * beyond)
         bent = spread / 2 * steepest * (1 / 8 + 0.5 / turn)
         bounds.append(float(law @ seen) + bent + beyond / (points * step))
-    slope = _slope(epsilon, sums[1:])
-    start = seen[1:] - slope * sums[1:]  # of the tangents at each sum
-    usable = (sums[1:] >= turn) & (start >= 0)
+    at = np.append(step * _FRACTIONS, sums[1:])  # u
+    below_it = np.maximum(np.arange(len(at)) - len(_FRACTIONS), 0)  # the last sum below each
+    value = np.append(gaussian.delta(epsilon, np.sqrt(at[: len(_FRACTIONS)])), seen[1:])
+    slope = _slope(epsilon, at)
+    start = value - slope * at
+    usable = (at >= turn) & (start >= 0)
     if usable.any():
-        tangents = start * np.cumsum(law)[:-1] + slope * np.cumsum(law * sums)[:-1]
-        kept = np.cumsum((law * seen)[:0:-1])[::-1]
-        bent = spread / 2 * slope * (1 / 8 + 0.5 / sums[1:])
+        tangents = start * np.cumsum(law)[below_it] + slope * np.cumsum(law * sums)[below_it]
+        kept = np.cumsum((law * seen)[:0:-1])[::-1][below_it]
+        bent = spread / 2 * slope * (1 / 8 + 0.5 / at)
         bounds.append(float((tangents + kept + bent)[usable].min()) + beyond / (points * step))
     return infinite + min(bounds)
 
@@ -158,8 +166,8 @@ def _one_release(
 def _reached(part: Exposure, weights: Weights, furthest: float) -> tuple[Floats, Floats]:
     """Values of |w|/sqrt(Q), as in `weight_ratio`, up to `furthest`, and their probabilities.
 
-    Those of continuous weights are rounded up, by a relative 1e-4 at most. What is left of the part's probability is
-    that of larger values.
+    Those of continuous weights are rounded up: their squares by 2 parts in 10^4 at most, of the usual one where they are
+    smaller. What is left of the part's probability is that of larger values.
     """
     alone = part.others == 0
     q, p = part.others[~alone].astype(float), part.probability[~alone]

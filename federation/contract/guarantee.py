@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from federation.contract.errors import InputError
+from federation.contract.numbers import required
 
 
 class Unit(StrEnum):
@@ -68,14 +68,12 @@ SEEDED = Assumption(
 
 def require_epsilon(epsilon: float) -> None:
     """Raises `InputError` unless epsilon is positive and finite."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
+    required("epsilon", epsilon, "be a positive finite number", lambda value: value > 0)
 
 
 def require_delta(delta: float) -> None:
     """Raises `InputError` unless delta lies in [0, 1)."""
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must lie in [0, 1), got {delta}")
+    required("delta", delta, "lie in [0, 1)", lambda value: 0 <= value < 1)
 
 
 @dataclass(frozen=True)

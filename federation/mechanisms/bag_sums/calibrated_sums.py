@@ -9,7 +9,7 @@ from federation.contract.errors import InputError
 from federation.mechanisms.bag_sums.accounting import delta, width
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
-from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero
+from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero, require_from_zero
 
 _SAFE = 1e-9  # relative step to the safe side of a root
 _WIDEST = 1e9  # largest ratio of the label range and a noise scale, either way
@@ -49,6 +49,7 @@ def smallest_tau(epsilon: float, target: float, *, label_range: tuple[float, flo
         9.854
     """
     require_target(epsilon, target)
+    require_from_zero("charge", charge)
     return width(label_range) * _smallest_scale(lambda scale: mean_delta_chi(epsilon, 1 / scale, charge=charge), target)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from federation.mechanisms.bag_sums.accounting import delta, width
 from federation.mechanisms.bag_sums.design import BagDesign, Exposure, Weights
+from federation.mechanisms.bag_sums.weight_ratio import MOST_EPSILON
 from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.checks import require_whole
 from federation.numerics.arrays import Floats
@@ -57,6 +58,7 @@ def composed_delta(
 
 
 def _best_grid(epsilon: float, ratio: float, design: BagDesign, releases: int, charge: float) -> float:
+    epsilon = min(epsilon, MOST_EPSILON)
     top = (_SATURATED + math.sqrt(_SATURATED**2 + 2 * epsilon)) ** 2
     kinds = [_one_release(ratio, parts, design.weights, charge, top) for parts in design.exposures()]
 
@@ -158,7 +160,8 @@ def _one_release(
     found = [_reached(part, weights, math.sqrt(top) / ratio) for part in parts]
     reached, chances = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     in_a_bag = math.fsum(float(part.probability.sum()) for part in parts)
-    values = np.append(np.square(ratio * reached + charge), 0.0)
+    with np.errstate(over="ignore"):
+        values = np.append(np.square(ratio * reached + charge), 0.0)
     lost = max(0.0, in_a_bag - math.fsum(chances))
     return values, np.append(chances, max(0.0, 1 - in_a_bag)), lost
 
@@ -166,8 +169,8 @@ def _one_release(
 def _reached(part: Exposure, weights: Weights, furthest: float) -> tuple[Floats, Floats]:
     """Values of |w|/sqrt(Q), as in `weight_ratio`, up to `furthest`, and their probabilities.
 
-    Those of continuous weights are rounded up: their squares by 2 parts in 10^4 at most, of the usual one where they are
-    smaller. What is left of the part's probability is that of larger values.
+    Those of continuous weights are rounded up: their squares by 2 parts in 10^4 at most, of the usual one where
+    they are smaller. What is left of the part's probability is that of larger values.
     """
     alone = part.others == 0
     q, p = part.others[~alone].astype(float), part.probability[~alone]

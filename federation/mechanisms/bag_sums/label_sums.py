@@ -18,6 +18,7 @@ from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums.accounting import width
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.numerics.arrays import Floats
 
 LABEL_STEPS = 2**20  # of the label range
@@ -62,6 +63,7 @@ def charged(delta_at: Callable[[float], float], epsilon: float) -> float:
         >>> charged(lambda e: 1e-6 * math.exp(-e), epsilon=1.0)
         3.679e-07
     """
+    epsilon = require_epsilon_from_zero(epsilon)
     if epsilon < _LAW_SLACK:
         return min(1.0, delta_at(0.0) + 2 * _LAW_SLACK)
     return min(1.0, delta_at(epsilon - _LAW_SLACK) * (1 + 1e-9))

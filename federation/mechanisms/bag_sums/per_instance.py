@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.mechanisms.bag_sums.accounting import width
+from federation.contract.numbers import required
 from federation.mechanisms.bag_sums.perturbed_pair import pair_delta
-from federation.numerics.arrays import Floats, Integers
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.numerics.arrays import Floats, Integers, numbers
 
 _RANK_CUT = 1e-10  # of a unit column, times sqrt(k)
 _NO_RESIDUAL = 1e-12  # of the labels' squared norm, less their mean where rows have a constant
@@ -79,8 +80,14 @@ def per_instance_delta(
         >>> found.mean, found.largest, found.revealed
         (0.0002628, 0.001459, 0.0)
     """
-    if bags.ndim != 2 or bags.size == 0:
-        raise InputError(f"bags must be row numbers (bags, size), at least one, got shape {bags.shape}")
+    rows, labels, bags = numbers(rows, "rows"), numbers(labels, "labels"), np.asarray(bags)
+    if rows.ndim != 2 or labels.shape != rows.shape[:1]:
+        raise InputError(f"rows must be (n, d) and labels (n,), got shapes {rows.shape} and {labels.shape}")
+    if bags.ndim != 2 or bags.size == 0 or bags.dtype.kind not in "iu":
+        raise InputError(f"bags must be row numbers (bags, size), at least one, got {bags.dtype} of shape {bags.shape}")
+    if not 0 <= bags.min() <= bags.max() < len(rows):
+        raise InputError(f"bags must be numbers of the {len(rows)} rows, from 0, got {bags.min()} to {bags.max()}")
+    required("inclusion", inclusion, "lie in [0, 1]", lambda given: 0 <= given <= 1)
     found = np.stack([bag_deltas(epsilon, rows[bag], labels[bag], label_range=label_range) for bag in bags])
     worst = found.max(axis=1)
     mean, mean_largest, largest, revealed = map(float, (found.mean(), worst.mean(), worst.max(), (found == 1).mean()))
@@ -99,8 +106,8 @@ def bag_deltas(epsilon: float, rows: Floats, labels: Floats, *, label_range: tup
         >>> found.shape, float(found.max())
         ((30,), 0.0006402)
     """
-    low, high = label_range
-    width(label_range)
+    declared = LabelRange.of(label_range)
+    low, high = declared.low, declared.high
     if not (np.all(np.isfinite(rows)) and np.all((labels >= low) & (labels <= high))):
         raise InputError(f"rows must be finite and labels from {low:g} to {high:g}, the declared range; clip or refuse")
     leverage, residual = leverages_and_residuals(rows, labels)
@@ -159,8 +166,9 @@ def leverages_and_residuals(rows: Floats, labels: Floats) -> tuple[Floats, Float
     basis = basis[:, :rank]
 
     def rest(values: Floats) -> Floats:
-        once = values - basis @ (basis.T @ values)
-        return once - basis @ (basis.T @ once)
+        once: Floats = values - basis @ (basis.T @ values)
+        left: Floats = once - basis @ (basis.T @ once)
+        return left
 
     held = _ROUNDED * math.sqrt(len(labels)) * float(np.abs(labels).max())
     if np.linalg.norm(rest(np.ones(len(labels)))) <= _RANK_CUT * math.sqrt(len(labels)):

@@ -15,6 +15,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.count_mechanism import CountReplacement
+from federation.mechanisms.noise.checks import require_draws
 from federation.mechanisms.noise.mechanism import NOISE_KEY, Parameters
 from federation.numerics.arrays import Floats, Integers
 
@@ -62,6 +63,7 @@ class AdditiveCounts(CountReplacement, ABC):
 
     def noisy(self, counts: Integers, bits: NoiseBits, draws: int = 1) -> Integers:
         """Counts plus noise, shape (draws, C) int64: as private as the release. Raises as `checked_counts` does."""
+        require_draws(draws)
         return checked_counts(counts, self.classes) + self._noise(bits, draws)
 
     def covariance(self, size: int) -> Floats:

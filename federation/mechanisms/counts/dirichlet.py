@@ -21,7 +21,7 @@ from federation.mechanisms.counts.additive import PUBLIC_BAG, WHOLE_COUNTS, chec
 from federation.mechanisms.counts.count_mechanism import CountReplacement
 from federation.mechanisms.counts.dirichlet_loss import delta_exact, delta_exact_limit, require_level
 from federation.mechanisms.counts.dirichlet_sampler import GRID_BITS, sample
-from federation.mechanisms.noise.checks import require_whole
+from federation.mechanisms.noise.checks import require_draws, require_epsilon_from_zero, require_whole
 from federation.mechanisms.noise.mechanism import NOISE_KEY, Parameters
 from federation.mechanisms.noise.scales import first_between
 from federation.numerics.arrays import Floats, Integers
@@ -78,6 +78,7 @@ class ScaledDirichlet(CountReplacement):
         without pseudo-counts an empty class is released as exactly 0. Only the public m is: it must be at least
         C * floor. Raises `InputError` otherwise.
         """
+        require_draws(draws)
         eta = checked_counts(counts, self.classes)
         size = int(eta.sum())
         if size < self.classes * self.floor:
@@ -90,6 +91,7 @@ class ScaledDirichlet(CountReplacement):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0."""
+        epsilon = require_epsilon_from_zero(epsilon)
         return float(delta_exact(epsilon, self._least + 1, self._least, self.sigma))
 
     def covariance(self, size: int) -> Floats:

@@ -17,10 +17,12 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, centred_l1
 from federation.mechanisms.counts.grid import smallest_scale
 from federation.mechanisms.noise import discrete_gaussian, gaussian
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats, Integers
 
 _MAX_SUM_SIGMA = 100.0  # beyond, the corrected integral is exact to double precision
+_MOST_EPSILON = 1e6  # whose delta bounds that of larger ones, where no integer holds the threshold
 _REACH = 26  # in sigma: what the sum leaves out is below e^-160 of its first terms
 _SAFE = 2e-9  # relative distance to the safe side of delta: covers the rounding of its computation
 # B_p(u)/p! for p = 2..7, coefficients of u^p, ..., u^0 (Euler-Maclaurin)
@@ -57,6 +59,7 @@ class CountGaussian(AdditiveCounts):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0."""
+        epsilon = require_epsilon_from_zero(epsilon)
         return exact_delta(epsilon, float(self.scale))
 
     def variance(self) -> float:
@@ -105,6 +108,7 @@ def exact_delta(epsilon: float, sigma: float) -> float:
         >>> exact_delta(1.0, sigma=4.0), float(gaussian.delta(1.0, math.sqrt(2) / 4))
         (0.000387, 0.0003978)
     """
+    epsilon = min(epsilon, _MOST_EPSILON)
     threshold = 1 - epsilon * sigma**2
     last = math.ceil(threshold) - 1
     if sigma > _MAX_SUM_SIGMA:

@@ -9,6 +9,7 @@ import numpy as np
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, checked_counts
 from federation.mechanisms.counts.count_mechanism import CountMechanism
+from federation.mechanisms.noise.checks import require_whole
 from federation.numerics.arrays import Floats, Integers
 from federation.numerics.simplex import project
 
@@ -46,6 +47,7 @@ def distortion(mechanism: CountMechanism, counts: Integers, draws: int = DRAWS, 
         Distortion(mean=0.003665, standard_error=0.0)
     """
     counts = checked_counts(counts, mechanism.classes)
+    require_whole("draws", draws, 1)
     size = int(counts.sum())
     additive = mechanism if isinstance(mechanism, AdditiveCounts) else None
     if additive and sum(map(additive.escape, counts)) < _NEGLIGIBLE:

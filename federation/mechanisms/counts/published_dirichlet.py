@@ -19,9 +19,10 @@ from federation.contract.guarantee import NoGuarantee
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import checked_counts
 from federation.mechanisms.counts.baselines import LaplacePrior, published_laplace
-from federation.mechanisms.counts.dirichlet_divergence import MeasuredDelta, divergence
+from federation.mechanisms.counts.dirichlet_divergence import MOST_RUNS, MeasuredDelta, divergence
 from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_eq9_limit, require_level
 from federation.mechanisms.counts.dirichlet_sampler import sample
+from federation.mechanisms.noise.checks import require_draws, require_whole
 from federation.mechanisms.noise.scales import first_between
 from federation.numerics.arrays import Floats, Integers
 
@@ -45,7 +46,7 @@ def sigma_for_counts(counts: Integers, epsilon: float, delta: float) -> float | 
         True
     """
     require_level(epsilon, delta)
-    eta = checked_counts(counts, len(counts))
+    eta = checked_counts(counts, np.size(counts))
     if eta.min() < 2:  # a class that a neighbour lacks, or has alone, tells them apart at any sigma
         return None
     a, b = _pairs(eta)
@@ -83,7 +84,8 @@ def published_release(counts: Integers, epsilon: float, delta: float, bits: Nois
         >>> published_release(np.array([50, 30, 20]), 1.0, 1e-3, NoiseBits(1, "example")).round(1)
         array([[56. , 27.9, 16.1]])
     """
-    eta = checked_counts(counts, len(counts))
+    require_draws(draws)
+    eta = checked_counts(counts, np.size(counts))
     sigma = sigma_for_counts(eta, epsilon, delta)
     if sigma is None:
         return LaplacePrior(published_laplace(len(eta), epsilon)).release(eta, bits, draws)
@@ -103,8 +105,9 @@ def true_delta(
         >>> true_delta(np.array([7, 993]), np.array([6, 994]), epsilon=1.0, delta=1e-3).value
         0.2553
     """
-    pair = [checked_counts(each, len(counts)) for each in (counts, neighbour)]
-    if sorted(pair[1] - pair[0]) != [-1, *[0] * (len(counts) - 2), 1]:
+    pair = [checked_counts(each, np.size(counts)) for each in (counts, neighbour)]
+    require_whole("runs", runs, 1, MOST_RUNS)
+    if sorted(pair[1] - pair[0]) != [-1, *[0] * (np.size(counts) - 2), 1]:
         raise InputError("neighbour must hold one record less in one class and one more in another than counts")
     sigmas = [sigma_for_counts(each, epsilon, delta) for each in pair]
     laws = [sigma * each.astype(np.float64) for sigma, each in zip(sigmas, pair, strict=True) if sigma is not None]

@@ -24,6 +24,7 @@ from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels.label_mechanism import LabelReplacement
 from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 
@@ -111,6 +112,7 @@ class UnbiasedResponse(LabelReplacement):
 
         It is convex in either label's law, and a label between two points has a mixture of their rows.
         """
+        epsilon = require_epsilon_from_zero(epsilon)
         shares = np.array(self.weights) / TOTAL
         above = shares[:, None] - math.exp(min(epsilon, 700.0)) * shares[None]
         return float(np.maximum(above, 0.0).sum(axis=2).max())

@@ -12,6 +12,7 @@ from federation.contract.guarantee import Adjacency, Assumption, Check, Guarante
 from federation.contract.randomness import NoiseBits
 from federation.features.steps import finite_rows
 from federation.mechanisms.moments.calibrated_moments import SumNoise, SumNoiseKind, calibrate
+from federation.mechanisms.noise.checks import require_positive
 from federation.numerics.arrays import Floats
 from federation.numerics.norms import within_norm
 
@@ -85,6 +86,8 @@ def release_moment(
     if not np.isin(labels, (0, 1)).all():
         wrong = labels[~np.isin(labels, (0, 1))][0]
         raise InputError(f"labels must be 0 or 1, got {wrong!r}; code the class with y = 1 as 1 and the other as 0")
+    if l1_bound is not None:
+        require_positive("l1_bound", l1_bound)
     cut = within_norm(rows, l1_bound)
     longer = np.linalg.norm(rows - cut, axis=1) > _LONGER * np.linalg.norm(cut, axis=1)
     if long_rows == "refuse" and longer.any():

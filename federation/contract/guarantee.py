@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from federation.contract.errors import InputError
-from federation.contract.numbers import required
+from federation.contract.numbers import apart, required
 
 
 class Unit(StrEnum):
@@ -74,6 +74,17 @@ def require_epsilon(epsilon: float) -> None:
 def require_delta(delta: float) -> None:
     """Raises `InputError` unless delta lies in [0, 1)."""
     required("delta", delta, "lie in [0, 1)", lambda value: 0 <= value < 1)
+
+
+def levels_apart(*levels: tuple[float, float]) -> tuple[str, ...]:
+    """(epsilon, delta) pairs as texts with as many digits as tell apart those that differ.
+
+    Examples:
+        >>> levels_apart((1.0000000003, 1e-6), (1.0, 1e-6))
+        ('epsilon=1.0000000003, delta=1e-06', 'epsilon=1, delta=1e-06')
+    """
+    epsilons, deltas = (apart(*numbers) for numbers in zip(*levels, strict=True))
+    return tuple(f"epsilon={one}, delta={other}" for one, other in zip(epsilons, deltas, strict=True))
 
 
 @dataclass(frozen=True)

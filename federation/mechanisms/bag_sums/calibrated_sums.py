@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from federation.contract.errors import InputError
+from federation.contract.numbers import apart
 from federation.mechanisms.bag_sums.accounting import delta, width
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
@@ -29,8 +30,9 @@ def smallest_sigma(
     """
     require_target(epsilon, target)
     if design.noise_free >= target:
+        wanted, revealed = apart(target, design.noise_free)
         raise InputError(
-            f"delta {target:g} is out of reach of any noise: with probability {design.noise_free:.3g} a label lies in "
+            f"delta {wanted} is out of reach of any noise: with probability {revealed} a label lies in "
             "a bag without noise; use larger bags, more noisy labels, or a number of them in every bag"
         )
     span = width(label_range)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.numbers import required
+from federation.contract.numbers import apart, required
 from federation.mechanisms.bag_sums.perturbed_pair import pair_delta
 from federation.mechanisms.labels.label_range import LabelRange
 from federation.numerics.arrays import Floats, Integers, numbers
@@ -109,7 +109,8 @@ def bag_deltas(epsilon: float, rows: Floats, labels: Floats, *, label_range: tup
     declared = LabelRange.of(label_range)
     low, high = declared.low, declared.high
     if not (np.all(np.isfinite(rows)) and np.all((labels >= low) & (labels <= high))):
-        raise InputError(f"rows must be finite and labels from {low:g} to {high:g}, the declared range; clip or refuse")
+        least, most = apart(low, high)
+        raise InputError(f"rows must be finite and labels from {least} to {most}, the declared range; clip or refuse")
     leverage, residual = leverages_and_residuals(rows, labels)
     rss = float(residual @ residual)
     if rss == 0:

@@ -16,6 +16,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
+from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import PUBLIC_BAG, WHOLE_COUNTS, checked_counts, exchangeable
 from federation.mechanisms.counts.count_mechanism import CountReplacement
@@ -54,9 +55,10 @@ class ScaledDirichlet(CountReplacement):
     def __post_init__(self) -> None:
         _check(self.classes, self.epsilon, self.delta, self._least, "floor + pseudo_count")
         if self.delta_at(self.epsilon) > self.delta:
+            most, given = apart(self.delta, self.delta_at(self.epsilon))
             raise InputError(
-                f"sigma must give delta {self.delta:g} or less at epsilon {self.epsilon:g}, got {self.sigma:g} with "
-                f"delta {self.delta_at(self.epsilon):g}; take it from calibrate_floor or calibrate_shifted"
+                f"sigma must give delta {most} or less at epsilon {self.epsilon:g}, got {self.sigma:g} with "
+                f"delta {given}; take it from calibrate_floor or calibrate_shifted"
             )
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
-from federation.contract.numbers import is_number, shown
+from federation.contract.numbers import apart, is_number, shown
 from federation.numerics.arrays import Floats, Integers
 
 Outside = Literal["refuse", "clip"]
@@ -69,9 +69,13 @@ class LabelRange:
         return self.low + self.width / 2
 
     @property
+    def _shown(self) -> str:
+        return f"[{', '.join(apart(self.low, self.high))}]"
+
+    @property
     def assumption(self) -> Assumption:
         """Why a label changes by at most `width`."""
-        text = f"every label lies in [{self.low:g}, {self.high:g}], which was declared without looking at any; "
+        text = f"every label lies in {self._shown}, which was declared without looking at any; "
         if self.outside == "clip":
             return Assumption(text + "others are moved to the nearer end", Check.ENFORCED)
         return Assumption(text + "others are refused", Check.CHECKED)
@@ -92,7 +96,7 @@ class LabelRange:
             return np.clip(given, self.low, self.high)
         if given.min() < self.low or given.max() > self.high:
             raise InputError(
-                f"labels must lie in label_range, [{self.low:g}, {self.high:g}], and some do not; declare what labels "
+                f"labels must lie in label_range, {self._shown}, and some do not; declare what labels "
                 "can be, or clip those outside"
             )
         return given

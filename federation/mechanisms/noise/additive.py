@@ -15,6 +15,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_epsilon
+from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
 from federation.mechanisms.noise.checks import (
@@ -114,9 +115,10 @@ class AdditiveMechanism:
         with np.errstate(over="ignore"):
             integers: Floats = np.rint(value / self.step)
         if np.any(np.abs(integers) > _MAX_INTEGER):
+            most, given = apart(self.step * _MAX_INTEGER, float(np.abs(value).max()))
             raise InputError(
-                f"value must stay below {self.step * _MAX_INTEGER:g} = 2^52 grid steps, "
-                f"got {np.abs(value).max():g}; clip it to the norm that the sensitivity assumes"
+                f"value must stay below {most} = 2^52 grid steps, got {given}; clip it to the norm that the "
+                "sensitivity assumes"
             )
         return integers
 

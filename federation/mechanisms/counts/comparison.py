@@ -107,7 +107,7 @@ def published_dirichlet(counts: Integers, epsilon: float, delta: float) -> Candi
     if sigma is None or neighbour is None:
         note = "NOT differentially private: no sigma serves these counts, and that it fails here tells them from others"
         return Candidate(PUBLISHED_DIRICHLET, {}, None, None, private=False, note=note)
-    runs = max(2**12, _RUNS // len(counts)) if len(counts) > 2 else None  # exact for two classes
+    runs = max(2**9, _RUNS // len(counts)) if len(counts) > 2 else None  # exact for two classes
     pairs = ((counts, neighbour), (neighbour, counts))
     both = (true_delta(here, there, epsilon, delta, runs=runs or 1) for here, there in pairs)
     worst = max(both, key=lambda found: found.value)

@@ -9,8 +9,8 @@ fall-back, tells some neighbours apart for certain. So this is no mechanism obje
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from federation.mechanisms.noise.scales import first_between
 from federation.numerics.arrays import Floats, Integers
 
 _STEP = 1 / 8  # of ln sigma in the scan
-_BLOCK = 16  # sigmas at a time: most scans end early
+_FEW = 256  # pairs of classes that are looked at first
+_ALL = slice(None)
 _TINY = 1e-4  # sigma times the largest count below which the delta is at its limit
 _SIZE = 1000  # records of the two-class bags on which the true delta is measured
 
@@ -36,8 +37,8 @@ def sigma_for_counts(counts: Integers, epsilon: float, delta: float) -> float | 
     """The largest sigma found whose Eq. 9 delta is at most `delta` for all ordered pairs of classes; None without one.
 
     A scan of ln sigma from the top, as the delta is not monotone in sigma, then bisection; the answer is one of the
-    sigmas at which the delta was computed. `counts` (C,): whole numbers >= 0. The result depends on private counts.
-    Raises `InputError` for other counts, epsilon <= 0 or delta outside (0, 1).
+    sigmas at which the delta of all pairs was computed. `counts` (C,): whole numbers >= 0. The result depends on
+    private counts. Raises `InputError` for other counts, epsilon <= 0 or delta outside (0, 1).
 
     Examples:
         >>> sigma_for_counts(np.array([50, 30, 20]), epsilon=1.0, delta=1e-3)
@@ -50,27 +51,36 @@ def sigma_for_counts(counts: Integers, epsilon: float, delta: float) -> float | 
     if eta.min() < 2:  # a class that a neighbour lacks, or has alone, tells them apart at any sigma
         return None
     a, b = _pairs(eta)
+    few = np.argsort(a + b, kind="stable")[:_FEW]  # the worst are mostly among them
 
-    def worst(sigmas: Floats) -> Floats:
-        largest: Floats = delta_eq9(epsilon, a[:, None], b[:, None], sigmas).max(axis=0)
-        return largest
+    def exceeds(log_sigma: float, level: float, among: Integers | slice = _ALL) -> bool:
+        return bool(delta_eq9(epsilon, a[among], b[among], math.exp(log_sigma)).max() > level)
+
+    def refused(log_sigma: float, level: float) -> bool:
+        return exceeds(log_sigma, level, few) or exceeds(log_sigma, level)
 
     top = 0.0
-    while worst(np.exp([top]))[0] <= (1 + delta) / 2:
+    while not refused(top, (1 + delta) / 2):
         top += 1.0
     bottom = math.log(_TINY / eta.max())
     if delta_eq9_limit(epsilon, a, b).max() < delta:
-        while worst(np.exp([bottom]))[0] > delta:
+        while refused(bottom, delta):
             bottom -= 1.0
     scan = np.append(np.arange(top, bottom, -_STEP), bottom)
-    blocks = (worst(np.exp(scan[start : start + _BLOCK])) for start in range(0, len(scan), _BLOCK))
-    private = next((k for k, each in enumerate(chain.from_iterable(blocks)) if each <= delta), None)
+    private = next((k for k, log_sigma in enumerate(scan) if not refused(log_sigma, delta)), None)
     if private is None:
         return None
-    low, high = scan[private], scan[private - 1]
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        low, high = (middle, high) if worst(np.exp([middle]))[0] <= delta else (low, middle)
+
+    def bisected(too_much: Callable[[float], bool]) -> float:
+        low, high = float(scan[private]), float(scan[private - 1])
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            low, high = (low, middle) if too_much(middle) else (middle, high)
+        return low
+
+    low = bisected(lambda log_sigma: exceeds(log_sigma, delta, few))
+    if exceeds(low, delta):
+        low = bisected(lambda log_sigma: refused(log_sigma, delta))
     return math.exp(low)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from federation.mechanisms.noise.scales import first_between
 from federation.numerics.arrays import Floats, Integers
 
 _STEP = 1 / 8  # of ln sigma in the scan
+_BLOCK = 16  # sigmas at a time: most scans end early
 _FEW = 256  # pairs of classes that are looked at first
 _ALL = slice(None)
 _TINY = 1e-4  # sigma times the largest count below which the delta is at its limit
@@ -67,7 +69,10 @@ def sigma_for_counts(counts: Integers, epsilon: float, delta: float) -> float | 
         while refused(bottom, delta):
             bottom -= 1.0
     scan = np.append(np.arange(top, bottom, -_STEP), bottom)
-    private = next((k for k, log_sigma in enumerate(scan) if not refused(log_sigma, delta)), None)
+    starts = range(0, len(scan), _BLOCK)
+    blocks = (delta_eq9(epsilon, a[few, None], b[few, None], np.exp(scan[i : i + _BLOCK])).max(axis=0) for i in starts)
+    hopeful = (k for k, each in enumerate(chain.from_iterable(blocks)) if each <= delta)
+    private = next((k for k in hopeful if not exceeds(scan[k], delta)), None)
     if private is None:
         return None
 

@@ -90,7 +90,7 @@ def test_auto_has_the_smallest_expected_error_but_for_what_pure_noise_is_worth(
     [
         ({"noise": "gausian"}, "did you mean 'gaussian'"),
         ({"noise": "published_dirichlet"}, "noise must be one of auto, gaussian"),
-        ({"classes": 1}, "classes must be an integer of at least 2, got 1"),
+        ({"classes": 1}, "classes must be an integer from 2 to 1048576, got 1"),
         ({"classes": 2.0}, "classes must be an integer"),
         ({"classes": True}, "classes must be an integer"),
         ({"epsilon": 0.0}, "epsilon must be a positive finite number"),

@@ -1,4 +1,4 @@
-"""Whatever number a public function is given, it says what is wrong with it, or what it returns are numbers."""
+"""Whatever number a public mechanism is given, it says what is wrong with it, or what it returns are numbers."""
 
 from __future__ import annotations
 

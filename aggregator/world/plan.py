@@ -123,5 +123,7 @@ class WorldPlan:
                 lo, hi = map(float, record["label_range"])
                 record["label_range"] = (lo, hi)
             return cls(**record)
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"the plan {path} cannot be read: {error}; {_REMEDY}") from error

@@ -18,6 +18,7 @@ from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Guarantee, NoGuarantee, require_delta, require_epsilon
 from federation.contract.limits import MOST_DRAWS, MOST_EPSILON, Limits, whole
+from federation.contract.numbers import apart
 
 OFF = "off"  # the kind of noise that is none
 _LONGEST_NAME = 1000
@@ -101,9 +102,10 @@ class Question(ABC):
         numbers = sum(field.numbers for field in self.fields().values())
         for what, count in (("its answer has", numbers), ("to answer it takes", self.work())):
             if count > limits.numbers:
+                asked, allowed = apart(count, limits.numbers)
                 raise InputError(
-                    f"the question '{self.kind}' is too large: {what} {count:.3g} numbers, and this node allows "
-                    f"{limits.numbers:.3g}; ask for less at a time, or raise its limits"
+                    f"the question '{self.kind}' is too large: {what} {asked} numbers, and this node allows "
+                    f"{allowed}; ask for less at a time, or raise its limits"
                 )
 
 
@@ -175,7 +177,8 @@ class Noise:
         if self.aims:
             require_epsilon(self.epsilon)
             if self.epsilon > MOST_EPSILON:
-                raise InputError(f"epsilon of a question must be at most {MOST_EPSILON:g}, got {self.epsilon:g}")
+                most, given = apart(MOST_EPSILON, self.epsilon)
+                raise InputError(f"epsilon of a question must be at most {most}, got {given}")
             require_delta(self.delta)
         else:  # equal questions are one, whatever was aimed at in vain
             object.__setattr__(self, "epsilon", 0.0)

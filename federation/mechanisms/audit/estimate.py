@@ -13,8 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.numerics.arrays import Floats
+from federation.contract.guarantee import require_delta
+from federation.mechanisms.noise.checks import require_epsilon_from_zero, require_share, require_whole
+from federation.numerics.arrays import Floats, numbers
 
+_LARGE = 700.0  # an epsilon whose exponential is a double
 _THRESHOLDS = 200  # candidate thresholds per sample
 
 _Score = Callable[[Floats, Floats, int, int], Floats]  # (hits, hits, runs, runs) of P and Q, or swapped
@@ -71,6 +74,8 @@ def audit(
         >>> round(found.lower_bound, 2)
         4.02
     """
+    require_epsilon_from_zero(epsilon)
+    require_whole("runs", runs, 4)
     bound, event = epsilon_lower_bound(
         statistic(sample_p(runs)), statistic(sample_q(runs)), delta=delta, confidence=confidence
     )
@@ -93,8 +98,8 @@ def epsilon_lower_bound(p: Floats, q: Floats, *, delta: float = 0.0, confidence:
         >>> epsilon_lower_bound(rng.normal(1, 1, 10_000), rng.normal(0, 1, 10_000), delta=0.1)
         (0.9582, 'statistic <= -0.5425, likelier under Q')
     """
-    if not (0 < confidence < 1 and 0 <= delta < 1):
-        raise InputError(f"confidence must lie in (0, 1) and delta in [0, 1), got {confidence} and {delta}")
+    require_share("confidence", confidence)
+    require_delta(delta)
 
     def score(likely: Floats, unlikely: Floats, likely_runs: int, unlikely_runs: int) -> Floats:
         low, high = _probabilities(likely, unlikely, likely_runs, unlikely_runs, confidence)
@@ -115,12 +120,12 @@ def delta_lower_bound(p: Floats, q: Floats, *, epsilon: float, confidence: float
         >>> delta_lower_bound(rng.normal(1, 1, 10_000), rng.normal(0, 1, 10_000), epsilon=0.5)
         (0.1886, 'statistic <= 0.07462, likelier under Q')
     """
-    if not (0 < confidence < 1 and math.isfinite(epsilon) and epsilon >= 0):
-        raise InputError(f"confidence must lie in (0, 1) and epsilon be >= 0, got {confidence} and {epsilon}")
+    require_share("confidence", confidence)
+    require_epsilon_from_zero(epsilon)
 
     def score(likely: Floats, unlikely: Floats, likely_runs: int, unlikely_runs: int) -> Floats:
         low, high = _probabilities(likely, unlikely, likely_runs, unlikely_runs, confidence)
-        return low - math.exp(epsilon) * high
+        return low - math.exp(min(epsilon, _LARGE)) * high
 
     # The events that show a small delta are rare.
     tail = np.geomspace(1e-5, 1 / _THRESHOLDS, _THRESHOLDS)
@@ -129,6 +134,7 @@ def delta_lower_bound(p: Floats, q: Floats, *, epsilon: float, confidence: float
 
 def _best_event(p: Floats, q: Floats, score: _Score, levels: Floats) -> tuple[float, str]:
     """The score on the second halves, at least 0, of the event at these quantiles that looks best on the first."""
+    p, q = numbers(p, "a sample"), numbers(q, "a sample")
     for sample in (p, q):
         if sample.ndim != 1 or len(sample) < 4 or np.isnan(sample).any():
             raise InputError(

@@ -346,7 +346,7 @@ def test_the_joint_noise_covers_labels_and_rows_at_once(epsilon, delta, weight):
     [
         (lambda: counts("gaussian", delta=0.0), "delta must be above 0"),
         (lambda: counts("pure", epsilon=0.0), "epsilon must be a positive"),
-        (lambda: counts("pure", classes=1), "classes must be an integer of at least 2"),
+        (lambda: counts("pure", classes=1), "classes must be an integer from 2 to"),
         (lambda: counts("gauss"), "did you mean 'gaussian'"),
         (lambda: replace(counts("pure"), noise=CountsNoise("dirichlet_floor", 1.0, 1e-6)), "floor must be given"),
         (lambda: counts("dirichlet_floor", epsilon=0.05), "floor must be at least 161"),

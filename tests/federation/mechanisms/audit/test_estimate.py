@@ -98,7 +98,7 @@ def test_unusable_samples_are_refused(bad: np.ndarray) -> None:
 
 @pytest.mark.parametrize("arguments", [{"confidence": 1.0}, {"confidence": 0.0}, {"delta": 1.0}, {"delta": -0.1}])
 def test_impossible_confidence_and_delta_are_refused(arguments: dict) -> None:
-    with pytest.raises(InputError, match="confidence must lie"):
+    with pytest.raises(InputError, match=r"(delta|confidence) must lie"):
         epsilon_lower_bound(np.zeros(10), np.zeros(10), **arguments)
 
 
@@ -133,5 +133,5 @@ def test_the_bound_exceeds_a_true_delta_as_rarely_as_promised() -> None:
 
 @pytest.mark.parametrize("arguments", [{"epsilon": -1.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "confidence": 1.0}])
 def test_impossible_epsilons_are_refused(arguments: dict) -> None:
-    with pytest.raises(InputError, match="confidence must lie in"):
+    with pytest.raises(InputError, match=r"(epsilon|confidence) must"):
         delta_lower_bound(np.zeros(10), np.zeros(10), **arguments)

@@ -17,8 +17,9 @@ from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.limits import MOST_BAGS, MOST_ROWS, whole
-from federation.contract.question import Field, Noise, PrivateQuestion, within
+from federation.contract.question import Curve, Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
+from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
 from federation.mechanisms.bag_sums import noisy_labels, repaired
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.laplace import LaplaceBagSums, laplace_bag_sums
@@ -32,6 +33,7 @@ from federation.mechanisms.labels.shaped_gaussian import LabelSums, Shape, fit_s
 from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
 from federation.mechanisms.labels.unbiased_response import UnbiasedResponse, Weights
 from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise.additive import NOISE_STEPS
 from federation.questions.bags import DIFFERENT_PEOPLE, LARGEST_FEATURE
 from federation.questions.row_premises import HELD_ONCE
 
@@ -199,6 +201,10 @@ class BagSumsQuestion(LabelQuestion):
         """
         return _bag_sums(self.noise, self.design, self.rows.label_range, formed)
 
+    def curve(self) -> Curve:
+        """That of the mechanism."""
+        return self.mechanism().delta_at
+
     def _promised(self) -> Guarantee | NoGuarantee:
         known, mechanism = self.noise, self.mechanism()
         if mechanism.delta > known.delta:  # of a given sigma
@@ -254,6 +260,10 @@ class WeightedSumsQuestion(LabelQuestion):
     def mechanism(self, formed: int | None = None) -> RepairedBagSums:
         """Noise on label sums of `formed` bags with secret weights; as `BagSumsQuestion.mechanism`."""
         return _repaired(*self.design.shape(formed), label_range=self.rows.label_range, **self.noise.target)
+
+    def curve(self) -> Curve:
+        """That of the mechanism."""
+        return self.mechanism().delta_at
 
     def _promised(self) -> Guarantee | NoGuarantee:
         if self.noise.kind == DATA_DEPENDENT:
@@ -353,14 +363,27 @@ class LabelSumsQuestion(LabelQuestion):
         known = {name: promised.parameters[name] for name in ("low", "high")}
         return replace(promised, parameters={**known, "shape": self.shape}, gaussian_mu=None)
 
+    def curve(self) -> Curve | None:
+        """What no shape's Gaussian noise exceeds: none has a larger mu, nor a coarser grid."""
+        noise = self.noise
+        if self._pure:
+            return None
+        grid = (self.rows.feature_map.dimension, int(NOISE_STEPS))
+        return GaussianCurve(gaussian.mu(noise.epsilon, noise.delta), grid).delta
+
+    @property
+    def _pure(self) -> bool:
+        epsilon, delta, kind = self.noise.epsilon, self.noise.delta, self.noise.kind
+        if kind != "auto":
+            return kind == "pure"
+        # By variance on each coordinate, of as many as there are features: the same number at all parties.
+        variance = (self.rows.feature_map.dimension + 1) / epsilon**2
+        return delta == 0 or variance <= 1 / gaussian.mu(epsilon, delta) ** 2
+
     def _shaped(self, shape: Shape, rows: int) -> LabelSums:
-        epsilon, delta, pure = self.noise.epsilon, self.noise.delta, self.noise.kind == "pure"
-        if self.noise.kind == "auto":
-            # By variance on each coordinate, of as many as there are features: the same number at all parties.
-            variance = (self.rows.feature_map.dimension + 1) / epsilon**2
-            pure = delta == 0 or variance <= 1 / gaussian.mu(epsilon, delta) ** 2
+        pure = self._pure
         labels = LabelRange(self.rows.lowest, self.rows.highest, "clip")  # to which every party clips its labels
-        target = {"epsilon": epsilon, "delta": 0.0 if pure else delta}
+        target = {"epsilon": self.noise.epsilon, "delta": 0.0 if pure else self.noise.delta}
         return calibrate_sums(shape, "pure" if pure else "gaussian", rows=rows, labels=labels, **target)
 
 

@@ -93,10 +93,16 @@ def test_a_verdict_admits_that_it_has_no_power():
     assert weak.word == "stands, no power here"
 
 
-@pytest.mark.parametrize(("bound", "word"), [(0.5, "stands"), (0.49, "stands, no power here"), (1.1, "REFUTED")])
-def test_the_verdict_has_power_from_half_the_claim_on(bound, word):
-    result = AuditResult(lower_bound=bound, claimed=1.0, delta=0.0, confidence=0.999, runs=1000, event="")
-    assert VariantAudit("v", "a small world", result, result).word == word
+@pytest.mark.parametrize(
+    ("bound", "of_the_twin", "word"),
+    [(0.4, 1.1, "stands"), (0.9, 1.0, "stands, no power here"), (1.1, 1.0, "REFUTED"), (1.1, 2.0, "REFUTED")],
+)
+def test_an_audit_has_power_where_it_refutes_half_of_the_noise(bound, of_the_twin, word):
+    result, twin = (
+        AuditResult(lower_bound=one, claimed=1.0, delta=0.0, confidence=0.999, runs=1000, event="")
+        for one in (bound, of_the_twin)
+    )
+    assert VariantAudit("v", "a small world", result, twin).word == word
 
 
 @pytest.mark.parametrize("name", BY_PARTIES)

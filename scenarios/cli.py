@@ -59,7 +59,7 @@ app.add_typer(privacy_app, name="privacy")
 
 
 def main() -> None:
-    """Run and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 130 interrupted."""
+    """Run and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 5 no power, 130 interrupted."""
     sys.exit(_exit_code())
 
 

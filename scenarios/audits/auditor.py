@@ -176,9 +176,9 @@ def perturbable(worst: TrustedWorstCase, variant: Variant, epsilon: float, delta
 
 def _submission(worst: TrustedWorstCase, there: bool, question: Question) -> Submission:
     """What the parties of one side send."""
-    held = worst.side(there, question, 1)
     if (sent := worst.sent(there, question)) is not None:
-        return Submission(question.kind, np.arange(len(held)), dict(sent))
+        return Submission(question.kind, np.arange(len(next(iter(sent.values())))), dict(sent))
+    held = worst.side(there, question, 1)
     with cohort(held, len(held)) as node:
         return answered(node, question)
 

@@ -20,16 +20,17 @@ import numpy as np
 from aggregator.contract.worst_case import Rows, TrustedWorstCase
 from federation.contract.question import Question
 
-PARTIES = 10_000  # so many that one of them does not move the scores
+_MOST = 10**6  # parties; with 1/lam of them one moves the scores by less than 1
 _KINDS = 6  # copies of a kind of rows, at most
 _PEAK = 0.2784645427610738  # W0(1/e): the largest z sigma(-z), at z = 1 + W0(1/e)
 _SCORES = np.linspace(2.0, 40.0, 381)
 
 
 class FlatRisk(NamedTuple):
-    """Copies k of either kind of rows, and what it takes to place them; `attained` is the part of 1/(M lam)."""
+    """Parties M, copies k of either kind of rows, and where these lie; `attained` is the part of 1/(M lam)."""
 
     attained: float
+    parties: int
     copies: int
     score: float
     norm: float
@@ -48,8 +49,8 @@ def flat_risk(regularisation: float) -> FlatRisk | None:
 
     Examples:
         >>> found = flat_risk(1e-4)
-        >>> found.attained, found.copies
-        (0.6635, 2)
+        >>> found.attained, found.parties, found.copies
+        (0.6652, 10000, 2)
         >>> flat_risk(1.0) is None
         True
     """
@@ -61,13 +62,14 @@ def flat_risk(regularisation: float) -> FlatRisk | None:
 def _placed(regularisation: float, copies: int) -> FlatRisk:
     others = 2 * copies / (2 * copies + 1)
     norm = math.sqrt(_PEAK * (1 - others) / regularisation)
+    parties = min(math.ceil(1 / regularisation), _MOST)
     if norm < 1 + _PEAK:  # the last row would have to be longer than 1
-        return FlatRisk(0.0, copies, 0.0, norm)
+        return FlatRisk(0.0, parties, copies, 0.0, norm)
     squares = np.maximum(1 - (_SCORES / norm) ** 2, 0.0)  # of the cosine
     curvature = others * squares * np.exp(-_SCORES) / (1 + np.exp(-_SCORES)) ** 2
     attained = others * np.sqrt(squares) * regularisation / (regularisation + curvature)
     best = int(np.argmax(attained))
-    return FlatRisk(float(attained[best]), copies, float(_SCORES[best]), norm)
+    return FlatRisk(float(attained[best]), parties, copies, float(_SCORES[best]), norm)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,8 @@ class FlatVotes(TrustedWorstCase):
     The first party votes for the second class everywhere here, and there for the first but on the last row.
     """
 
+    parties: int = 1
+
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """Nobody holds rows: what is sent is said."""
         return ()
@@ -84,7 +88,7 @@ class FlatVotes(TrustedWorstCase):
     def sent(self, there: bool, question: Question) -> Mapping[str, np.ndarray]:
         """The votes (M, N)."""
         rows = len(self.public)
-        votes = np.zeros((PARTIES, rows), dtype=np.uint8)
+        votes = np.zeros((self.parties, rows), dtype=np.uint8)
         votes[:, : rows // 2] = votes[:, -1] = 1
         votes[0, :-1] = not there
         return {"votes": votes}
@@ -92,6 +96,7 @@ class FlatVotes(TrustedWorstCase):
 
 def flat_votes(flat: FlatRisk, runs: int) -> FlatVotes:
     """The pair on these rows."""
-    described = f"{PARTIES:,} parties and 2 classes, one party changes all it sends"
-    world: dict[str, Any] = {"parties": PARTIES, "parties_per_node": PARTIES, "classes": ("0", "1"), "features": ()}
-    return FlatVotes(described, flat.rows, runs, world=world)
+    parties = flat.parties
+    described = f"{parties:,} parties and 2 classes, one party changes all it sends"
+    world: dict[str, Any] = {"parties": parties, "parties_per_node": parties, "classes": ("0", "1"), "features": ()}
+    return FlatVotes(described, flat.rows, runs, world=world, parties=parties)

@@ -23,7 +23,7 @@ from scenarios.settings.sweep import Variant, expand, variants
 NON_PRIVATE = "NON-PRIVATE"
 NO_POWER = 5  # the exit code
 _TESTED = (
-    "Tested: the point of a privacy curve that half of the runs choose, and how much of the delta that is claimed there "
+    "Tested: the point of a privacy curve that half of the runs choose, and how much of the delta claimed there "
     "the other half show. "
 )
 _ROUNDING = 1e-3  # relative, of a claim that is the epsilon asked for

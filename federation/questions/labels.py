@@ -356,7 +356,7 @@ class LabelSumsQuestion(LabelQuestion):
         """Noise on X'y for the public rows X (n, d) of a party. Raises `InputError`."""
         return self._shaped(fit_shape(rows, self.shape), len(rows))
 
-    def _promised(self) -> Guarantee | NoGuarantee:
+    def _promised(self) -> Guarantee:
         """Without the numbers that each party's own rows decide: its noise has the shape of those."""
         unit = Shape(np.ones((1, 1)), np.ones((1, 1)), 1.0, 1.0)
         promised = self._shaped(unit, self.rows.most).guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
@@ -364,26 +364,18 @@ class LabelSumsQuestion(LabelQuestion):
         return replace(promised, parameters={**known, "shape": self.shape}, gaussian_mu=None)
 
     def curve(self) -> Curve | None:
-        """What no shape's Gaussian noise exceeds: none has a larger mu, nor a coarser grid."""
-        noise = self.noise
-        if self._pure:
-            return None
-        grid = (self.rows.feature_map.dimension, int(NOISE_STEPS))
-        return GaussianCurve(gaussian.mu(noise.epsilon, noise.delta), grid).delta
-
-    @property
-    def _pure(self) -> bool:
-        epsilon, delta, kind = self.noise.epsilon, self.noise.delta, self.noise.kind
-        if kind != "auto":
-            return kind == "pure"
-        # By variance on each coordinate, of as many as there are features: the same number at all parties.
-        variance = (self.rows.feature_map.dimension + 1) / epsilon**2
-        return delta == 0 or variance <= 1 / gaussian.mu(epsilon, delta) ** 2
+        """What Gaussian noise of no shape exceeds: none has a larger mu, nor a coarser grid."""
+        delta, grid = self._promised().delta, (self.rows.feature_map.dimension, int(NOISE_STEPS))
+        return GaussianCurve(gaussian.mu(self.noise.epsilon, delta), grid).delta if delta else None
 
     def _shaped(self, shape: Shape, rows: int) -> LabelSums:
-        pure = self._pure
+        epsilon, delta, pure = self.noise.epsilon, self.noise.delta, self.noise.kind == "pure"
+        if self.noise.kind == "auto":
+            # By variance on each coordinate, of as many as there are features: the same number at all parties.
+            variance = (self.rows.feature_map.dimension + 1) / epsilon**2
+            pure = delta == 0 or variance <= 1 / gaussian.mu(epsilon, delta) ** 2
         labels = LabelRange(self.rows.lowest, self.rows.highest, "clip")  # to which every party clips its labels
-        target = {"epsilon": self.noise.epsilon, "delta": 0.0 if pure else self.noise.delta}
+        target = {"epsilon": epsilon, "delta": 0.0 if pure else delta}
         return calibrate_sums(shape, "pure" if pure else "gaussian", rows=rows, labels=labels, **target)
 
 

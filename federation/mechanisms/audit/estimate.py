@@ -22,7 +22,7 @@ from federation.numerics.arrays import Floats
 
 _THRESHOLDS = 200  # candidate thresholds per sample
 _POINTS = 21  # of a curve, from epsilon 0 to the stated one
-_ALMOST_NONE = 1e-15
+_ALMOST_NONE = 1e-12
 
 _Score = Callable[[Floats, Floats], Floats]  # of bounds: P[E] is above the first and Q[E] below the second, or swapped
 
@@ -202,8 +202,10 @@ def equivalent_epsilon(point: CurvePoint, *, epsilon: float, delta: float) -> fl
     """
     if point.lower_bound <= 0:
         return 0.0
-    fainter = _mu(point.epsilon, point.lower_bound) / _mu(point.epsilon, point.claimed)
-    bound = gaussian.epsilon(delta, fainter * gaussian.mu(epsilon, delta))
+    own = gaussian.mu(epsilon, delta)
+    # A delta that is 1 in double precision says nothing about mu.
+    claimed = _mu(point.epsilon, point.claimed) if point.claimed < 1 - _ALMOST_NONE else own
+    bound = gaussian.epsilon(delta, own * _mu(point.epsilon, point.lower_bound) / claimed)
     # Which side of the claim it is on is for the point to say, not for rounding.
     return max(bound, math.nextafter(epsilon, math.inf)) if point.exceeded else min(bound, epsilon)
 
@@ -214,8 +216,10 @@ def _mu(epsilon: float, delta: float) -> float:
 
 
 def _excess(epsilon: float) -> _Score:
-    """P[E] - e^epsilon Q[E]."""
-    return lambda likely, unlikely: likely - math.exp(epsilon) * unlikely
+    """P[E] - e^epsilon Q[E], for any epsilon: bounds of Q[E] are above 0."""
+    with np.errstate(over="ignore"):
+        factor = float(np.exp(epsilon))
+    return lambda likely, unlikely: likely - factor * unlikely
 
 
 def _with_tails() -> Floats:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.errors import InputError
+from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
 from federation.mechanisms.audit import estimate as module
 from federation.mechanisms.audit.estimate import (
     AuditResult,
@@ -235,12 +236,23 @@ def test_an_equivalent_epsilon_is_that_of_gaussian_noise(
 ) -> None:
     own = gaussian.mu(epsilon, delta)
     claimed, shown = (float(gaussian.delta(at * epsilon, mu)) for mu in (own, fainter * own))
-    assume(shown > 1e-14)
+    assume(shown > 1e-11)
+    assume(claimed < 1 - 1e-11)
     bound = module.equivalent_epsilon(CurvePoint(at * epsilon, claimed, shown), epsilon=epsilon, delta=delta)
     assert bound == pytest.approx(gaussian.epsilon(delta, fainter * own), rel=1e-4, abs=1e-6)
     assert bound <= epsilon
     swapped = CurvePoint(at * epsilon, shown, claimed)
     assert module.equivalent_epsilon(swapped, epsilon=epsilon, delta=delta) > epsilon
+
+
+def test_claims_of_huge_epsilons_are_tested_where_they_can_be() -> None:
+    rng, mu = np.random.default_rng(13), gaussian.mu(1000.0, 1e-6)
+    samples = [rng.normal(mean, 1, 10_000) for mean in (mu, 0.0)]
+    known = {"epsilon": 1000.0, "delta": 1e-6, "runs": 10_000, "confidence": 0.999}
+    curve = GaussianCurve(mu).delta
+    result = audit(lambda _: samples[0], lambda _: samples[1], lambda outputs: outputs, **known, curve=curve)
+    assert result.point.claimed == 1.0
+    assert 0 < result.lower_bound < gaussian.epsilon(1e-6, gaussian.mu(0.0, 0.9999))  # by 5,000 runs of either side
 
 
 @pytest.mark.parametrize("claimed", [0.0, 1e-300, 0.5, 1.0])

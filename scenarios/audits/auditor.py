@@ -133,10 +133,10 @@ def claimed_curve(delta: float, charged: Guarantee, known: Curve | None = None) 
 
     None for pure claims, whose epsilon says it all.
     """
-    if not delta or known is not None:
-        return known if delta else None
+    if not delta:
+        return None
     normal = GaussianCurve.of([charged])
-    return None if normal is None else normal.delta
+    return known or (None if normal is None else normal.delta)
 
 
 def audit_sides(sample: Sampler, claimed: tuple[float, float], runs: int, curve: Curve | None = None) -> AuditResult:

@@ -23,6 +23,8 @@ from federation.contract.numbers import apart
 OFF = "off"  # the kind of noise that is none
 _LONGEST_NAME = 1000
 
+Curve = Callable[[float], float]  # the delta that is claimed at an epsilon >= 0
+
 
 @dataclass(frozen=True)
 class Field:
@@ -236,6 +238,13 @@ class PrivateQuestion(Question):
     def _paid(self) -> Guarantee | NoGuarantee:
         """What all queries of the release promise together; the answer's own promise where there is one query."""
         return self._promised()
+
+    def curve(self) -> Curve | None:
+        """The delta of the whole release at every epsilon, where more is known than its guarantee says; audits test it.
+
+        A guarantee says one point of it, and with a `gaussian_mu` a bound on all. None where no more is known.
+        """
+        return None
 
     @property
     def shared(self) -> bool:

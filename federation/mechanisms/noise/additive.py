@@ -30,7 +30,7 @@ from federation.numerics.arrays import Floats, Integers
 
 Noise = Literal["pure", "gaussian"]
 
-_NOISE_STEPS = 2.0**16  # the noise scale spans so many steps or more: discrete laws are near their limits
+NOISE_STEPS = 2.0**16  # the noise scale spans so many steps or more: discrete laws are near their limits
 _SENSITIVITY_STEPS = 2.0**12  # what rounding may move is at most this part of the sensitivity
 _MAX_NOISE_STEPS = 2.0**38  # keeps every integer scale below the limit of the samplers
 _MAX_INTEGER = 2.0**52  # value plus noise stay exact in double precision
@@ -256,7 +256,7 @@ def summation_error(rows: int) -> float:
 
 def _grid_step(sensitivity: float, moved: float, noise_scale: float) -> float:
     """The largest power of two that is small against the noise, and `moved` times it against the sensitivity."""
-    limit = min(noise_scale / _NOISE_STEPS, sensitivity / (moved * _SENSITIVITY_STEPS))
+    limit = min(noise_scale / NOISE_STEPS, sensitivity / (moved * _SENSITIVITY_STEPS))
     if not (1e-250 < limit < 1e250 and noise_scale / limit < _MAX_NOISE_STEPS):
         raise InputError(
             f"sensitivity {sensitivity:g} with noise of scale {noise_scale:g} does not fit the grid of doubles; "

@@ -22,6 +22,7 @@ from federation.mechanisms.noise import gaussian
 from federation.mechanisms.noise.checks import require_epsilon_from_zero, require_positive, require_share, require_whole
 from federation.numerics.arrays import Floats, numbers
 
+_LARGE = 700.0  # an epsilon whose exponential is a double
 _THRESHOLDS = 200  # candidate thresholds per sample
 _POINTS = 21  # of a curve, from epsilon 0 to the stated one
 _ALMOST_NONE = 1e-12
@@ -220,8 +221,7 @@ def _mu(epsilon: float, delta: float) -> float:
 
 def _excess(epsilon: float) -> _Score:
     """P[E] - e^epsilon Q[E], for any epsilon: bounds of Q[E] are above 0."""
-    with np.errstate(over="ignore"):
-        factor = float(np.exp(epsilon))
+    factor = math.exp(min(epsilon, _LARGE))
     return lambda likely, unlikely: likely - factor * unlikely
 
 

@@ -13,7 +13,7 @@ from scenarios.commands.options import AsJson, DataDirectory, ScenarioName, Sett
 from scenarios.commands.output import tell
 
 if TYPE_CHECKING:
-    from scenarios.runs.runner import Run
+    from scenarios.runs.finished_run import Run
 
 Engine = Literal["inline", "ray", "flower"]
 

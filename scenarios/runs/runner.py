@@ -6,7 +6,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +20,7 @@ from federation.grids.simulation import SimulationGrid
 from scenarios.data.frames import as_file
 from scenarios.data.tables import Table, describe
 from scenarios.runs.directory import RunDirectory
+from scenarios.runs.finished_run import Run
 from scenarios.runs.progress import Progress
 from scenarios.runs.world import Costs, World, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
@@ -34,29 +34,6 @@ from scenarios.simulated.floors import require_floors
 from scenarios.simulated.targets import wants_targets
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: its directory, its measured values, what it cost, and failed parties of all worlds by cause.
-
-    `failed_variants` says which variants failed in which worlds, and why: `variant`, `world` and `cause` of each.
-    """
-
-    directory: Path
-    rows: list[Row]
-    costs: Costs
-    failures: dict[str, int]
-    failed_variants: list[dict[str, str]]
-
-    @property
-    def results(self) -> Any:
-        """The rows as a pandas DataFrame when pandas is installed, as a list of dicts otherwise."""
-        try:
-            import pandas
-        except ImportError:
-            return self.rows
-        return pandas.DataFrame(self.rows)
 
 
 class IncompleteRunError(FederationError):

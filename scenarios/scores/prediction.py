@@ -35,12 +35,27 @@ class Used:
     guarantee: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """One release of a file, by its number, and one of its noise draws."""
+
+    models: ReleasedFile[Any]
+    release: int
+    draw: int
+    used: Used
+
+
+@dataclass(frozen=True, eq=False)
 class Prediction:
-    """One class name per row, or one number per row of a regression."""
+    """One class name per row, or one number per row of a regression.
+
+    `probabilities` (n, C) are of the `classes`, where the model was learned to tell them.
+    """
 
     values: tuple[str, ...] | tuple[float, ...]
     used: Used
+    classes: tuple[str, ...] = ()
+    probabilities: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,32 +95,41 @@ def predict(
     something asked for is not there, and for unreadable files.
     """
     source = find_model(directory, variant, split)
-    kind, _ = head(source)
-    loaded = model(kind)
-    if by is not None and loaded.predicts != "ratios":
-        does = "predicts a number for" if loaded.predicts == "numbers" else "names the class of"
+    chosen = choose(source, epsilon, draw)
+    models, release, used = chosen.models, chosen.release, chosen.used
+    if by is not None and models.predicts != "ratios":
+        does = "predicts a number for" if models.predicts == "numbers" else "names the class of"
         raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
-    models = loaded.load(source)
-    known = [float(value) for value in models.epsilons]
-    wanted = max(known) if epsilon is None else epsilon
-    index = next((i for i, value in enumerate(known) if math.isclose(value, wanted, rel_tol=1e-9)), None)
-    if index is None:
-        there = _are(f"{value:g}" for value in known)
-        raise InputError(f"--epsilon {wanted:g} has no release in {source}; there {there}")
-    if not 0 <= draw < models.draws(index):
-        raise InputError(f"--draw must be from 0 to {models.draws(index) - 1} for {source}, got {draw}")
-    used = Used(source, known[index], tuple(known), models.guarantees[index])
-    rows = read_rows(file, models.columns, models.text_columns, missing=models.feature_maps[index].imputes)
-    if loaded.predicts == "ratios":
+    rows = read_rows(file, models.columns, models.text_columns, missing=models.feature_maps[release].imputes)
+    if models.predicts == "ratios":
         groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
         members = {str(value): np.broadcast_to(groups == value, len(rows)) for value in np.unique(groups)}
         with threadpool_limits(1):  # many small products, which threads slow down
-            found = {name: _ratios(models, index, draw, rows[chosen]) for name, chosen in members.items()}
+            found = {name: _ratios(models, release, draw, rows[member]) for name, member in members.items()}
         return RatioPrediction(found, len(rows), used)
-    predicted = models.predicted(index, draw, rows)
-    if loaded.predicts == "numbers":
+    predicted = models.predicted(release, draw, rows)
+    if models.predicts == "numbers":
         return Prediction(tuple(map(float, predicted)), used)
-    return Prediction(tuple(models.classes[code] for code in predicted), used)
+    names = tuple(models.classes[code] for code in predicted)
+    return Prediction(names, used, models.classes, models.probabilities(release, draw, rows))
+
+
+def choose(source: Path, epsilon: float | None = None, draw: int = 0) -> Chosen:
+    """The release of a file that aimed at `epsilon`, or at the largest that there is, and one of its noise draws.
+
+    Raises `InputError` naming what there is when one of them is not there, and for a file that is no released model.
+    """
+    kind, _ = head(source)
+    models = model(kind).load(source)
+    known = [float(value) for value in models.epsilons]
+    wanted = max(known) if epsilon is None else epsilon
+    release = next((i for i, value in enumerate(known) if math.isclose(value, wanted, rel_tol=1e-9)), None)
+    if release is None:
+        there = _are(f"{value:g}" for value in known)
+        raise InputError(f"epsilon {wanted:g} has no release in {source}; there {there}")
+    if not 0 <= draw < models.draws(release):
+        raise InputError(f"draw must be from 0 to {models.draws(release) - 1} for {source}, got {draw}")
+    return Chosen(models, release, draw, Used(source, known[release], tuple(known), models.guarantees[release]))
 
 
 def _ratios(models: ReleasedFile[Any], release: int, draw: int, rows: NDArray[np.float64]) -> list[Ratio]:
@@ -119,7 +143,7 @@ def find_model(directory: Path, variant: str, split: int) -> Path:
     if not directory.is_dir():
         raise InputError(f"there is no run in {directory}; name a directory that `federation run` has written")
     if variant.split("/")[0] in BASELINES:
-        raise InputError(f"--variant '{variant}' is a baseline, and baselines keep no model; name another variant")
+        raise InputError(f"variant '{variant}' is a baseline, and baselines keep no model; name another variant")
     root = directory / "models"
     stored: dict[str, dict[int, Path]] = {}
     for path in sorted(root.rglob("*.npz")):
@@ -131,14 +155,14 @@ def find_model(directory: Path, variant: str, split: int) -> Path:
     matching = [name] if name in stored else [key for key in stored if key.startswith(f"{name}/")]
     if not matching:
         raise InputError(
-            f"--variant '{name}' has no model in {root}; there {_are(stored)}{nearest_name(name, stored)} "
+            f"variant '{name}' has no model in {root}; there {_are(stored)}{nearest_name(name, stored)} "
             "(`federation run --keep-models` keeps all variants)"
         )
     if len(matching) > 1:
-        raise InputError(f"--variant '{name}' was released in several settings; name one of {', '.join(matching)}")
+        raise InputError(f"variant '{name}' was released in several settings; name one of {', '.join(matching)}")
     splits = stored[matching[0]]
     if split not in splits:
-        raise InputError(f"--split {split} has no model of '{matching[0]}'; there {_are(map(str, sorted(splits)))}")
+        raise InputError(f"split {split} has no model of '{matching[0]}'; there {_are(map(str, sorted(splits)))}")
     return splits[split]
 
 
@@ -148,7 +172,7 @@ def _default(directory: Path, stored: Iterable[str]) -> str:
     if len(variants) > 1:
         variants = {row["variant"] for row in read_results(directory / "results.csv") if row["default"]}
     if len(variants) != 1:
-        raise InputError(f"{directory} has no default variant; --variant must name one: there {_are(stored)}")
+        raise InputError(f"{directory} has no default variant; variant must name one: there {_are(stored)}")
     return variants.pop()
 
 

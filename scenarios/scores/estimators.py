@@ -164,8 +164,9 @@ def load(
     """A released model as a fitted estimator of scikit-learn: a run's directory, or the file of one variant's models.
 
     `variant`: whose model of a directory, NAME/SETTING for one setting of a sweep, or the default one. `epsilon`: which
-    release; the largest that there is when omitted. `split`, `draw`: counted from 0. A file is of one variant and split.
-    Raises `InputError` naming what there is when something asked for is not there, and for files that are no models.
+    release; the largest that there is when omitted. `split`, `draw`: counted from 0. A file holds one variant and
+    split. Raises `InputError` naming what there is when something asked for is not there, and for files that are no
+    models.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -196,13 +197,13 @@ def _from_array(X: Any, models: ReleasedFile[Any], missing: bool) -> Floats:
     cells = X if hasattr(X, "toarray") else np.asarray(X)
     if cells.ndim != 2 or cells.shape[1] != len(models.columns):
         raise InputError(
-            f"X must have two axes, rows and the {len(models.columns)} columns {listed(models.columns, _SHOWN)}, got shape "
-            f"{cells.shape}"
+            f"X must have two axes, rows and the {len(models.columns)} columns {listed(models.columns, _SHOWN)}, got "
+            f"shape {cells.shape}"
         )
     if texts:
         if cells.dtype.kind not in "OUST":
             raise InputError(
-                f"X has numbers where texts belong, in {listed(texts, _SHOWN)}; give a data frame, or an array of objects"
+                f"X has numbers where texts belong, in {listed(texts, _SHOWN)}; give a data frame or an array of objects"
             )
         cells = cells.astype(object)
         for i in models.text_columns:

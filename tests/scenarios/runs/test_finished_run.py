@@ -8,14 +8,18 @@ from support.released_runs import vote_run
 from federation.contract.errors import InputError
 from scenarios.runs.finished_run import Results, Run
 from scenarios.runs.world import Costs
-from scenarios.scores.results import COLUMNS, write_results
+from scenarios.scores.results import write_results
 
 KEPT = [("soft_vote", 0.5, "party"), ("soft_vote", 2.0, "party"), ("pooled", math.inf, "none")]
 ROWS = [
-    dict(zip(COLUMNS, ("<tiny>", name, name, int(name == "soft_vote"), epsilon, 0.0, unit, 0, draw, "accuracy", 0.25 + draw / 8)))
+    {
+        **{"scenario": "<tiny>", "protocol": name, "variant": name, "default": int(name == "soft_vote")},
+        **{"epsilon": epsilon, "delta": 0.0, "unit": unit, "split": 0, "noise": draw},
+        **{"metric": "accuracy", "value": 0.25 + draw / 8},
+    }
     for name, epsilon, unit in KEPT
     for draw in range(2)
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -84,5 +88,5 @@ def test_a_model_of_the_run(tmp_path, rng):
     run = Run(directory, ROWS, Costs(), {}, [])
     assert run.model("soft_vote", epsilon=2, draw=3).epsilon_ == 2.0
     assert run.model().epsilon_ == 8.0
-    with pytest.raises(InputError, match="epsilon 7 has no release in .*; there are 0.5, 2, 8"):
+    with pytest.raises(InputError, match=r"epsilon 7 has no release in .*; there are 0.5, 2, 8"):
         run.model("soft_vote", epsilon=7)

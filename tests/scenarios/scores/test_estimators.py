@@ -36,7 +36,7 @@ def frame(cells, names=COLUMNS):
 
 def test_it_says_what_the_command_says_of_files_frames_and_arrays(run, rng):
     directory, _ = run
-    cells, rows = table(rng, 50)
+    cells, _ = table(rng, 50)
     file = write_csv(directory / "many.csv", cells)
     model = load(directory, epsilon=2, split=1, draw=3)
     wanted = predict(directory, "soft_vote", file, epsilon=2.0, split=1, draw=3).values

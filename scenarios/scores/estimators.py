@@ -203,7 +203,7 @@ def _from_array(X: Any, models: ReleasedFile[Any], missing: bool) -> Floats:
     if texts:
         if cells.dtype.kind not in "OUST":
             raise InputError(
-                f"X has numbers where texts belong, in {listed(texts, _SHOWN)}; give a data frame or an array of objects"
+                f"X has numbers where texts belong, in {listed(texts, _SHOWN)}; give a data frame or objects"
             )
         cells = cells.astype(object)
         for i in models.text_columns:

@@ -61,7 +61,7 @@ def _tell(finished: Run, as_json: bool) -> None:
     """What was measured, what may be read from it, and where all is."""
     from federation.grids.failures import describe
     from scenarios.reports.bag_remarks import bag_remarks
-    from scenarios.reports.readings import hints
+    from scenarios.reports.readings import hints, unscored
     from scenarios.reports.summary import summarise
     from scenarios.reports.terminal import tables
 
@@ -73,7 +73,7 @@ def _tell(finished: Run, as_json: bool) -> None:
     }
     if not as_json:
         Console().print(*tables(summarise(finished.rows)))
-        for line in (*hints(finished.rows), *bag_remarks(finished.rows)):
+        for line in (*unscored(finished.rows), *hints(finished.rows), *bag_remarks(finished.rows)):
             print(f"hint: {line}", file=sys.stderr)
         if finished.failures:
             failed = sum(finished.failures.values())

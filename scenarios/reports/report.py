@@ -26,6 +26,7 @@ _CHECKS = {
     "checked": "checked: the run stops when it does not hold",
     "declared": "declared: nobody can check it here, whoever runs this vouches for it",
 }
+_ALWAYS = "bytes_per_party"  # a metric of every release, scored or not
 _SAID = ("non_private", "status", "worlds", "failures", "seconds", "peak_memory_mebibytes")  # of run.json, as it is
 _RULE = ("protocol", "default", "rule", "validated")  # of each entry of "defaults" in run.json
 
@@ -121,7 +122,7 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
         "name": name,
         "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
         "readings": [*readings(compared, metric), *(("", f"Remark: {line}.") for line in bag_remarks(rows))],
-        "protection": protection(leaders(compared), protected),
+        "protection": protection(leaders(compared or summarise(rows, _ALWAYS)), protected),
         "exposure": _exposure(protected),
         "metrics": _metrics(rows, directory / "figures"),
         "guarantees": protected,
@@ -134,7 +135,7 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
         "defaults": [[rule[part] for part in _RULE] for rule in run.get("defaults", [])],
         "bytes": [
             (summary.variant, summary.place, next(iter(summary.by_epsilon.values())).mean)
-            for summary in summarise(rows, "bytes_per_party")
+            for summary in summarise(rows, _ALWAYS)
         ],
         "scenario": _text(directory / "scenario.yaml"),
     }

@@ -96,6 +96,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         table = as_table(summarise(self.rows))
+        if not table.lines:
+            return f"<p>{escape(repr(self))}: nothing was scored</p>"
         lines = [[" ".join([line.name, line.mark, *line.place]), *(c.text for c in line.cells)] for line in table.lines]
         where = f"<p>{escape(table.title)}; {escape(table.caption)}; <code>{escape(str(self.directory))}</code></p>"
         return _html([table.corner, *table.columns], lines) + where

@@ -48,7 +48,7 @@ class ReleasedEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.variant_, self.source_ = models.variant, release.used.source
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return f"{type(self).__name__}('{self.variant_}', epsilon={self.epsilon_:g}, draw={self.release.draw})"
+        return repr(self.release).replace("Chosen", type(self).__name__, 1)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -95,21 +95,26 @@ class ReleasedClassifier(ClassifierMixin, ReleasedEstimator):  # type: ignore[mi
     """A released model that says of which class each row is.
 
     Attributes, besides those of `ReleasedEstimator`:
-        classes_: (C,), names of the classes, texts.
+        classes_: (C,), names of the classes, texts, by alphabet as scikit-learn has them.
     """
 
     def __init__(self, release: Chosen) -> None:
         super().__init__(release)
-        self.classes_ = np.array(release.models.classes)
+        self._names = np.array(release.models.classes)
+        self._order = np.argsort(self._names)
+        self.classes_ = self._names[self._order]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class (n,) of each row of X (n, d). Raises `InputError` for rows of another kind."""
-        return np.asarray(self.classes_[self._said(self.release.models.predicted, X)])
+        return np.asarray(self._names[self._said(self.release.models.predicted, X)])
 
     @available_if(_decides)  # type: ignore[untyped-decorator, unused-ignore]
     def decision_function(self, X: Any) -> Floats:
         """What decides: of two classes how much speaks for the second (n,), or else the scores (n, C)."""
-        return np.asarray(self._said(self.release.models.decided, X))
+        found = np.asarray(self._said(self.release.models.decided, X))
+        if found.ndim > 1:
+            return found[:, self._order]
+        return found if self._order[0] == 0 else -found
 
     @available_if(_tells_probabilities)  # type: ignore[untyped-decorator, unused-ignore]
     def predict_proba(self, X: Any) -> Floats:
@@ -119,7 +124,7 @@ class ReleasedClassifier(ClassifierMixin, ReleasedEstimator):  # type: ignore[mi
         as far off as the noise of the release makes it, for nothing has calibrated it. The scores of all other
         protocols have no such meaning.
         """
-        return np.asarray(self._said(self.release.models.probabilities, X))
+        return np.asarray(self._said(self.release.models.probabilities, X))[:, self._order]
 
 
 class ReleasedRegressor(RegressorMixin, ReleasedEstimator):  # type: ignore[misc, unused-ignore]

@@ -35,7 +35,7 @@ class Used:
     guarantee: dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Chosen:
     """One release of a file, by its number, and one of its noise draws."""
 
@@ -43,6 +43,9 @@ class Chosen:
     release: int
     draw: int
     used: Used
+
+    def __repr__(self) -> str:
+        return f"Chosen('{self.models.variant}', epsilon={self.used.epsilon:g}, draw={self.draw})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,21 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
 from sklearn.pipeline import make_pipeline
-from support.released_runs import COLUMNS, ROWS, line_run, network_run, ratio_run, store, table, vote_run, write_csv
+from support.released_runs import (
+    COLUMNS,
+    ROWS,
+    line_run,
+    network_run,
+    ratio_guarantee,
+    ratio_run,
+    store,
+    table,
+    vote_run,
+    write_csv,
+)
 
 from aggregator.releases.classifier_models import ReleasedClassifiers, network
+from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from federation.features.feature_map import FeatureMap
@@ -52,6 +64,37 @@ def test_it_says_what_the_command_says_of_files_frames_and_arrays(run, rng):
     np.testing.assert_array_equal(direct.decision_function(frame(cells)), scores)
     assert (model.guarantee_["unit"], model.guarantee_["epsilon"], model.epsilon_) == ("party", 2.0, 2.0)
     assert repr(model) == "ReleasedClassifier('soft_vote', epsilon=2, draw=3)"
+
+
+@pytest.mark.parametrize("classes", [("c", "a", "b"), ("z", "a")])
+def test_classes_stand_by_alphabet_whatever_their_order_in_the_release(tmp_path, rng, classes):
+    around = 2 * np.pi * np.arange(len(classes)) / len(classes)
+    rows, weights = rng.normal(size=(200, 2)), np.stack([np.cos(around), np.sin(around)], axis=1)[None]
+    ReleasedModels(
+        "x", classes, ("a", "b"), (), np.array([1.0]), (weights,), (FeatureMap(2, ()),), (ratio_guarantee(1.0),)
+    ).save(tmp_path / "x.npz")
+    model = load(tmp_path / "x.npz")
+    assert model.classes_.tolist() == sorted(classes)
+    scores = model.decision_function(rows)
+    wanted = np.array(classes)[(rows @ weights[0].T).argmax(axis=1)]
+    codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    assert model.classes_[codes].tolist() == model.predict(rows).tolist() == wanted.tolist()
+    assert len(set(wanted)) == len(classes)
+    truth = np.where(np.arange(200) % 10, wanted, classes[0])
+    assert CalibratedClassifierCV(FrozenEstimator(model)).fit(rows, truth).score(rows, truth) > 0.8
+
+
+def test_probabilities_stand_by_alphabet_too(tmp_path):
+    sloped = network([], Hypothesis.of([np.array([[2.0]])], [np.array([0.5])]), 1)
+    kept = ratio_guarantee(1.0)
+    ReleasedClassifiers(
+        "x", ("well", "ill"), ("a",), (), np.array([1.0]), ((sloped,),), (FeatureMap(1, ()),), (kept,)
+    ).save(tmp_path / "x.npz")
+    model = load(tmp_path / "x.npz")
+    assert model.classes_.tolist() == ["ill", "well"]
+    np.testing.assert_allclose(model.predict_proba([[1.0]]), [[expit(2.5), expit(-2.5)]])
+    assert model.predict([[1.0]]).tolist() == ["ill"]
+    np.testing.assert_allclose(model.decision_function([[1.0]]), [-2.5])
 
 
 def test_columns_of_a_frame_are_found_by_name(run, rng):

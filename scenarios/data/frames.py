@@ -79,11 +79,10 @@ def as_file(frame: Any) -> Iterator[tuple[str, Path]]:
     from pyarrow import ArrowException
     from pyarrow.parquet import write_table
 
-    table = sheet(frame).table
     with TemporaryDirectory(prefix="federation-") as folder:
         path = Path(folder).resolve() / "frame.parquet"
         try:
-            write_table(table, path)
+            write_table(sheet(frame).table, path)
         except (ArrowException, OSError) as error:
             raise InputError(f"{_FRAME} cannot be kept as a file: {_line(error)}") from error
         path = path.rename(path.with_name(f"frame-{(digest(str(path)) or '')[:_DIGITS]}.parquet"))

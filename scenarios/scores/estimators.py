@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from aggregator.learners.inputs.validation import doubles
+from aggregator.learners.inputs.validation import doubles, require_integer
 from aggregator.releases.model_files import ReleasedFile
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
@@ -187,9 +188,13 @@ def load(
         >>> model.score(pixels, digits.astype(str)) > 0.7
         True
     """
+    if epsilon is not None and not isinstance(epsilon, Real):
+        raise InputError(f"epsilon must be a number, or omitted for the largest, got {epsilon!r}")
+    for name, number in (("split", split), ("draw", draw)):
+        require_integer(name, number, 0, 0)
     path = Path(source)
     if path.is_dir() or path.suffix != ".npz":
-        path = find_model(path, variant, split)
+        path = find_model(path, str(variant), split)
     elif (variant, split) != (DEFAULT, 0):
         raise InputError(f"{path} is the file of one variant and split; omit variant and split, or name its directory")
     chosen = choose(path, epsilon, draw)

@@ -102,7 +102,7 @@ def test_a_resolved_scenario_takes_a_frame_and_settings_too(tmp_path):
 def test_the_index_of_pandas_is_no_column():
     described = b'{"index_columns": ["__index_level_0__", "person"]}'
     table = pyarrow.table({"x": [1.0], "person": [7], "__index_level_0__": [3]})
-    assert sheet(table.replace_schema_metadata({"pandas": described})).header == ["x"]
+    assert sheet(Capsule(table.replace_schema_metadata({"pandas": described}))).header == ["x"]
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,10 @@ def _tell(finished: Run, as_json: bool) -> None:
     """What was measured, what may be read from it, and where all is."""
     from federation.grids.failures import describe
     from scenarios.reports.bag_remarks import bag_remarks
-    from scenarios.reports.readings import hints, unscored
+    from scenarios.reports.readings import hints
     from scenarios.reports.summary import summarise
     from scenarios.reports.terminal import tables
+    from scenarios.scores.unscored import unscored
 
     record = {
         "directory": str(finished.directory),
@@ -73,7 +74,7 @@ def _tell(finished: Run, as_json: bool) -> None:
     }
     if not as_json:
         Console().print(*tables(summarise(finished.rows)))
-        for line in (*unscored(finished.rows), *hints(finished.rows), *bag_remarks(finished.rows)):
+        for line in (*hints(finished.rows), *bag_remarks(finished.rows), *unscored(finished.rows)):
             print(f"hint: {line}", file=sys.stderr)
         if finished.failures:
             failed = sum(finished.failures.values())

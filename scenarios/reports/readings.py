@@ -8,9 +8,10 @@ from typing import Any
 
 from aggregator.contract.task import Metric
 from scenarios.reports.summary import NON_PRIVATE, VariantSummary
-from scenarios.scores.metrics import primary, shown
+from scenarios.scores.metrics import shown
 from scenarios.scores.results import NOBODY, Row
 from scenarios.scores.tasks import ACCURACY, L1, MSE
+from scenarios.scores.unscored import UNSCORED
 from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL
 
 _MEANINGFUL_EPSILON = 10.0
@@ -32,9 +33,6 @@ _UNITS = {
     "label": "the label of one row",
 }
 _CHANGES = {"replace": "is replaced by anything else", "add_remove": "is added or taken away"}
-
-
-UNSCORED = "There are no test rows (data.test: 0), so that nothing was scored; the models were learned from all rows."
 
 
 def said(epsilon: float) -> str:
@@ -162,12 +160,6 @@ _HELP = {
     "mean_operator": "more rows, a larger epsilon or summation: secure",
 }
 SWAMPED = 1.0  # expected noise over the largest possible signal
-
-
-def unscored(rows: Sequence[Row]) -> list[str]:
-    """A line where rows say nothing that variants are compared by, as without test rows."""
-    measured = {row["metric"] for row in rows}
-    return [UNSCORED] if rows and primary(rows).name not in measured else []
 
 
 def hints(rows: Iterable[Row]) -> list[str]:

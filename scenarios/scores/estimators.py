@@ -19,7 +19,7 @@ from federation.numerics.arrays import Floats
 from scenarios.data.files import features_of
 from scenarios.data.frames import is_frame, sheet
 from scenarios.data.tables import listed
-from scenarios.scores.prediction import DEFAULT, LEVEL, Chosen, choose, find_model
+from scenarios.scores.prediction import DEFAULT, LEVEL, Chosen, applied, choose, find_model, finite
 
 _SHOWN = 3  # columns in a message
 
@@ -63,11 +63,15 @@ class ReleasedEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
 
     def _said(self, what: Any, X: Any) -> Any:
         """What a method of the file of models says of rows."""
-        return what(self.release.release, self.release.draw, self._rows(X))
+        rows = self._rows(X)
+        with applied(self.release, "X"):
+            found = what(self.release.release, self.release.draw, rows)
+            return finite(found) if found.dtype.kind == "f" else found
 
     def _has(self, what: Any) -> bool:
         """Whether a method of the file of models says anything of rows."""
-        return what(self.release.release, self.release.draw, np.empty((0, self.n_features_in_))) is not None
+        with applied(self.release, "X"):
+            return what(self.release.release, self.release.draw, np.empty((0, self.n_features_in_))) is not None
 
     def _rows(self, X: Any) -> Floats:
         models, release = self.release.models, self.release.release
@@ -153,8 +157,9 @@ class ReleasedRatioEstimator(ReleasedEstimator):
 
     def predict_interval(self, X: Any, level: float = LEVEL) -> Floats | None:
         """Lower and upper ends (C, 2) that hold each share with about `level`; None where too little is known."""
-        models, chosen = self.release.models, self.release
-        return models.intervals(chosen.release, chosen.draw, self._rows(X), level)
+        rows, chosen = self._rows(X), self.release
+        with applied(chosen, "X"):
+            return chosen.models.intervals(chosen.release, chosen.draw, rows, level)
 
 
 _ESTIMATORS: dict[str, type[ReleasedClassifier | ReleasedRegressor | ReleasedRatioEstimator]] = {

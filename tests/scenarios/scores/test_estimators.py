@@ -153,6 +153,19 @@ def test_a_linear_model_has_scores_and_no_probabilities(run):
     assert "has scores and no probabilities; with labelled rows of your own" in str(refused.value.__cause__)
 
 
+def test_a_damaged_model_is_told(tmp_path):
+    path = line_run(tmp_path)[0] / "models" / "slope" / "split-0.npz"
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    weights = {name: np.full_like(array, np.nan) for name, array in arrays.items() if name.startswith("array_")}
+    np.savez(path, **arrays | weights)
+    with pytest.raises(InputError, match=r"split-0.npz is not a released regression that can be applied to X: "):
+        load(path, epsilon=2).predict([[1.0, 2.0]])
+    path.write_bytes(b"no zip")
+    with pytest.raises(InputError, match=r"split-0.npz is not a released model"):
+        load(path)
+
+
 def test_a_network_tells_the_shares_that_it_was_trained_for(tmp_path):
     directory, _ = network_run(tmp_path)
     model = load(directory, epsilon=0.5)

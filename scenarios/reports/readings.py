@@ -11,7 +11,6 @@ from scenarios.reports.summary import NON_PRIVATE, VariantSummary
 from scenarios.scores.metrics import shown
 from scenarios.scores.results import NOBODY, Row
 from scenarios.scores.tasks import ACCURACY, L1, MSE
-from scenarios.scores.unscored import UNSCORED
 from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL
 
 _MEANINGFUL_EPSILON = 10.0
@@ -63,8 +62,6 @@ def leaders(summaries: Iterable[VariantSummary]) -> list[VariantSummary]:
 
 def readings(summaries: Sequence[VariantSummary], metric: Metric) -> list[tuple[str, str]]:
     """(setting, plain-language reading) of the values of a metric, one per setting of the swept keys."""
-    if not summaries:
-        return [("", UNSCORED)]
     chosen = leaders(summaries)
     if not chosen:
         return [("", "No variant of this run has a guarantee.")]

@@ -20,6 +20,7 @@ from scenarios.reports.tables import pivots, results
 from scenarios.scores.metrics import heading, primary
 from scenarios.scores.results import AIMED, Row, read_results
 from scenarios.scores.tasks import ACCURACY, L1, MSE
+from scenarios.scores.unscored import UNSCORED
 
 _METRICS = (ACCURACY.name, "balanced_accuracy", "auc", L1.name, MSE.name)
 _CHECKS = {
@@ -113,7 +114,10 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
         **{key: run[key] for key in _SAID},
         "name": name,
         "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
-        "readings": [*readings(compared, metric), *(("", f"Remark: {line}.") for line in bag_remarks(rows))],
+        "readings": [
+            *(readings(compared, metric) if compared else [("", UNSCORED)]),
+            *(("", f"Remark: {line}.") for line in bag_remarks(rows)),
+        ],
         "protection": protection(leaders(compared or summarise(rows, _ALWAYS)), protected),
         "exposure": _exposure(protected),
         "metrics": _metrics(rows, directory / "figures"),

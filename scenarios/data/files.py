@@ -99,7 +99,7 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, m
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
         return rows
-    return _features(_sheet(path), columns, text, missing)
+    return features_of(_sheet(path), columns, text, missing)
 
 
 def read_group(path: Path, name: str) -> NDArray[Any]:
@@ -138,7 +138,7 @@ def _from_sheet(sheet: Sheet, label: str | None, groups: Sequence[str], real: bo
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
-    return Table(path.name, columns, classes, labels, (_features(sheet, columns, text, missing),), text, grouped)
+    return Table(path.name, columns, classes, labels, (features_of(sheet, columns, text, missing),), text, grouped)
 
 
 def _require_categories(sheet: Sheet, name: str) -> None:
@@ -152,7 +152,11 @@ def _require_categories(sheet: Sheet, name: str) -> None:
         )
 
 
-def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
+def features_of(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
+    """The columns of a sheet as raw features (n, d), found by name; those numbered in `text` as codes of texts.
+
+    Raises `InputError` for missing columns and unreadable values.
+    """
     return np.column_stack(
         [
             sheet.codes(name) if i in text else sheet.numbers(name, missing=missing, hint=_WOULD_IMPUTE)

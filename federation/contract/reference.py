@@ -29,6 +29,8 @@ class Reference:
         module, _, attribute = self.target.partition(":")
         try:
             return getattr(importlib.import_module(module), attribute)
+        except InputError:
+            raise
         except (ImportError, AttributeError, ValueError) as error:
             raise InputError(f"cannot load '{self.target}' (expected module:attribute): {error}") from error
 

@@ -53,6 +53,8 @@ def check_classifier(classifier: Mapping[str, Any]) -> None:
     try:
         estimator = known[name](**parameters)
         getattr(estimator, "_validate_params", lambda: None)()
+    except InputError:
+        raise
     except (ValueError, TypeError) as error:
         problem = str(error).removesuffix(".").replace(". Got ", ", got ")
         raise InputError(f"classifier '{name}': {problem}") from error

@@ -13,7 +13,7 @@ from scenarios.commands.options import AsJson, DataDirectory, ScenarioName, Sett
 from scenarios.commands.output import tell
 
 if TYPE_CHECKING:
-    from scenarios.runs.runner import Run
+    from scenarios.runs.finished_run import Run
 
 Engine = Literal["inline", "ray", "flower"]
 
@@ -27,7 +27,10 @@ def run_command(
     settings: Settings = [],  # noqa: B006 - typer copies it
     engine: Annotated[Engine | None, Option("--engine", help="Short for --set engine.kind=...")] = None,
     data_dir: DataDirectory = None,
-    resume: Annotated[bool, Option("--resume", help="Go on with the run: what is unfinished or failed.")] = False,
+    resume: Annotated[
+        bool,
+        Option("--resume", help="Go on with the run, with what is unfinished or failed; where there is none start it."),
+    ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would be done; train nothing.")] = False,
     keep_models: Annotated[
         bool, Option("--keep-models", help="Keep the models of all variants, not of the default only.")
@@ -69,6 +72,7 @@ def _tell(finished: Run, as_json: bool) -> None:
     from scenarios.reports.summary import summarise
     from scenarios.reports.terminal import tables
     from scenarios.scores.metrics import BALANCED, primary
+    from scenarios.scores.unscored import unscored
 
     record = {
         "directory": str(finished.directory),
@@ -84,7 +88,7 @@ def _tell(finished: Run, as_json: bool) -> None:
         console.print(*tables(summarise(finished.rows)))
         if primary(finished.rows).name == BALANCED and (ranking := summarise(finished.rows, "auc")):
             console.print(*tables(ranking))
-        for line in bag_remarks(finished.rows):
+        for line in (*bag_remarks(finished.rows), *unscored(finished.rows)):
             print(f"hint: {line}", file=sys.stderr)
         if finished.failures:
             failed = sum(finished.failures.values())

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError
+from federation.contract.files import is_file
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.archives import Archive
 from scenarios.data.sheets import Sheet, is_missing, read_csv, read_parquet
@@ -98,7 +99,7 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, m
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
         return rows
-    return _features(_sheet(path), columns, text, missing)
+    return features_of(_sheet(path), columns, text, missing)
 
 
 def read_group(path: Path, name: str) -> NDArray[Any]:
@@ -116,9 +117,7 @@ def _suffix(path: Path) -> str:
     """The type of an existing file. Raises `InputError` for an unknown type and when there is no such file."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} must be a file of the type {' or '.join(SUFFIXES)}")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it")
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"there is no such file: {path.name} in {path.parent.absolute()}; correct the name or folder")
     return path.suffix.lower()
 
@@ -139,7 +138,7 @@ def _from_sheet(sheet: Sheet, label: str | None, groups: Sequence[str], real: bo
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
-    return Table(path.name, columns, classes, labels, (_features(sheet, columns, text, missing),), text, grouped)
+    return Table(path.name, columns, classes, labels, (features_of(sheet, columns, text, missing),), text, grouped)
 
 
 def _require_categories(sheet: Sheet, name: str) -> None:
@@ -153,7 +152,11 @@ def _require_categories(sheet: Sheet, name: str) -> None:
         )
 
 
-def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
+def features_of(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
+    """The columns of a sheet as raw features (n, d), found by name; those numbered in `text` as codes of texts.
+
+    Raises `InputError` for missing columns and unreadable values.
+    """
     return np.column_stack(
         [
             sheet.codes(name) if i in text else sheet.numbers(name, missing=missing, hint=_WOULD_IMPUTE)
@@ -176,7 +179,7 @@ def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool, 
     if f"X{parts[0]}" not in archive:
         raise InputError(
             f"{path} must hold the arrays X and y, or X_train, X_test, y_train and y_test; "
-            f"it has {', '.join(archive.names) or 'none'}"
+            f"it has {', '.join(archive) or 'none'}"
         )
     blocks = archive.tables(*(f"X{part}" for part in parts), missing=missing, hint=_WOULD_IMPUTE)
     found = archive.joined(label or "y", parts, blocks)

@@ -6,7 +6,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,9 +17,12 @@ from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee
 from federation.grids.launch import open_grid
 from federation.grids.simulation import SimulationGrid
+from scenarios.data.frames import as_file
 from scenarios.data.tables import Table, describe
-from scenarios.reports.verdicts import Finding, Verdict, constant_answer, told, verdicts
+from scenarios.reports.verdicts import constant_answer, told, verdicts
+from scenarios.runs.checksums import replaced
 from scenarios.runs.directory import RunDirectory
+from scenarios.runs.finished_run import Run
 from scenarios.runs.progress import Progress
 from scenarios.runs.world import Costs, World, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
@@ -34,32 +36,6 @@ from scenarios.simulated.floors import require_floors
 from scenarios.simulated.targets import wants_targets
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: its directory, its measured values, what it cost, and failed parties of all worlds by cause.
-
-    `failed_variants` says which variants failed in which worlds, and why: `variant`, `world` and `cause` of each.
-    `verdicts` are what the default's releases are worth, `sayings` the same in sentences.
-    """
-
-    directory: Path
-    rows: list[Row]
-    costs: Costs
-    failures: dict[str, int]
-    failed_variants: list[dict[str, str]]
-    verdicts: list[Verdict]
-    sayings: list[tuple[Finding, str]]
-
-    @property
-    def results(self) -> Any:
-        """The rows as a pandas DataFrame when pandas is installed, as a list of dicts otherwise."""
-        try:
-            import pandas
-        except ImportError:
-            return self.rows
-        return pandas.DataFrame(self.rows)
 
 
 class IncompleteRunError(FederationError):
@@ -99,9 +75,12 @@ def run(
     keep_models: bool = False,
     progress: Progress | None = None,
     grid: SimulationGrid | None = None,
+    data: Any = None,
 ) -> Run:
     """Run a scenario: a file, a library name, a dict of the same shape, or a resolved `Scenario`.
 
+    `data`: a data frame in place of `data.source`, of pandas, Polars, DuckDB, Arrow or any library that has
+    `__arrow_c_stream__` or `__dataframe__`; as if it had been written to a Parquet file, of which nothing stays behind.
     `overrides` are KEY=VALUE texts as for `--set`. Writes the artefacts to `out` (default runs/NAME) and keeps
     finished worlds whatever happens later; `resume` goes on with them, and tries variants that failed again. `grid` is
     one that is open already and stays so; None opens the one of `engine.kind`. Raises `FederationError`s: `InputError`
@@ -115,33 +94,63 @@ def run(
         ...     done = run("quickstart", out=folder, overrides=few)
         ...     print((done.directory / "report.html").exists(), {row["variant"] for row in done.rows} >= {"soft_vote"})
         True True
+
+        With rows of one's own, which `data.label` names the labels of:
+
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> import pyarrow
+        >>> found = load_breast_cancer()
+        >>> columns = dict(zip(found.feature_names, found.data.T)) | {"found": found.target_names[found.target]}
+        >>> with TemporaryDirectory() as folder:
+        ...     known = {"label": "found"}, {"count": 40}, {"epsilon": 10}, {"splits": 1, "noise": 1}
+        ...     scenario = dict(zip(("data", "parties", "privacy", "trials"), known))
+        ...     done = run(scenario, out=folder, data=pyarrow.table(columns))
+        ...     print([row["value"] > 0.7 for row in done.rows if row["metric"] == "accuracy"])
+        [True]
     """
-    resolved = scenario if isinstance(scenario, Scenario) else resolve(scenario, overrides)
+    plain: Any = scenario.to_plain() if isinstance(scenario, Scenario) and (overrides or data is not None) else scenario
+    if data is not None:
+        with as_file(data) as (source, folder):
+            return run(
+                plain,
+                out=out,
+                overrides=[*overrides, f"data.source={source}"],
+                data_dir=folder,
+                resume=resume,
+                keep_models=keep_models,
+                progress=progress,
+                grid=grid,
+            )
+    resolved = plain if isinstance(plain, Scenario) else resolve(plain, overrides)
     check_budget(resolved)
     watcher, costs = progress or Progress(), Costs()
     with costs.phase("data"):  # data that cannot be used must stop us before anything is written
         todo = worlds(resolved, None if data_dir is None else str(data_dir))
         table = usable_data(todo)
-    watcher.data(describe(table))
+    watcher.note(describe(table))
     directory = RunDirectory.open(None if out is None else Path(out), resolved.name, resume)
     directory.require_same_run([world.name for world in todo])
-    (directory.path / "scenario.yaml").write_text(to_yaml(resolved))
+    directory.require_unchanged([world.name for world in todo])
+    if resume and directory.fresh:
+        watcher.note(f"nothing to resume in {directory.path}: the run starts")
     started = datetime.now(UTC)
     unfinished = [world for world in todo if not _complete(world, directory, keep_models)]
     watcher.begin(len(todo), len(todo) - len(unfinished))
     status = "failed"
-    try:
-        if unfinished:
-            _run_worlds(resolved, unfinished, directory, keep_models, watcher, costs, grid)
-        status = "done"
-    except KeyboardInterrupt:
-        status = "interrupted"
-        raise
-    finally:
-        if directory.fresh and not any(directory.finished(world.name) for world in todo):
-            directory.discard()  # nothing to keep, and nothing in the way of the next attempt
-        else:
-            finished = _write(resolved, todo, directory, status, started, costs, table.classes)
+    with directory.writing():
+        try:
+            replaced(directory.path / "scenario.yaml", to_yaml(resolved))
+            if unfinished:
+                _run_worlds(resolved, unfinished, directory, keep_models, watcher, costs, grid)
+            status = "done"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            raise
+        finally:
+            if directory.fresh and not any(directory.finished(world.name) for world in todo):
+                directory.discard()  # nothing to keep, and nothing in the way of the next attempt
+            else:
+                finished = _write(resolved, todo, directory, status, started, costs, table.classes)
     if finished.failed_variants:
         raise IncompleteRunError(finished)
     return finished
@@ -191,15 +200,15 @@ def _run_worlds(
             stack.callback(grid.close)
         for world in unfinished:
             watcher.world(world.label)
-            work = directory.scratch(world.name)
-            # What cannot begin in the first world is a mistake to be told at once; afterwards there is more to gain.
-            rows, summary = world.run(grid, costs, work, directory.has_results)
-            for variant in _kept(world.variants, keep_models):
-                if variant.name not in summary["failed_variants"]:
-                    target = directory.model(variant.name, world.place, world.spec.split)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    (work / f"{variant.name}.npz").replace(target)
-            directory.finish(world.name, rows, swept_columns(scenario), summary)
+            with directory.scratch(world.name) as work:
+                # What cannot begin in the first world is a mistake to be told at once; later there is more to gain.
+                rows, summary = world.run(grid, costs, work, directory.has_results)
+                models = {
+                    work / f"{variant.name}.npz": directory.model(variant.name, world.place, world.spec.split)
+                    for variant in _kept(world.variants, keep_models)
+                    if variant.name not in summary["failed_variants"]
+                }
+                directory.finish(world.name, rows, swept_columns(scenario), summary, work, models)
             watcher.world_done()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, ValidationError
 
 from federation.contract.errors import InputError
+from federation.contract.files import is_file
 from scenarios.settings.classifier import LOGISTIC, single_classifiers
 from scenarios.settings.label_rules import unsuited
 from scenarios.settings.loader import load
 from scenarios.settings.problems import checked, problems, rule
-from scenarios.settings.protocol_options import Protocols, baselines_beside, misplaced, wanted_features
+from scenarios.settings.protocol_options import BASELINES, Protocols, baselines_beside, misplaced, wanted_features
 from scenarios.settings.sections import Data, Engine, Parties, Privacy, Trials
 from scenarios.settings.unused_settings import unused
 from scenarios.settings.values import Name, Section, all_values
@@ -63,6 +65,8 @@ class Scenario(Section):
             for text in protocol.refusals(self.data.features, classifier)
         }
         found |= {(("protocols", position), text) for position, text in misplaced(self.protocols)}
+        if 0 in all_values(self.data.test) and all(protocol.kind in BASELINES for protocol in self.protocols):
+            found.add((("data", "test"), "0 leaves no row to score baselines on, and they release no model; raise it"))
         return sorted({*found, *unsuited(*world), *unused(*world)})
 
     def to_plain(self) -> dict[str, Any]:
@@ -127,7 +131,9 @@ def _default_features(plain: dict[str, Any]) -> None:
 def _default_baselines(plain: dict[str, Any]) -> None:
     """Put in the baselines of the protocols' task that are not listed, unless they are switched off."""
     protocols = plain.setdefault("protocols", [{"kind": "soft_vote"}])
-    if plain.get("baselines", True) is not True or not isinstance(protocols, list):
+    data = plain.get("data")
+    scored = not isinstance(data, dict) or data.get("test") != 0
+    if plain.get("baselines", True) is not True or not scored or not isinstance(protocols, list):
         return
     kinds = [entry.get("kind") for entry in protocols if isinstance(entry, dict)]
     plain["protocols"] = [*protocols, *({"kind": kind} for kind in baselines_beside(kinds))]
@@ -146,8 +152,8 @@ def _find_files(document: Mapping[str, Any], base: Path) -> None:
     def found(source: Any) -> Any:
         if not isinstance(source, str) or not Path(source).suffix:
             return source
-        path = base / Path(source).expanduser()
-        return str(path.resolve()) if path.is_file() else source
+        path = base / os.path.expanduser(source)
+        return str(path.resolve()) if is_file(path) else source
 
     source = data["source"]
     data["source"] = [found(item) for item in source] if isinstance(source, list) else found(source)

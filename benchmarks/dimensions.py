@@ -47,6 +47,7 @@ def accuracies(name: str, size: int | str, trials: dict[str, int], data_dir: str
         "data": {**data, "features": [{"whiten": size} if stage == "SIZE" else stage for stage in data["features"]]},
         "parties": parties,
         "protocols": list(VARIANTS),
+        "baselines": False,
         "privacy": {"epsilon": EPSILONS, "delta": 1e-6},
         "trials": trials,
     }

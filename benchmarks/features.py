@@ -72,6 +72,7 @@ def accuracies(data: dict[str, Any], parties: dict[str, int], arguments: argpars
         "data": data,
         "parties": {"count": 100, **parties},
         "protocols": [{"kind": "soft_vote"}, {"kind": "pooled"}, {"kind": "constant"}],
+        "baselines": False,
         "privacy": {"epsilon": 1},
         "trials": {"splits": arguments.splits, "noise": arguments.draws},
     }

@@ -150,6 +150,7 @@ def _scenario(
         "data": data,
         "parties": {"count": parties, "rows": chosen.rows // parties},
         "protocols": [private, {"kind": "mean_operator", "noise": "off"}, {"kind": "constant"}],
+        "baselines": False,
         "privacy": {"epsilon": list(epsilons), "delta": 1e-6},
         "trials": {"splits": splits, "noise": draws},
         "seed": 1,

@@ -105,7 +105,7 @@ def measured(
         found: Errors = {}
         for name, protocol in names.items():
             values: dict[tuple[float, int], list[float]] = {}
-            for row in run_of({**scenario, "protocols": [protocol]}, data_dir).rows:
+            for row in run_of({**scenario, "protocols": [protocol], "baselines": False}, data_dir).rows:
                 if row["metric"] == "mse":
                     values.setdefault((float(row["epsilon"]), int(row["split"])), []).append(row["value"])
             for epsilon in epsilons:
@@ -120,7 +120,9 @@ def _in_the_benchmark(
     scenario: Mapping[str, Any], epsilons: Sequence[float], draws: int, data_dir: str | None
 ) -> Iterator[tuple[str, float, np.ndarray]]:
     """What the framework does not have, on the same splits: the constant, and AdaSSP where there is one party."""
-    all_worlds = list(worlds(resolve({**scenario, "protocols": [{"kind": "label_sums"}]}), data_dir))
+    all_worlds = list(
+        worlds(resolve({**scenario, "protocols": [{"kind": "label_sums"}], "baselines": False}), data_dir)
+    )
     constant = np.array([float(np.var(_labels(world)[1] - _labels(world)[0].mean())) for world in all_worlds])
     for epsilon in epsilons:
         yield CONSTANT, epsilon, constant

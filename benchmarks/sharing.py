@@ -29,6 +29,7 @@ def scenario(data: dict[str, Any], parties: dict[str, int], amount: dict[str, An
         "data": data,
         "parties": parties,
         "protocols": PROTOCOLS,
+        "baselines": False,
         "privacy": {"epsilon": amount["epsilon"]},
         "trials": {"splits": 10, "noise": amount["noise"]},
     }

@@ -123,7 +123,7 @@ def accuracies(
         }
         found: Accuracies = {}
         for label, protocol in protocols.items():
-            reached = accuracies_of(run_of({**scenario, "protocols": [dict(protocol)]})).items()
+            reached = accuracies_of(run_of({**scenario, "protocols": [dict(protocol)], "baselines": False})).items()
             for epsilon in EPSILONS:
                 values = [value for (_, at), values in reached if at in (epsilon, np.inf) for value in values]
                 found[label, epsilon] = 100 * np.array(values)

@@ -100,7 +100,7 @@ def job(
     found = [(variant.name, *pair) for variant in variants for pair in variant.protocols()]
     labels = [(name, noise) for name, noise, _ in found] + [(name, "") for name in references]
     protocols = [protocol for *_, protocol in found] + [{"kind": name} for name in references]
-    whole = {"name": "defaults", **scenario, "protocols": protocols, "seed": split + 1}
+    whole = {"name": "defaults", **scenario, "protocols": protocols, "baselines": False, "seed": split + 1}
     return Job(part, name, world, split, tuple(labels), whole, sets)
 
 

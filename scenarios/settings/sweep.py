@@ -92,7 +92,7 @@ def variants(scenario: Scenario) -> list[Variant]:
     Examples:
         >>> from scenarios.settings.schema import resolve
         >>> [variant.name for variant in variants(resolve("quickstart"))][-3:]
-        ['majority_vote-published', 'pooled', 'individual']
+        ['pooled', 'individual', 'constant']
     """
     first = default_kind(scenario.protocols)
     return [
@@ -115,7 +115,7 @@ def releases(variant: Variant, scenario: Scenario) -> int:
         >>> from scenarios.settings.schema import resolve
         >>> scenario = resolve("quickstart")  # 5 epsilons, 10 noise draws of each
         >>> [releases(variant, scenario) for variant in variants(scenario)]
-        [50, 50, 50, 50, 0, 0]
+        [50, 50, 50, 50, 0, 0, 0]
     """
     if variant.kind in BASELINES:
         return 0

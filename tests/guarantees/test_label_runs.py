@@ -17,6 +17,7 @@ def document(**changes):
         "name": "labels",
         "data": {"source": "diabetes", "auxiliary": 40, "test": 0.3},
         "parties": {"count": 5, "dropout": 0.3, "hostile": {"fraction": 0.2, "kind": "malformed"}, "quorum": 0.4},
+        "baselines": False,
         "protocols": [
             {"kind": "label_sums", "noise": "gaussian"},
             {"kind": "private_labels"},

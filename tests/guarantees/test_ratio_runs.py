@@ -25,6 +25,7 @@ def document(**changes):
             "targets": {"shares": [0.1, 0.5]},
         },
         "parties": {"count": 12, "bags": 2, "rows": 72, "partition": {"majority": 0.05}},
+        "baselines": False,
         "protocols": [
             {**WHITENED},
             {**WHITENED, "noise": "dirichlet_shifted", "pseudo_count": 20},

@@ -15,10 +15,10 @@ from scenarios.settings.schema import resolve
 from scenarios.settings.sweep import variants
 
 PRIVACY = "privacy: {epsilon: [0.1, 1, 30], delta: 1.0e-6}\n"
-VOTES = "data: {source: digits}\nparties: {count: 9}\nprivacy: {epsilon: 1}\n"
-RATIOS = f"data: {{source: digits}}\nparties: {{count: 9}}\n{PRIVACY}"
-REGRESSIONS = f"data: {{source: diabetes}}\nparties: {{count: 2}}\n{PRIVACY}"
-TWO_CLASSES = f"data: {{source: breast_cancer}}\nparties: {{count: 4}}\n{PRIVACY}"
+VOTES = "baselines: false\ndata: {source: digits}\nparties: {count: 9}\nprivacy: {epsilon: 1}\n"
+RATIOS = f"baselines: false\ndata: {{source: digits}}\nparties: {{count: 9}}\n{PRIVACY}"
+REGRESSIONS = f"baselines: false\ndata: {{source: diabetes}}\nparties: {{count: 2}}\n{PRIVACY}"
+TWO_CLASSES = f"baselines: false\ndata: {{source: breast_cancer}}\nparties: {{count: 4}}\n{PRIVACY}"
 ROW = json.dumps({
     "kind": "class_ratio", "noise": "gaussian", "protect": "row", "submit": "embedding", "estimator": "whitened"
 })  # fmt: skip
@@ -202,7 +202,7 @@ def scenario(tmp_path, asked):
     """A scenario of several epsilons, the bounds that its audits are to find, and what they were asked."""
     path = tmp_path / "s.yaml"
     path.write_text(
-        "data: {source: digits}\nparties: {count: 9}\nprivacy: {epsilon: [0.1, 3, 1.2, 30]}\n"
+        "baselines: false\ndata: {source: digits}\nparties: {count: 9}\nprivacy: {epsilon: [0.1, 3, 1.2, 30]}\n"
         "protocols: [{kind: soft_vote, perturb: output, sensitivity: published, regularisation: [0.0001, 1.0e-6]}]\n"
     )
     arguments, bounds = asked
@@ -286,7 +286,7 @@ def public(asked, tmp_path, capsys):
     def of(**changes):
         document = {
             "data": {"source": "digits"}, "parties": {"count": 9}, "privacy": {"epsilon": 1},
-            "protocols": [{"kind": "class_ratio"}], **changes,
+            "protocols": [{"kind": "class_ratio"}], "baselines": False, **changes,
         }  # fmt: skip
         [only] = variants(resolve(document))
         path = tmp_path / "public.json"

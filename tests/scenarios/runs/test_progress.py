@@ -7,6 +7,7 @@ EXCHANGE = {
     "data": {"source": "breast_cancer", "auxiliary": 0.3},
     "parties": {"count": 3},
     "protocols": [{"kind": "error_marginals", "rounds": 3, "learner": "linear"}, {"kind": "mean_operator"}],
+    "baselines": False,
     "privacy": {"epsilon": [1, 3]},
     "trials": {"splits": 2, "noise": 2},
     "engine": {"parties_per_node": 1},

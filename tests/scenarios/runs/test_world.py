@@ -37,6 +37,7 @@ def document(*noises, **privacy):
         "data": {"source": "breast_cancer", "targets": {"rows": 20, "shares": [0.2, 0.6]}},
         "parties": {"count": 4},
         "protocols": [*({"kind": "ratio", "noise": noise} for noise in noises), {"kind": "pooled"}],
+        "baselines": False,
         "privacy": {"epsilon": [0.5, 1], **privacy},
         "trials": {"splits": 1, "noise": 2},
     }

@@ -85,7 +85,7 @@ def test_one_coordinate_agrees_with_dp_accounting() -> None:
         assert -1e-9 <= oracle.get_delta_for_epsilon(epsilon) - ours <= 1e-5
 
 
-@pytest.mark.parametrize("sigma", [2, 5, 40])
+@pytest.mark.parametrize("sigma", [2, 5, 12])
 def test_the_pointwise_ratios_of_the_proof_hold_and_are_nearly_attained(sigma: int) -> None:
     """-1/24 sigma² <= ln(P[X=k]/P[Z=k]) <= k²/24 sigma⁴ + 3 e^{-2 pi² sigma²}."""
     with mpmath.workdps(60):

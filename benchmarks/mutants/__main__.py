@@ -52,17 +52,21 @@ def main() -> None:
     trials, known, counts = Trials(root, chosen.jobs), explained(), Counter[str]()
     killed = _killed(chosen.out)
     for path in modules(root, chosen.paths):
-        some = mutants(root, path, chosen.share, chosen.seed)
-        of_module = Counter[str]()
-        for mutant, outcome in trials.outcomes(_untried(some, killed, of_module), _tests_of(path, chosen.wide)):
-            if chosen.out:
-                with chosen.out.open("a", encoding="utf-8") as file:
-                    json.dump({"mutant": [*mutant.key, mutant.line], "outcome": outcome}, file)
-                    file.write("\n")
-            shown = "explained" if outcome == "survived" and mutant.key in known else outcome
-            of_module[shown] += 1
-            if shown == "survived":
-                print(f"{path}:{mutant.line}\n  - {mutant.was}\n  + {mutant.becomes}", flush=True)
+        some, of_module = mutants(root, path, chosen.share, chosen.seed), Counter[str]()
+        tried = trials.outcomes(_untried(some, killed, of_module), _tests_of(path, chosen.wide))
+        try:
+            for mutant, outcome in tried:
+                if chosen.out:
+                    with chosen.out.open("a", encoding="utf-8") as file:
+                        json.dump({"mutant": [*mutant.key, mutant.line], "outcome": outcome}, file)
+                        file.write("\n")
+                shown = "explained" if outcome == "survived" and mutant.key in known else outcome
+                of_module[shown] += 1
+                if shown == "survived":
+                    print(f"{path}:{mutant.line}\n  - {mutant.was}\n  + {mutant.becomes}", flush=True)
+        except RuntimeError as error:
+            print(f"{path}: skipped, {error}", flush=True)
+            continue
         counts += of_module
         print(f"{path}: {_told(of_module)}", flush=True)
     print(f"{counts.total()} mutants: {_told(counts)}; {1 - counts['survived'] / max(1, counts.total()):.1%} noticed")

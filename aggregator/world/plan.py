@@ -7,13 +7,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.contract.guarantee import require_delta, require_epsilon
+from federation.contract.limits import MOST_DRAWS, MOST_ROWS, whole
 from federation.contract.reference import Reference
 from federation.contract.roster import COLLUDING
+from federation.contract.typed import typed
+
+T = TypeVar("T")
+
+MOST_PARTIES = 10**8  # of one world, whose every question takes a byte for each
 
 
 class PublicTable(Protocol):
@@ -33,6 +40,15 @@ class VariantPlan:
     options: Mapping[str, Any]
 
 
+def _made(cls: type[T], record: dict[str, Any], **parts: Any) -> T:
+    """A dataclass of plain values, each checked against its declared type, and of `parts` that are made already.
+
+    Raises `TypeError` for values of other types and for unknown or missing ones.
+    """
+    hints = get_type_hints(cls)
+    return cls(**{name: typed(hints.get(name, Any), value, name) for name, value in record.items()}, **parts)
+
+
 @dataclass(frozen=True)
 class WorldPlan:
     """One world: K declared parties, public rows and classes, the variants to release at each epsilon.
@@ -49,8 +65,8 @@ class WorldPlan:
     labels, and is used by nothing else. `shifted` says that the public rows are drawn otherwise than the private ones.
     `sparing` lets a variant that cannot begin fail alone, as one that fails later.
 
-    Raises `InputError` for a range beside classes or without two finite ends lo < hi, and for what only a simulation
-    may ask for: seeded noise, several draws and that baseline.
+    Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, and for what
+    only a simulation may ask for: seeded noise, several draws and that baseline.
     """
 
     world: str
@@ -85,6 +101,19 @@ class WorldPlan:
     reference: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
+        whole("parties of a plan", self.parties, 1, MOST_PARTIES)
+        whole("parties_per_node of a plan", self.parties_per_node, 1)
+        whole("draws of a plan", self.draws, 1, MOST_DRAWS)
+        for name in ("individual", "bags", "largest_bag", "smallest_bag", "private_rows", "rows_per_person", "split"):
+            whole(f"{name} of a plan", getattr(self, name), 0, MOST_ROWS)
+        require_delta(self.delta)
+        for epsilon in self.epsilons:
+            require_epsilon(epsilon)
+        if not self.epsilons or not (0 < self.quorum <= 1 and 0 <= self.colluding < 1):
+            raise InputError(
+                "a plan must have an epsilon, a quorum in (0, 1] and a colluding share in [0, 1), got "
+                f"{len(self.epsilons)} epsilons, {self.quorum:g} and {self.colluding:g}"
+            )
         if self.label_range is not None:
             lo, hi = self.label_range
             if self.classes or not (math.isfinite(lo) and math.isfinite(hi) and lo < hi):
@@ -111,14 +140,8 @@ class WorldPlan:
         """Inverse of `save`. Raises `InputError` when the file is missing or malformed."""
         try:
             record = json.loads(path.read_text())
-            record["public"] = Reference(**record["public"])
-            record["variants"] = tuple(VariantPlan(**variant) for variant in record["variants"])
-            record.setdefault("reference", ())
-            for name in ("classes", "features", "epsilons", "reference"):
-                record[name] = tuple(record[name])
-            if record.get("label_range") is not None:
-                lo, hi = map(float, record["label_range"])
-                record["label_range"] = (lo, hi)
-            return cls(**record)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            public = Reference(**record.pop("public"))
+            variants = tuple(_made(VariantPlan, variant) for variant in record.pop("variants"))
+            return _made(cls, record, public=public, variants=variants)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"the plan {path} cannot be read: {error}") from error

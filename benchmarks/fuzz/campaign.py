@@ -59,7 +59,8 @@ class _Worker:
         code = self.process.exitcode or 0
         hung = code in (-signal.SIGPROF, _LATE)
         kind = HANG if hung else MEMORY if code == -signal.SIGKILL else TRACEBACK
-        stack = (self.folder / STACK).read_text(encoding="utf-8", errors="replace")
+        file = self.folder / STACK
+        stack = file.read_text(encoding="utf-8", errors="replace") if file.exists() else "it could not start"
         place = next((line.strip() for line in stack.splitlines() if "File " in line), "")
         return Outcome(kind, place, f"the process ended with {code}\n{stack}")
 
@@ -120,7 +121,7 @@ class Campaign:
         own.mkdir()
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.get_context("spawn").Process(
-            target=work, args=(self._target, own, self._seed, self._limits, theirs)
+            target=work, args=(self._target, own, self._seed, self._limits, theirs), daemon=True
         )
         process.start()
         theirs.close()

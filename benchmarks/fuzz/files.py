@@ -92,9 +92,10 @@ class Files(Target):
         predict_command(self.folder / "run", _VARIANT, file, None, 0, 0, by, None, False)
         return "applied"
 
-    def suffix(self, given: Input) -> str:
+    @classmethod
+    def suffix(cls, given: Input) -> str:
         """That of the format."""
-        return f".{self._ending(given)}"
+        return f".{cls._ending(given)}"
 
     @staticmethod
     def _ending(given: Input) -> str:

@@ -42,6 +42,7 @@ class Target(ABC):
         Raises what that code raises: `FederationError`s refuse an input, whatever else is a finding.
         """
 
-    def suffix(self, given: Input) -> str:
+    @classmethod
+    def suffix(cls, given: Input) -> str:
         """The ending of a file that keeps an input."""
         return ".bin"

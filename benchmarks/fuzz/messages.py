@@ -157,7 +157,8 @@ class Messages(Target):
             case _:
                 return self._configured(further[0], given.content.decode(errors="surrogatepass"))
 
-    def suffix(self, given: Input) -> str:
+    @classmethod
+    def suffix(cls, given: Input) -> str:
         """Flower's records, or text."""
         return ".pb" if given.route.split("+")[0] in _RECORDS else ".json"
 

@@ -31,6 +31,7 @@ from scenarios.settings.yaml_rules import parse
 ROWS = 60  # of the small file that scenarios may name
 _SOURCE = "rows.csv"
 _SETTING = "# --set "  # begins a line that is a setting of the command line
+_OFTEN = 3  # how often a small scenario is a seed: it can be planned
 _PLANNED = 40  # worlds, parties and releases that are cheap to plan
 _SMALL = (_SOURCE, "digits", "breast_cancer", "diabetes")  # data that any installation has, and loads at once
 _ODD_LINES = (
@@ -64,7 +65,8 @@ class Scenarios(Target):
         self._known = _values([*plain, *full, *small, {"protocols": [*_options()]}, {"source": [*names()]}])
         for tree in (*small, *plain, *full):
             self._trees[written(tree).encode()] = tree
-        return [Input("text", text.encode()) for text in (*texts, *map(written, small), *map(written, full))]
+        trees = (*small * _OFTEN, *full)
+        return [Input("text", text.encode()) for text in (*texts, *map(written, trees))]
 
     def mutated(self, source: random.Random, known: Sequence[Input]) -> Input:
         """Other values in its tree, or other lines, characters or bytes."""
@@ -102,7 +104,8 @@ class Scenarios(Target):
         kinds = " ".join(sorted({entry.kind for entry in scenario.protocols}))
         return f"{kinds}: {_planned(scenario)}"
 
-    def suffix(self, given: Input) -> str:
+    @classmethod
+    def suffix(cls, given: Input) -> str:
         """Scenario files."""
         return ".yaml"
 

@@ -65,8 +65,8 @@ class WorldPlan:
     labels, and is used by nothing else. `shifted` says that the public rows are drawn otherwise than the private ones.
     `sparing` lets a variant that cannot begin fail alone, as one that fails later.
 
-    Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, and for what
-    only a simulation may ask for: seeded noise, several draws and that baseline.
+    Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, and for
+    what only a simulation may ask for: seeded noise, several draws and that baseline.
     """
 
     world: str

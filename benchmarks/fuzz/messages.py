@@ -1,4 +1,4 @@
-"""Messages between aggregator and nodes, decoded and answered by the apps of both; and the plans and settings of each."""
+"""Messages between aggregator and nodes, decoded and answered by the apps of both; plans, and settings of nodes."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ _SELDOM = 20  # of the answers to them, one in so many is learned from
 _DEPLOYED: Mapping[str, Any] = {"simulation": False, "noise_seed": None, "draws": 1}
 _LEDGER, _ALLOWANCE = "spent-0.json", "allowance"
 _ONE_NODE = Placement(PER_NODE, PER_NODE, Reference("builtins:dict"), small.SEED)
+_ROSTER = {"parties": 9, "quorum": 0.9}
 _FURTHER = {  # what a site may say beside what it must
-    "declared": json.dumps({"most_rows": small.ROWS, "label_range": [0.0, 1.0], "roster": {"parties": 9, "quorum": 0.9}}),
+    "declared": json.dumps({"most_rows": small.ROWS, "label_range": [0.0, 1.0], "roster": _ROSTER}),
     "limits": json.dumps({"numbers": 10**6}),
     "num-partitions": 3,
 }
@@ -105,7 +106,7 @@ class Messages(Target):
             logger.addHandler(self._witness)
 
     def seeds(self) -> Sequence[Input]:
-        """What small worlds say: every question and answer of their first round, roll calls, errors, plans, settings."""
+        """What small worlds say: questions and answers of their first round, roll calls, errors, plans, settings."""
         found = []
         for name, world in self._worlds.items():
             for number, (question, _) in enumerate(world.begun()[1].questions()):
@@ -118,7 +119,9 @@ class Messages(Target):
             for number, (question, _) in enumerate(world.begun(**_DEPLOYED)[1].questions()):
                 found.append(Input(f"{ASKED}+{name}+{number}", to_bytes(encode_question(question))))
             found.append(Input(f"{PLAN}+{name}", json.dumps(asdict(world.plan)).encode()))
-        found.append(Input(ROLL, to_bytes(RecordDict({"node": ConfigRecord({"partition-id": 0, "num-partitions": 3})}))))
+        found.append(
+            Input(ROLL, to_bytes(RecordDict({"node": ConfigRecord({"partition-id": 0, "num-partitions": 3})})))
+        )
         found += [Input(ERROR, text.encode()) for text in ("ValueError: no\nTraceback", "the party 3 has no rows", "")]
         name = "label_sums"
         sites = (self._worlds[name].placement.config(0), {**self._deployed(name).config(0), **_FURTHER})
@@ -215,7 +218,10 @@ class Messages(Target):
 
     def _configured(self, name: str, text: str) -> str:
         """Answer an ordinary question, and the roll call, with a configuration that is an object as Flower's are."""
-        config = json.loads(text)
+        try:
+            config = json.loads(text)
+        except (ValueError, RecursionError):
+            return "no configuration"
         if not isinstance(config, dict):
             return "no configuration"
         (self.folder / _LEDGER).unlink(missing_ok=True)

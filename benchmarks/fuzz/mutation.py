@@ -22,7 +22,24 @@ _REAL = (
     *(5e-324, 1e-300, 1e300, 1.7e308, float("nan"), float("inf"), float("-inf")),
 )
 _TEXTS = (
-    *("", " ", "\t", "\n", "\0", "a", "A", "ß", "\u202e", "😀", "e\u0301", "\ud800", "\ufeff", "\u2028", "\x85", "\x7f"),
+    *(
+        "",
+        " ",
+        "\t",
+        "\n",
+        "\0",
+        "a",
+        "A",
+        "ß",
+        "\u202e",
+        "😀",
+        "e\u0301",
+        "\ud800",
+        "\ufeff",
+        "\u2028",
+        "\x85",
+        "\x7f",
+    ),
     *("nan", "null", "NA", "?", "inf", "true", "off", "auto", "0", "-1", "1e5", "0x10", "1_000", "1,5", "1:30", "½"),
     *("../..", "/", "*", "{}", "{0}", "%s", "$HOME", "__class__", "'", '"', "\\", ",", ";", "#", "!!str", "&a", "<<"),
 )
@@ -64,10 +81,9 @@ class Mutation:
         for _ in range(self._few()):
             start = self._source.randint(0, len(text))
             end = min(len(text), start + self._source.choice((0, 1, 1, 2, 5, 40)))
-            piece = self._source.choice(
-                ("", self._source.choice(_TEXTS), text[start:end] * 2, text[start:end][::-1], text[start:end].swapcase())
-            )
-            text = text[:start] + piece + text[end:]
+            old = text[start:end]
+            pieces = ("", self._source.choice(_TEXTS), old * 2, old[::-1], old.swapcase())
+            text = text[:start] + self._source.choice(pieces) + text[end:]
         return text
 
     def raw(self, content: bytes) -> bytes:
@@ -103,9 +119,11 @@ class Mutation:
                 flat[some] = values
                 return flat.reshape(array.shape)
             case 3:
-                return np.asarray(array)[self._source.choice((slice(0, 0), slice(0, 1), slice(None, None, -1)))] if (
-                    array.ndim
-                ) else flat
+                return (
+                    np.asarray(array)[self._source.choice((slice(0, 0), slice(0, 1), slice(None, None, -1)))]
+                    if (array.ndim)
+                    else flat
+                )
             case 4:
                 return np.repeat(np.atleast_1d(array), self._source.choice((2, 3)), axis=self._axis(array))
             case 5:
@@ -173,9 +191,10 @@ class Mutation:
 
 def _places(whole: list[Any]) -> Sequence[tuple[Any, Any]]:
     """Every container of a tree with every key or position in it; strings and deep parts count as leaves."""
-    found, waiting = [], [whole]
+    found: list[tuple[Any, Any]] = []
+    waiting: list[Any] = [whole]
     while waiting:
-        container: Any = waiting.pop()
+        container = waiting.pop()
         entries = list(container.items()) if isinstance(container, dict) else list(enumerate(container))
         for key, value in entries:
             found.append((container, key))

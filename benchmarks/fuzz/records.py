@@ -65,9 +65,8 @@ def _reads(text: str) -> bool:
 
 def _inner(source: random.Random, mutation: Mutation, value: object) -> object:
     """Changed settings; a feature map among them, which is JSON in JSON, is changed as a tree as often as not."""
-    maps = [key for key, text in value.items() if isinstance(text, str) and text.startswith("{") and _reads(text)] if (
-        isinstance(value, dict)
-    ) else []
+    held = value.items() if isinstance(value, dict) else ()
+    maps = [key for key, text in held if isinstance(text, str) and text.startswith("{") and _reads(text)]
     if isinstance(value, dict) and maps and source.random() < 0.3:
         key = source.choice(maps)
         return {**value, key: json.dumps(mutation.plain(json.loads(value[key])))}
@@ -106,10 +105,22 @@ def _tampered(source: random.Random, mutation: Mutation, array: np.ndarray) -> A
     """An array whose bytes are not what they are said to be."""
     content = npy_bytes(array)
     data = source.choice(
-        (b"", content[: source.choice((5, 60, 200))], mutation.raw(content), larger(source, content), npz({"a": array}), b"\x80\x04]\x94.")
+        (
+            b"",
+            content[: source.choice((5, 60, 200))],
+            mutation.raw(content),
+            larger(source, content),
+            npz({"a": array}),
+            b"\x80\x04]\x94.",
+        )
     )
     kind = source.choice((str(array.dtype), "object", "x", ""))
-    return Array(dtype=kind, shape=source.choice((array.shape, (1,), (2**31 - 1,))), stype=source.choice(("numpy.ndarray",) * 9 + ("x",)), data=data)
+    return Array(
+        dtype=kind,
+        shape=source.choice((array.shape, (1,), (2**31 - 1,))),
+        stype=source.choice(("numpy.ndarray",) * 9 + ("x",)),
+        data=data,
+    )
 
 
 def _records(source: random.Random, mutation: Mutation, records: RecordDict) -> None:

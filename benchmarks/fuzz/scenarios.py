@@ -36,8 +36,9 @@ _PLANNED = 40  # worlds, parties and releases that are cheap to plan
 _SMALL = (_SOURCE, "digits", "breast_cancer", "diabetes")  # data that any installation has, and loads at once
 _ODD_LINES = (
     *("<<: *a", "<<: {a: 1}", "a: &a", "a: *a", "a: &a [*a]", "&a a: 1", "? a", "? [a]: 1", "- ", "-", "---", "..."),
-    *("%YAML 1.1", "\t", "a: !!python/object/apply:os.getcwd []", "a: !!float 1", "!!set {a}", "a: |", "a: >-", "a: [", "]"),
-    *("a: {", "}", "'", '"', "1: 2", "null: 1", "{}: 1", "true: true", "# comment", "a: 0x1F", "a: 1_000", "a: 2020-01-01"),
+    *("%YAML 1.1", "\t", "a: !!python/object/apply:os.getcwd []", "a: !!float 1", "!!set {a}", "a: |", "a: >-", "a: ["),
+    *("]", "a: {", "}"),
+    *( "'", '"', "1: 2", "null: 1", "{}: 1", "true: true", "# a", "a: 0x1F", "a: 1_000", "a: 2020-01-01"),
 )  # fmt: skip
 _BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)

@@ -16,8 +16,28 @@ from pyarrow import parquet
 from benchmarks.fuzz.mutation import Mutation, deep, npy_bytes
 
 ROWS = 40
-_ODD_HEADERS = (b"\x93NUMPY\x09\x00", b"PK\x03\x04", b"PK\x05\x06", b"PAR1", b"\xff\xfe", b"\xef\xbb\xbf", b"\x1f\x8b", b"")
+_ODD_HEADERS = (
+    b"\x93NUMPY\x09\x00",
+    b"PK\x03\x04",
+    b"PK\x05\x06",
+    b"PAR1",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\x1f\x8b",
+    b"",
+)
 _DESCRIPTION = "description"
+
+
+_WHOLE = (
+    *(pyarrow.int64(), pyarrow.decimal128(38, 2), pyarrow.decimal256(76, 30), pyarrow.timestamp("ns")),
+    *(pyarrow.date64(), pyarrow.duration("us"), pyarrow.time64("us")),
+)
+_REAL = (pyarrow.float64(), pyarrow.float32(), pyarrow.dictionary(pyarrow.int8(), pyarrow.float64()))
+_TEXTS = (
+    *(pyarrow.string(), pyarrow.large_string(), pyarrow.string_view(), pyarrow.binary()),
+    pyarrow.dictionary(pyarrow.int32(), pyarrow.string()),
+)
 
 
 def columns() -> dict[str, list[Any]]:
@@ -39,7 +59,12 @@ def arrays() -> dict[str, np.ndarray]:
     """The table as the arrays of an npz file."""
     known = columns()
     rows = np.column_stack([known[name] for name in "abc"])
-    return {"X": rows, "y": np.array(known["grade"]), "place": np.array(known["place"]), "income": np.array(known["income"])}
+    return {
+        "X": rows,
+        "y": np.array(known["grade"]),
+        "place": np.array(known["place"]),
+        "income": np.array(known["income"]),
+    }
 
 
 def arrow() -> pyarrow.Table:
@@ -91,8 +116,10 @@ def changed_csv(source: random.Random, mutation: Mutation, content: bytes) -> by
             for one in cells:
                 one.insert(column, one[column] if column < len(one) else "")
         case _:
-            return _as_csv(cells, source.choice(",;\t|")).replace("\n", source.choice(("\r\n", "\r", "\n\n"))).encode(
-                errors="replace"
+            return (
+                _as_csv(cells, source.choice(",;\t|"))
+                .replace("\n", source.choice(("\r\n", "\r", "\n\n")))
+                .encode(errors="replace")
             )
     return _as_csv(cells, source.choice((",", ",", ";", "\t"))).encode(errors="replace")
 
@@ -147,7 +174,9 @@ def _changed_table(source: random.Random, mutation: Mutation, table: pyarrow.Tab
         case 1:
             return table.remove_column(number)
         case 2:
-            return table.append_column(source.choice((*table.column_names, "", "d", "__index_level_0__")), table[number])
+            return table.append_column(
+                source.choice((*table.column_names, "", "d", "__index_level_0__")), table[number]
+            )
         case 3:
             names = [*table.column_names]
             names[number] = mutation.text(names[number])
@@ -165,18 +194,20 @@ def _odd_column(source: random.Random, column: pyarrow.ChunkedArray) -> Any:
     whole = [number if source.random() < 0.5 else row for row in range(size)]
     real = [source.choice((0.5, float("nan"), float("inf"), 1e308, 5e-324, None)) for _ in range(size)]
     text = [source.choice(("a", "", "\0", "nan", "1", "\U0001f600", "x" * 1000, None)) for _ in range(size)]
-    made: tuple[tuple[list[Any], Any], ...] = (
-        (whole, pyarrow.int64()), (whole, pyarrow.decimal128(38, 2)), (whole, pyarrow.decimal256(76, 30)),
-        (whole, pyarrow.timestamp("ns")), (whole, pyarrow.date64()), (whole, pyarrow.duration("us")),
-        (real, pyarrow.float64()), (real, pyarrow.float32()), (text, pyarrow.string()), (text, pyarrow.large_string()),
-        (text, pyarrow.binary()), (text, pyarrow.string_view()), (text, pyarrow.dictionary(pyarrow.int32(), pyarrow.string())),
-        ([None] * size, pyarrow.null()), ([[1.0]] * size, pyarrow.list_(pyarrow.float64())),
-        ([{"a": 1}] * size, pyarrow.struct([("a", pyarrow.int64())])), ([row % 2 == 0 for row in range(size)], pyarrow.bool_()),
-        ([b"ab"] * size, pyarrow.binary(2)), ([[("k", 1)]] * size, pyarrow.map_(pyarrow.string(), pyarrow.int64())),
-        (real, pyarrow.dictionary(pyarrow.int8(), pyarrow.float64())), (whole, pyarrow.time64("us")), ([1.0] * size, pyarrow.float16()),
-    )  # fmt: skip
-    values, kind = source.choice(made)
-    return pyarrow.array(values, kind)
+    kinds: tuple[tuple[list[Any], tuple[Any, ...]], ...] = (
+        (whole, _WHOLE),
+        (real, _REAL),
+        (text, _TEXTS),
+        ([row % 2 == 0 for row in range(size)], (pyarrow.bool_(),)),
+        ([None] * size, (pyarrow.null(),)),
+        ([[1.0]] * size, (pyarrow.list_(pyarrow.float64()),)),
+        ([{"a": 1}] * size, (pyarrow.struct([("a", pyarrow.int64())]),)),
+        ([[("k", 1)]] * size, (pyarrow.map_(pyarrow.string(), pyarrow.int64()),)),
+        ([b"ab"] * size, (pyarrow.binary(2),)),
+        ([1.0] * size, (pyarrow.float16(),)),
+    )
+    values, types = source.choice((*kinds[:3], *kinds))
+    return pyarrow.array(values, source.choice(types))
 
 
 def _description(source: random.Random, mutation: Mutation, text: str) -> str:

@@ -55,8 +55,8 @@ class Outcome:
 def work(kind: type[Target], folder: Path, seed: int, limits: Limits, parent: Connection) -> None:
     """Try what the parent sends until it sends None: a range of numbers of inputs to be made, or one `Input`.
 
-    Sent back are the number and input before each attempt, its outcome after it, and None when there is nothing left. An
-    attempt beyond its limits ends the process, whose stack is then in the file `STACK` of the folder.
+    Sent back are the number and input before each attempt, its outcome after it, and None when there is nothing left.
+    An attempt beyond its limits ends the process, whose stack is then in the file `STACK` of the folder.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
     warnings.simplefilter("ignore")

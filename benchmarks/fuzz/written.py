@@ -1,4 +1,4 @@
-"""Plain values as YAML text, in the styles that people write: whatever there is in them, for others to read or refuse."""
+"""Plain values as YAML text, in the styles that people write, whatever there is in them."""
 
 from __future__ import annotations
 

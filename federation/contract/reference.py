@@ -43,7 +43,7 @@ class Reference:
             raise InputError(f"cannot load '{self.target}' (expected module:attribute): {error}") from error
 
     def call(self) -> Any:
-        """The attribute called with the arguments. Raises `InputError` as `load`, and where it takes other arguments."""
+        """The attribute called with the arguments. Raises `InputError` as `load`, and where it takes others."""
         found = self.load()
         try:
             signature(found).bind(**self.arguments)
@@ -65,5 +65,5 @@ class Reference:
             return cls(record["target"], record["arguments"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(
-                f'a reference must be JSON with target and arguments, got {text!r:.100}: {error!r:.100}'
+                f"a reference must be JSON with target and arguments, got {text!r:.100}: {error!r:.100}"
             ) from error

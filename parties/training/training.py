@@ -17,7 +17,14 @@ from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup, Group, asked, stacked
 from parties.holdings.isolation import alone
 from parties.training import linear
-from parties.training.classifiers import DEFAULT_REGULARISATION, LOGISTIC, MIXTURE, check_classifier, drawn_member, require_form
+from parties.training.classifiers import (
+    DEFAULT_REGULARISATION,
+    LOGISTIC,
+    MIXTURE,
+    check_classifier,
+    drawn_member,
+    require_form,
+)
 from parties.training.estimators import EstimatorGroup, fit_estimator
 from parties.training.loading import Loaded, load
 

@@ -19,7 +19,11 @@ from benchmarks.fuzz.inputs import Input, Target
 from benchmarks.fuzz.worker import HANG, KINDS, MEMORY, STACK, TRACEBACK, Limits, Outcome, work
 
 CHUNK = 500  # inputs that one worker makes in a row, each of which may start from those before it
-_LATE = 1  # exit code of a worker that took too long on the clock
+_FAILED, _TIMEOUT = (
+    1,
+    "Timeout (",
+)  # exit code of a worker that raised or was late on the clock; in the stack of the latter
+_TOLD = 5000  # inputs after which the tally is told again
 _NAMES = ("tracebacks", "hangs", "memory")  # of `KINDS`, in the summary
 
 Found = Callable[[int, Input, Outcome], None]
@@ -54,14 +58,17 @@ class _Worker:
     folder: Path
 
     def died(self) -> Outcome:
-        """What it was that ended the process."""
+        """What it was that ended the process. Raises `RuntimeError` where it was no input, but the fuzzing itself."""
         self.process.join()
         code = self.process.exitcode or 0
-        hung = code in (-signal.SIGPROF, _LATE)
-        kind = HANG if hung else MEMORY if code == -signal.SIGKILL else TRACEBACK
         file = self.folder / STACK
-        stack = file.read_text(encoding="utf-8", errors="replace") if file.exists() else "it could not start"
+        stack = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+        late = code == _FAILED and _TIMEOUT in stack
+        if code == _FAILED and not late:
+            raise RuntimeError("a worker failed by itself; what it says stands above")
+        hung = late or code == -signal.SIGPROF
         place = next((line.strip() for line in stack.splitlines() if "File " in line), "")
+        kind = HANG if hung else MEMORY if code == -signal.SIGKILL else TRACEBACK
         return Outcome(kind, place, f"the process ended with {code}\n{stack}")
 
 
@@ -135,5 +142,7 @@ class Campaign:
     def _count(self, number: int, given: Input, outcome: Outcome) -> None:
         with self._lock:
             self.tally.add(outcome)
+            if self.tally.outcomes.total() % _TOLD == 0:
+                print(f"  {self.tally}", flush=True)
             if outcome.kind in KINDS:
                 self._found(number, given, outcome)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
@@ -31,11 +32,13 @@ def from_bytes(content: bytes) -> RecordDict:
 
 def changed(source: random.Random, mutation: Mutation, content: bytes) -> bytes:
     """A message with other settings, other arrays or other records."""
-    records = from_bytes(content)
-    for _ in range(source.choice((1, 1, 1, 2, 3))):
-        kinds = (_settings, _settings, _arrays, _arrays, _arrays) if source.random() < 0.9 else (_records,)
-        source.choice(kinds)(source, mutation, records)
-    return to_bytes(records)
+    while True:
+        records = from_bytes(content)
+        for _ in range(source.choice((1, 1, 1, 2, 3))):
+            kinds = (_settings, _settings, _arrays, _arrays, _arrays) if source.random() < 0.9 else (_records,)
+            source.choice(kinds)(source, mutation, records)
+        with suppress(UnicodeEncodeError):  # a text that is none cannot be sent
+            return to_bytes(records)
 
 
 def _settings(source: random.Random, mutation: Mutation, records: RecordDict) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar, get_type_hints
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.contract.files import read_object
 from federation.contract.guarantee import require_delta, require_epsilon
 from federation.contract.limits import MOST_DRAWS, MOST_ROWS, whole
 from federation.contract.reference import Reference
@@ -21,6 +22,8 @@ from federation.contract.typed import typed
 T = TypeVar("T")
 
 MOST_PARTIES = 10**8  # of one world, whose every question takes a byte for each
+
+_REMEDY = "write it again with `WorldPlan.save`"
 
 
 class PublicTable(Protocol):
@@ -139,9 +142,9 @@ class WorldPlan:
     def load(cls, path: Path) -> WorldPlan:
         """Inverse of `save`. Raises `InputError` when the file is missing or malformed."""
         try:
-            record = json.loads(path.read_text())
+            record = read_object(path, _REMEDY)
             public = Reference(**record.pop("public"))
             variants = tuple(_made(VariantPlan, variant) for variant in record.pop("variants"))
             return _made(cls, record, public=public, variants=variants)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"the plan {path} cannot be read: {error}") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"the plan {path} cannot be read: {error}; {_REMEDY}") from error

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from functools import cache
-from tokenize import TokenError  # of headers that numpy reads as Python
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
-from numpy.lib import format as npy
 
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
+from federation.contract.npz_files import DAMAGED, fills, header
 from federation.contract.question import Field, Question
 from federation.contract.submission import Submission
 from federation.contract.typed import typed
@@ -46,7 +44,7 @@ def _parts(records: RecordDict) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         settings = json.loads(str(records["settings"]["json"]))
         arrays = {str(name): _read(array) for name, array in records["arrays"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError, EOFError, RecursionError, TokenError) as error:
+    except DAMAGED as error:
         raise InputError(f"a message cannot be read: {error!r:.200}") from error
     if not isinstance(settings, dict):
         raise InputError("a message's settings must be one JSON object")
@@ -59,11 +57,10 @@ def _read(array: Array) -> np.ndarray:
     A header of a few bytes can promise any number of terabytes, which numpy would allocate before it misses them.
     """
     sent = io.BytesIO(array.data)
-    if npy.read_magic(sent) != (1, 0):
-        raise ValueError("an array is of another version than 1.0 of numpy's format")
-    shape, _, dtype = npy.read_array_header_1_0(sent)
-    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(array.data) - sent.tell():
-        raise ValueError(f"an array of {dtype} and shape {shape} came with {len(array.data) - sent.tell()} bytes")
+    shape, dtype = header(sent)
+    there = len(array.data) - sent.tell()
+    if dtype.hasobject or not fills(shape, dtype, there):
+        raise ValueError(f"an array of {dtype} and shape {shape!s:.80} came with {there} bytes")
     values: np.ndarray = array.numpy()
     return values
 

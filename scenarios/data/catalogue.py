@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.files import is_file
 from scenarios.data.archive_sets import BREAST_CANCER, CLASS_ARCHIVES, DIABETES, DIGITS, REAL_ARCHIVES
 from scenarios.data.data_sets import DataSet
 from scenarios.data.files import SUFFIXES, read_table
@@ -101,15 +102,15 @@ def digest(source: str, data_dir: str | os.PathLike[str] | None = None) -> str |
 def _path(source: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
     """Where the file behind a source is; None for a data set without one. Raises `InputError` when it is missing."""
     folder = data_dir if data_dir is not None else os.environ.get("FEDERATION_DATA")
-    directory = Path(folder).expanduser() if folder else None
+    directory = Path(os.path.expanduser(folder)) if folder else None
     known = entry(source)
     if known is not None and known.file is None:
         return None
-    path = Path((source if known is None else known.file) or "").expanduser()
+    path = Path(os.path.expanduser((source if known is None else known.file) or ""))
     candidates = [path] if known is None else []
     candidates += [] if directory is None else [directory / path]
     for candidate in candidates:
-        if candidate.is_file():
+        if is_file(candidate):
             return candidate.resolve()
     if known is not None:
         where = f"there is no {known.file} in {directory}" if directory else "no data directory is given"
@@ -137,8 +138,11 @@ def _stamp(path: Path | None) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=4)
 def _digest(path: Path, stamp: tuple[int, int]) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}; allow it, or name another file") from error
 
 
 @lru_cache(maxsize=8)

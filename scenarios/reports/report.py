@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from federation.contract.errors import InputError
+from federation.contract.files import is_file, read_object, read_text
 from scenarios.reports.bag_remarks import bag_remarks
 from scenarios.reports.figures import draw
 from scenarios.reports.readings import leaders, listed, protection, readings, said
@@ -26,6 +27,7 @@ _CHECKS = {
     "checked": "checked: the run stops when it does not hold",
     "declared": "declared: nobody can check it here, whoever runs this vouches for it",
 }
+_REMEDY = "name a directory that a run has written"
 _SAID = ("non_private", "status", "worlds", "failures", "seconds", "peak_memory_mebibytes")  # of run.json, as it is
 _RULE = ("protocol", "default", "rule", "validated")  # of each entry of "defaults" in run.json
 
@@ -74,34 +76,17 @@ def finished_rows(directories: Sequence[Path]) -> dict[Path, list[Row]]:
 
     Raises `InputError` for a directory named twice, or without anything finished.
     """
-    if len({directory.resolve() for directory in directories}) < len(directories):
+    if len(set(map(os.path.realpath, directories))) < len(directories):
         raise InputError("a run cannot be compared with itself; name each directory once")
     found = {}
     for directory in directories:
         path = directory / "results.csv"
-        found[directory] = read_results(path) if path.is_file() else []
+        found[directory] = read_results(path) if is_file(path) else []
         if not found[directory]:
             raise InputError(
                 f"there is no finished run in {directory}; `federation run --resume` finishes an interrupted one"
             )
     return found
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}; name a directory that a run has written") from error
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(_text(path))
-    except ValueError as error:
-        raise InputError(f"{path} is damaged: {error}") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path} is damaged: it must hold an object, got {type(content).__name__}")
-    return content
 
 
 def _names(stored: Mapping[Path, list[Row]]) -> dict[Path, str]:
@@ -113,7 +98,8 @@ def _names(stored: Mapping[Path, list[Row]]) -> dict[Path, str]:
 
 def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
     """Everything the template says about one run, as plain values."""
-    worlds, run = _object(directory / "ledger.json").get("worlds", []), _object(directory / "run.json")
+    ledger, run = (read_object(directory / name, _REMEDY) for name in ("ledger.json", "run.json"))
+    worlds = ledger.get("worlds", [])
     metric = primary(rows)
     compared, protected = summarise(rows, metric.name), _guarantees(worlds)
     return {
@@ -136,7 +122,7 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
             (summary.variant, summary.place, next(iter(summary.by_epsilon.values())).mean)
             for summary in summarise(rows, "bytes_per_party")
         ],
-        "scenario": _text(directory / "scenario.yaml"),
+        "scenario": read_text(directory / "scenario.yaml", _REMEDY),
     }
 
 

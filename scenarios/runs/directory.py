@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from federation.contract.errors import InputError
+from federation.contract.files import is_folder, read_object
 from scenarios.scores.results import Row, read_results, write_results
 
 RUNS = Path("runs")
+_REMEDY = "remove it, and run again with --resume"
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,11 @@ class RunDirectory:
             if resume and not taken:
                 raise InputError(f"nothing to resume: there is no {RUNS / name}; run without --resume first")
             out = taken[-1] if resume else free
-        elif out.exists() and not out.is_dir():
+        elif not is_folder(out) and out.exists():
             raise InputError(f"--out {out} is a file; name a directory")
         elif not resume and out.exists() and any(out.iterdir()):
             raise InputError(f"--out {out} is not empty; add --resume to go on with its run, or name another directory")
-        elif resume and not (out / ".cells").is_dir():
+        elif resume and not is_folder(out / ".cells"):
             raise InputError(
                 f"nothing to resume: --out {out} holds no run with a finished world; run without --resume first"
             )
@@ -73,7 +75,7 @@ class RunDirectory:
         """Whether the world was completed, now or before an interruption, and its files are whole."""
         try:
             return bool(len(self.rows(cell)) == self.summary(cell)["rows"])
-        except (InputError, OSError, ValueError, KeyError):
+        except (InputError, KeyError):
             return False
 
     @property
@@ -95,7 +97,7 @@ class RunDirectory:
 
     def summary(self, cell: str) -> dict[str, Any]:
         """The summary of a finished world; one from before variants could fail alone has none that did."""
-        return {"failed_variants": {}, **json.loads((self.path / ".cells" / f"{cell}.json").read_text())}
+        return {"failed_variants": {}, **read_object(self.path / ".cells" / f"{cell}.json", _REMEDY)}
 
     def model(self, variant: str, place: str, split: int) -> Path:
         """Where a variant's releases of one world stay: models/VARIANT/[PLACE/]split-N.npz."""

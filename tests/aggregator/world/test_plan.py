@@ -72,5 +72,5 @@ def test_a_file_with_a_part_of_another_type_or_out_of_range_is_refused(make_plan
 def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
     file = tmp_path / "plan.json"
     file.write_text(text)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="WorldPlan.save"):
         WorldPlan.load(file)

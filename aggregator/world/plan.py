@@ -117,6 +117,15 @@ class WorldPlan:
                 "a plan must have an epsilon, a quorum in (0, 1] and a colluding share in [0, 1), got "
                 f"{len(self.epsilons)} epsilons, {self.quorum:g} and {self.colluding:g}"
             )
+        known = self.classifier.get("name"), self.classifier.get("parameters")
+        if not isinstance(known[0], str) or not isinstance(known[1], Mapping):
+            raise InputError(
+                f"the classifier of a plan must have a name and parameters, got {dict(self.classifier)!r:.100}"
+            )
+        if len(self.classes) == 1 or len({*self.classes}) < len(self.classes):
+            raise InputError(
+                f"a plan must have two or more different classes, or none, got {list(self.classes)!r:.100}"
+            )
         if self.label_range is not None:
             lo, hi = self.label_range
             if self.classes or not (math.isfinite(lo) and math.isfinite(hi) and lo < hi):

@@ -63,6 +63,12 @@ class Mutation:
             self._change(*self._source.choice(places), places)
         return whole[0]
 
+    def nearby(self, value: Any) -> Any:
+        """Another number for a number; other values, and the parts of a whole, stay as they are."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return value
+        return self._source.choice((*_scaled(value), self._source.choice(_WHOLE), self._source.choice(_REAL)))
+
     def leaf(self) -> Any:
         """A plain value that nobody expects."""
         kinds: tuple[Sequence[Any], ...] = (_WHOLE, _REAL, _TEXTS, _NOTHING)
@@ -184,9 +190,12 @@ class Mutation:
             return self.text(old)
         if isinstance(old, bool) or not isinstance(old, int | float):
             return self.leaf()
-        nearby = (-old, old + 1, old - 1, str(old), [old], self._source.choice(_WHOLE), self._source.choice(_REAL))
-        scaled = () if abs(old) > 1e100 else (old * 10, old / 10, old * 1.0, old * 1000)
-        return self._source.choice((*nearby, *scaled))
+        return self._source.choice((-old, str(old), [old], self.nearby(old), self.nearby(old)))
+
+
+def _scaled(number: float) -> tuple[float, ...]:
+    near = (number + 1, number - 1)
+    return near if abs(number) > 1e100 else (*near, number * 2, number * 10, number / 10, number * 1.0, number * 1000)
 
 
 def _places(whole: list[Any]) -> Sequence[tuple[Any, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import random
 import typing
@@ -54,7 +55,8 @@ class Scenarios(Target):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         (folder / _SOURCE).write_text(_csv(), encoding="utf-8")
-        self._known: Mapping[str, Sequence[Any]] = {}
+        self._sections: Mapping[str, Mapping[str, Sequence[Any]]] = {}
+        self._known: dict[str, list[Any]] = {}  # by key alone
         self._trees: dict[bytes, Any] = {}
 
     def seeds(self) -> Sequence[Input]:
@@ -63,7 +65,11 @@ class Scenarios(Target):
         plain = [parse(text, "seed")[0] for text in texts]
         full = [resolve(name).to_plain() for name in library()]
         small = [_small(name) for name in (*protocol_names(), *BASELINES)]
-        self._known = _values([*plain, *full, *small, {"protocols": [*_options()]}, {"source": [*names()]}])
+        sources = [{"data": {"source": name}} for name in (*names(), _SOURCE)]
+        self._sections = _values([*plain, *full, *small, *sources, {"protocols": [*_options()]}])
+        for keys in self._sections.values():
+            for key, values in keys.items():
+                self._known.setdefault(key, []).extend(values)
         for tree in (*small, *plain, *full):
             self._trees[written(tree).encode()] = tree
         trees = (*small * _OFTEN, *full)
@@ -73,8 +79,10 @@ class Scenarios(Target):
         """Other values in its tree, or other lines, characters or bytes."""
         content = source.choice(known).content
         mutation = Mutation(source, self._known)
-        kind = source.random()
-        if kind < 0.7 and (tree := self._tree(content)) is not None:
+        kind, tree = source.random(), self._tree(content)
+        if kind < 0.4 and isinstance(tree, dict):
+            text = written(self._reset(source, mutation, copy.deepcopy(tree)), source)
+        elif kind < 0.7 and tree is not None:
             text = written(mutation.plain(tree), source)
         elif kind < 0.8:
             return Input("bytes", mutation.raw(content))
@@ -83,8 +91,22 @@ class Scenarios(Target):
         if source.random() < 0.1:
             key, value = source.choice(list(self._known)), mutation.leaf()
             where = source.choice(("data", "parties", "privacy", "trials", "engine", "protocols.0"))
-            text = f"{_SETTING}{mutation.text(f'{where}.{key}={value}').splitlines()[:1]}\n{text}"
+            setting = mutation.text(f"{where}.{key}={value}").replace("\n", " ")
+            text = f"{_SETTING}{setting}\n{text}"
         return Input("text", text.encode(errors="surrogatepass"))
+
+    def _reset(self, source: random.Random, mutation: Mutation, tree: dict[str, Any]) -> dict[str, Any]:
+        """Values of some keys as they are elsewhere, or numbers nearby; several of them make a sweep."""
+        for _ in range(source.choice((1, 1, 2, 3))):
+            path, section = source.choice([*_sections(tree)])
+            known = self._sections.get(path)
+            if not known:
+                continue
+            key = source.choice(list(known))
+            few = [copy.deepcopy(source.choice(known[key])) for _ in range(source.choice((1, 1, 1, 2, 3)))]
+            values = [mutation.nearby(one) if source.random() < 0.4 else one for one in few]
+            section[key] = values if len(values) > 1 else values[0]
+        return tree
 
     def _tree(self, content: bytes) -> Any:
         if content not in self._trees:
@@ -204,14 +226,25 @@ def _words(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
 
 
-def _values(trees: Sequence[Any]) -> dict[str, list[Any]]:
-    """All that keys hold anywhere in the trees, by key."""
-    found: dict[str, dict[str, Any]] = {}
-    waiting: list[Any] = list(trees)
-    while waiting:
-        tree = waiting.pop()
-        if isinstance(tree, dict):
-            for key, value in tree.items():
-                found.setdefault(key, {})[repr(value)] = value
-        waiting += tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    return {key: list(values.values()) for key, values in sorted(found.items())}
+def _sections(tree: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every mapping of a tree, with the keys that lead to it; a protocol's options with its kind."""
+    if isinstance(tree, dict):
+        kind = f" {tree['kind']}" if path.endswith("protocols") else ""
+        yield path + kind, tree
+        for key, value in tree.items():
+            yield from _sections(value, f"{path} {key}".strip())
+    for item in tree if isinstance(tree, list) else ():
+        yield from _sections(item, path)
+
+
+def _values(trees: Sequence[Any]) -> dict[str, dict[str, list[Any]]]:
+    """All that the keys of every section hold in any of the trees, by section and key."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for tree in trees:
+        for path, section in _sections(tree):
+            for key, value in section.items():
+                found.setdefault(path, {}).setdefault(key, {})[repr(value)] = value
+    return {
+        path: {key: list(values.values()) for key, values in sorted(keys.items())}
+        for path, keys in sorted(found.items())
+    }

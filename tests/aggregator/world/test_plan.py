@@ -48,6 +48,11 @@ def test_classes_have_no_range(make_plan):
         {"colluding": 1},
         {"classes": "ab"},
         {"classes": [1, 2]},
+        {"classes": ["a"]},
+        {"classes": ["a", "a"]},
+        {"classifier": {"name": "logistic"}},
+        {"classifier": {"name": "logistic", "parameters": 1}},
+        {"classifier": {"name": [], "parameters": {}}},
         {"features": 1},
         {"label_range": [0, "1"]},
         {"budget": "1"},
@@ -72,5 +77,5 @@ def test_a_file_with_a_part_of_another_type_or_out_of_range_is_refused(make_plan
 def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
     file = tmp_path / "plan.json"
     file.write_text(text)
-    with pytest.raises(InputError, match="WorldPlan.save"):
+    with pytest.raises(InputError, match="write it again"):
         WorldPlan.load(file)

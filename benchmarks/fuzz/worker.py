@@ -88,8 +88,8 @@ def work(kind: type[Target], folder: Path, seed: int, limits: Limits, parent: Co
 def made(target: Target, known: Sequence[Input], seeds: int, seed: int, number: int) -> Input:
     """The input of a number: of one of the first `seeds` that are known, or, every other time, of those found since."""
     source = random.Random(f"{seed}/{target.name}/{number}")
-    found = known[seeds:]
-    return target.mutated(source, found if found and source.random() < 0.5 else known[:seeds])
+    found = known[seeds:] if source.random() < 0.5 else ()
+    return target.mutated(source, found or known[:seeds])
 
 
 def tried(target: Target, given: Input) -> Outcome:

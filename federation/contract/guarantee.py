@@ -129,7 +129,7 @@ class Guarantee:
             known["unit"], known["adjacency"] = Unit(known["unit"]), Adjacency(known["adjacency"])
             known["assumptions"] = tuple(Assumption(a["text"], Check(a["check"])) for a in known["assumptions"])
             return cls(**known)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"a guarantee cannot be read: {error}") from error
 
 

@@ -39,16 +39,27 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
     equal pages. Raises `InputError` for a directory named twice, missing or damaged artefacts and a path that cannot
     be written. `finished`: what `finished_rows` has read already.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import TemplateError
 
     stored = finished_rows(directories) if finished is None else finished
+    try:
+        page = _page(stored)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, TemplateError) as error:
+        raise InputError(
+            f"the artefacts in {', '.join(map(str, stored))} do not belong together: {error!r}; {_REMEDY}"
+        ) from error
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write the report to {path}: {error.strerror}; name another --out") from error
+    return path
+
+
+def _page(stored: Mapping[Path, list[Row]]) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     names = _names(stored)
-    runs = []
-    for directory, name in names.items():
-        try:
-            runs.append(_view(directory, stored[directory], name))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise InputError(f"the artefacts in {directory} do not belong together: {error!r}") from error
+    runs = [_view(directory, stored[directory], name) for directory, name in names.items()]
     environment = Environment(
         loader=PackageLoader("scenarios"),
         autoescape=True,
@@ -56,7 +67,7 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template("report.html").render(
+    return environment.get_template("report.html").render(
         title=runs[0]["name"] if len(runs) == 1 else f"Comparison of {len(runs)} runs",
         non_private=any(run["non_private"] for run in runs),
         exposure=_exposure([guarantee for run in runs for guarantee in run["guarantees"]]),
@@ -64,11 +75,6 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
         runs=runs,
         checks=_CHECKS,
     )
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the report to {path}: {error.strerror}; name another --out") from error
-    return path
 
 
 def finished_rows(directories: Sequence[Path]) -> dict[Path, list[Row]]:

@@ -229,7 +229,7 @@ def _words(hint: Any) -> tuple[Any, ...]:
 def _sections(tree: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Every mapping of a tree, with the keys that lead to it; a protocol's options with its kind."""
     if isinstance(tree, dict):
-        kind = f" {tree['kind']}" if path.endswith("protocols") else ""
+        kind = f" {tree.get('kind')}" if path.endswith("protocols") else ""
         yield path + kind, tree
         for key, value in tree.items():
             yield from _sections(value, f"{path} {key}".strip())

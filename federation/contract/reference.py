@@ -39,7 +39,7 @@ class Reference:
         module, _, attribute = self.target.partition(":")
         try:
             return getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError, ValueError) as error:
+        except (ImportError, AttributeError, ValueError, TypeError) as error:  # TypeError: a relative name
             raise InputError(f"cannot load '{self.target}' (expected module:attribute): {error}") from error
 
     def call(self) -> Any:

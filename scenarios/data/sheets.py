@@ -115,6 +115,7 @@ class Sheet:
             )
         column = self.table.column(name)
         column = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+        column = column.cast("string") if types.is_string_view(column.type) else column  # which Arrow cannot take from
         known = (_is_string, types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
         if not any(is_one(column.type) for is_one in known):
             raise InputError(

@@ -13,7 +13,7 @@ def test_json_round_trip():
     assert Reference.from_json(reference.to_json()) == reference
 
 
-@pytest.mark.parametrize("target", ["no_such_module:x", "json:absent", "json", ""])
+@pytest.mark.parametrize("target", ["no_such_module:x", "json:absent", "json", "", ".json:loads", "..:x"])
 def test_what_cannot_be_loaded_is_an_input_error(target):
     with pytest.raises(InputError, match="module:attribute"):
         Reference(target).load()

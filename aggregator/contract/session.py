@@ -54,7 +54,7 @@ class Session(ABC):
         """
 
     def outlook(self) -> Outlook | None:
-        """How loud its noise will be, by public numbers; None where no rule is known. Called after `questions`."""
+        """How loud its noise will be, by public numbers; None where it is quiet or no rule is known."""
         return None
 
     @property

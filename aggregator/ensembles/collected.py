@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from aggregator.contract.outlook import Outlook
+from aggregator.contract.outlook import USEFUL, Outlook
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
@@ -99,13 +99,15 @@ class CollectedSession(OneRound):
         return Asked(question, training, self._options.collector(public, question, self._world.plan.parties))
 
     def outlook(self) -> Outlook | None:
-        """How loud the noise will be beside all that so many parties can say."""
+        """How loud the noise will be beside all that so many parties can say; None where that is much."""
         options, plan = self._options, self._world.plan
         width, classes = options.width(self._view.public), len(plan.classes)
         if width is None or options.noise == OFF:
             return None
         aim = Aim(options.noise, self._epsilon, plan.delta)
         rho = aim.signal_to_noise((classes - 1) * width, plan.parties)
+        if rho >= USEFUL:
+            return None
         return Outlook(rho, aim.parties_needed(classes, width, plan.parties, self._world.views.spectrum))
 
     @property

@@ -46,7 +46,7 @@ class VoteProtocol(CollectedProtocol):
     @property
     def by_shares(self) -> bool:
         """Whether parties send shares of the statistic, and not votes."""
-        return self.submit == "statistic"
+        return self.submit == "statistic" and self.perturb == "statistic"
 
     @property
     def unit(self) -> Unit:

@@ -7,7 +7,9 @@ is averaged over by the evidence, not chosen: few dimensions make a choice noisy
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
@@ -64,27 +66,57 @@ def shrink(
         >>> found.weights.round(2), np.sqrt(np.diag(found.covariance)).round(2)
         (array([0.31, 0.02, 0.49]), array([0.02, 0.02, 0.02]))
     """
-    _require(gram, total, noise, ones, rows, label_range, grid)
-    width, middle = label_range[1] - label_range[0], (label_range[0] + label_range[1]) / 2
-    whiten, unwhiten = whitening(gram)
-    if not whiten.shape[1]:
-        return Posterior(np.zeros_like(total), np.zeros_like(gram))
-    constant = whiten.T @ ones
-    beyond = whiten.T @ (total - middle * ones) / width
-    root = whiten.T @ _root(noise) / width
-    spread = root @ root.T  # a square: rounding makes no variance negative
-    base = _MIDDLE_VARIANCE * np.outer(constant, constant)
-    strengths = _MOST_VARIANCE * np.geomspace(_WEAKEST, 1.0, grid)
-    families = _families(constant, unwhiten, ones, rows)
-    parts = [_conditioned(beyond, spread, base, family, strengths) for family in families]
-    likely = np.array([part.log_evidence for part in parts]) + np.log(strengths)
-    shares = softmax(likely.ravel()).reshape(likely.shape)
-    means = np.concatenate([part.means for part in parts])
-    mean = shares.ravel() @ means
-    within = sum((part.covariance(share) for part, share in zip(parts, shares, strict=True)), np.zeros_like(base))
-    between = ((means - mean).T * shares.ravel()) @ (means - mean)
-    weights = middle * (whiten @ constant) + width * (whiten @ mean)
-    return Posterior(weights, width**2 * whiten @ (within + between) @ whiten.T)
+    return Shrinkage(gram, noise, ones=ones, rows=rows, label_range=label_range, grid=grid).posterior(total)
+
+
+class Shrinkage:
+    """What `shrink` does, prepared once for all totals whose noise has this covariance; its errors are raised here.
+
+    `constant_shares` are alike likely a priori: shares of the variance D^2/12 that the answer has along the constant.
+    """
+
+    def __init__(
+        self,
+        gram: Floats,
+        noise: Floats,
+        *,
+        ones: Floats,
+        rows: float,
+        label_range: tuple[float, float],
+        grid: int = GRID,
+        constant_shares: Sequence[float] = (1.0,),
+    ) -> None:
+        _require(gram, noise, ones, rows, label_range, grid)
+        self._width, self._middle = label_range[1] - label_range[0], (label_range[0] + label_range[1]) / 2
+        self._ones, (self._whiten, unwhiten) = ones, whitening(gram)
+        self._constant = self._whiten.T @ ones
+        if not len(self._constant):
+            return
+        root = self._whiten.T @ _root(noise) / self._width
+        spread = root @ root.T  # a square: rounding makes no variance negative
+        along = _MIDDLE_VARIANCE * np.outer(self._constant, self._constant)
+        strengths = _MOST_VARIANCE * np.geomspace(_WEAKEST, 1.0, grid)
+        self._families = [
+            _Family.of(spread, share * along, family, strengths)
+            for share in constant_shares
+            for family in _families(self._constant, unwhiten, ones, rows)
+        ]
+
+    def posterior(self, total: Floats) -> Posterior:
+        """Of the weights given a noisy total (d,). Raises `InputError` for another shape or what is not finite."""
+        _require_shape("total", total, self._ones.shape)
+        if not len(self._constant):
+            return Posterior(np.zeros_like(total), np.zeros((len(total), len(total))))
+        z = self._whiten.T @ (total - self._middle * self._ones) / self._width
+        likely = np.array([family.log_evidence(z) + np.log(family.strengths) for family in self._families])
+        shares = softmax(likely.ravel()).reshape(likely.shape)
+        means = np.concatenate([family.means(z) for family in self._families])
+        mean = shares.ravel() @ means
+        covariance = ((means - mean).T * shares.ravel()) @ (means - mean)
+        for family, share in zip(self._families, shares, strict=True):
+            covariance += family.covariance(share)
+        weights = self._middle * (self._whiten @ self._constant) + self._width * (self._whiten @ mean)
+        return Posterior(weights, self._width**2 * self._whiten @ covariance @ self._whiten.T)
 
 
 def _root(covariance: Floats) -> Floats:
@@ -108,25 +140,40 @@ def _families(constant: Floats, unwhiten: Floats, ones: Floats, rows: float) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class _Conditioned:
-    """A family of priors A_t = base + t P (r, r), all given z, in coordinates where A_t + S is diagonal for every t.
+class _Family:
+    """A family of priors A_t = base + t P (r, r) of z = answer + noise, in coordinates where every A_t + S is diagonal.
 
-    There V'(A_t + S)V = diag(values_t), values (T, r), and V'(z - mean) = `scores` (r,). `base` and `family` are the
-    two parts of A V, `spread` is V'S, all (r, r).
+    There V'(A_t + S)V = diag(values_t), values (T, r). `base` and `family` are the two parts of A V, `spread` is V'S,
+    `vectors` is V, all (r, r); `log_determinants` (T,) are those of A_t + S.
     """
 
     strengths: Floats
     values: Floats
-    scores: Floats
-    log_evidence: Floats  # (T,)
+    log_determinants: Floats
+    vectors: Floats
     base: Floats
     family: Floats
     spread: Floats
 
-    @property
-    def means(self) -> Floats:
-        """A_t (A_t + S)^{-1} (z - mean) for every t, (T, r)."""
-        scaled = self.scores / self.values
+    @classmethod
+    def of(cls, spread: Floats, base: Floats, family: Floats, strengths: Floats) -> Self:
+        """Of the noise's covariance S and both parts of the prior's."""
+        largest = spread + base + strengths[-1] * family
+        largest = largest + _JITTER * np.diag(np.diag(largest))
+        roots, vectors = eigh(family, largest)
+        values = 1 - (strengths[-1] - strengths)[:, None] * roots
+        determinants = np.log(values).sum(axis=1) - 2 * np.linalg.slogdet(vectors)[1]
+        return cls(strengths, values, determinants, vectors, base @ vectors, family @ vectors, vectors.T @ spread)
+
+    def log_evidence(self, z: Floats) -> Floats:
+        """The log density of z for every t, (T,), up to a constant of all families."""
+        scores: Floats = z @ self.vectors
+        found: Floats = -(self.log_determinants + (scores**2 / self.values).sum(axis=1)) / 2
+        return found
+
+    def means(self, z: Floats) -> Floats:
+        """A_t (A_t + S)^{-1} z for every t, (T, r)."""
+        scaled = (z @ self.vectors) / self.values
         return scaled @ self.base.T + (self.strengths[:, None] * scaled) @ self.family.T
 
     def covariance(self, shares: Floats) -> Floats:
@@ -136,33 +183,19 @@ class _Conditioned:
         return (found + found.T) / 2
 
 
-def _conditioned(z: Floats, spread: Floats, base: Floats, family: Floats, strengths: Floats) -> _Conditioned:
-    largest = spread + base + strengths[-1] * family
-    largest = largest + _JITTER * np.diag(np.diag(largest))
-    roots, vectors = eigh(family, largest)
-    values = 1 - (strengths[-1] - strengths)[:, None] * roots
-    scores = vectors.T @ z
-    # log det (A_t + S) up to a constant of all families: that of `largest` is -2 log |det V|.
-    determinant = np.log(values).sum(axis=1) - 2 * np.linalg.slogdet(vectors)[1]
-    evidence = -(determinant + (scores**2 / values).sum(axis=1)) / 2
-    return _Conditioned(strengths, values, scores, evidence, base @ vectors, family @ vectors, vectors.T @ spread)
-
-
-def _require(
-    gram: Floats, total: Floats, noise: Floats, ones: Floats, rows: float, ends: tuple[float, float], grid: int
-) -> None:
+def _require(gram: Floats, noise: Floats, ones: Floats, rows: float, ends: tuple[float, float], grid: int) -> None:
     width = len(gram)
-    for name, array, shape in (
-        ("gram", gram, (width, width)),
-        ("total", total, (width,)),
-        ("noise", noise, (width, width)),
-        ("ones", ones, (width,)),
-    ):
-        if array.shape != shape:
-            raise InputError(f"{name} must have shape {shape}, got {array.shape}")
-        if not np.isfinite(array).all():
-            raise InputError(f"{name} must be finite; got NaN or infinity")
+    _require_shape("gram", gram, (width, width))
+    _require_shape("noise", noise, (width, width))
+    _require_shape("ones", ones, (width,))
     if not (np.isfinite(ends).all() and ends[0] < ends[1]):
         raise InputError(f"label_range must be two finite numbers lo < hi, got {ends}")
     if not 0 < rows < np.inf or grid < 2:
         raise InputError(f"rows must be a positive number and grid one from 2, got {rows} and {grid}")
+
+
+def _require_shape(name: str, array: Floats, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise InputError(f"{name} must have shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} must be finite; got NaN or infinity")

@@ -60,10 +60,9 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     started = time.perf_counter()
     views, inquiry = Views(plan), Inquiry()
     variants = Variants(World(plan, views), inquiry)
-    outlooks = variants.outlooks()
-    if plan.split == 0:  # others divide the same numbers of rows and parties
-        for line in outlooks:
-            _log.warning("%s", line)
+    outlooks = [] if plan.split else variants.outlooks()  # other splits divide the same numbers of rows and parties
+    for line in outlooks:
+        _log.warning("%s", line)
     scores = _ask_for_scores(plan, views, inquiry)
     asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
     while asked := inquiry.questions():

@@ -47,8 +47,13 @@ def fitted(
         size = affordable(
             noise, found, classes=classes, parties=parties, epsilon=epsilon, delta=delta, minimiser=minimiser
         )
-        features = [{"whiten": size} if stage == AUTO else stage for stage in features]
+        features = of_size(features, size)
     return fit(features, table.rows, table.text_columns)
+
+
+def of_size(features: Stages, dimensions: int) -> list[str | Mapping[str, Any]]:
+    """The stages with so many dimensions in place of `{whiten: auto}`."""
+    return [{"whiten": dimensions} if stage == AUTO else stage for stage in features]
 
 
 def spectrum_to_whiten(features: Stages, table: PublicTable) -> Spectrum:
@@ -93,7 +98,7 @@ class Views:
 
     def whitened(self, dimensions: int) -> PublicRows:
         """The public rows behind the features with so many dimensions in place of `{whiten: auto}`."""
-        stages = [{"whiten": dimensions} if stage == AUTO else stage for stage in self._plan.features]
+        stages = of_size(self._plan.features, dimensions)
         feature_map = fit(stages, self.table.rows, self.table.text_columns)
         return PublicRows(feature_map, feature_map.transform(self.table.rows), stages)
 

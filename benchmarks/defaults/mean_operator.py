@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from benchmarks.defaults.cells import Table, share
-from benchmarks.defaults.jobs import DELTA, Job, Variant, job
+from benchmarks.defaults.jobs import Job, Variant, job
 from benchmarks.defaults.lines import by_world, each
 from benchmarks.defaults.part import Asked, Bar, said
-from benchmarks.defaults.party import ACCURACY
+from benchmarks.defaults.party import ACCURACY, scenario
 from benchmarks.defaults.records import Record
-from benchmarks.defaults.sets import AUXILIARY, TEST, Prepared
+from benchmarks.defaults.sets import Prepared
 
 DEFAULT = "default"
 VARIANTS = (
@@ -37,21 +37,12 @@ def wanted(prepared: Prepared) -> bool:
 def jobs(sets: Sequence[Prepared], asked: Asked) -> list[Job]:
     """One for each set, number of parties that have a row each, and split."""
     return [
-        job("mean_operator", one.name, f"K={count}", split, VARIANTS, _scenario(one, count, asked))
+        job("mean_operator", one.name, f"K={count}", split, VARIANTS, scenario(one, {"count": count}, asked, EPSILONS))
         for split in range(asked.splits)
         for one in sets
         for count in PARTIES[: 2 if asked.quick else None]
         if count <= one.private
     ]
-
-
-def _scenario(prepared: Prepared, count: int, asked: Asked) -> dict[str, object]:
-    return {
-        "data": {"source": str(prepared.file), "test": TEST, "auxiliary": AUXILIARY},
-        "parties": {"count": count},
-        "privacy": {"epsilon": list(EPSILONS), "delta": DELTA},
-        "trials": {"splits": 1, "noise": asked.draws},
-    }
 
 
 def show(records: Iterable[Record], asked: Asked) -> list[Bar]:

@@ -51,12 +51,14 @@ def jobs(sets: Sequence[Prepared], asked: Asked) -> list[Job]:
     ]
 
 
-def scenario(prepared: Prepared, parties: dict[str, object], asked: Asked) -> dict[str, object]:
+def scenario(
+    prepared: Prepared, parties: dict[str, object], asked: Asked, epsilons: Sequence[float] = EPSILONS
+) -> dict[str, object]:
     """What a user writes who chooses nothing but the parties; public and test rows are what they are then."""
     return {
         "data": {"source": str(prepared.file), "test": TEST, "auxiliary": AUXILIARY},
         "parties": parties,
-        "privacy": {"epsilon": list(EPSILONS), "delta": DELTA},
+        "privacy": {"epsilon": list(epsilons), "delta": DELTA},
         "trials": {"splits": 1, "noise": asked.draws},
     }
 

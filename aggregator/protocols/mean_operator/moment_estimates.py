@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggregator.answers.moment_answers import MomentAnswers
-from aggregator.learners.shrinkage import shrink
+from aggregator.learners.shrinkage import Shrinkage
 
 _SIGNS = (-1.0, 1.0)
 _STRENGTHS = 13  # of the prior: few are enough where labels have one range
+_CONSTANT_SHARES = (1.0, 0.1, 0.01)  # classes may be anything from even to nearly one, and are often near even
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +41,16 @@ def denoised(answers: MomentAnswers, rows: np.ndarray) -> Moments:
     count = len(rows)
     gram, ones = rows.T @ rows, rows.sum(axis=0)
     noise = answers.noise_variance * np.eye(len(gram)) + answers.response_variance * gram / count
-    known = [
-        shrink(gram, count * moment, count**2 * noise, ones=ones, rows=count, label_range=_SIGNS, grid=_STRENGTHS)
-        for moment in answers.moments
-    ]
+    shrinkage = Shrinkage(
+        gram,
+        count**2 * noise,
+        ones=ones,
+        rows=count,
+        label_range=_SIGNS,
+        grid=_STRENGTHS,
+        constant_shares=_CONSTANT_SHARES,
+    )
+    known = [shrinkage.posterior(count * moment) for moment in answers.moments]
     back = gram / count
     errors = np.array([np.trace(back @ one.covariance @ back) for one in known])
     return Moments(np.array([back @ one.weights for one in known]), errors.clip(0.0))

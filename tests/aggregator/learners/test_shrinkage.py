@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from aggregator.learners.shrinkage import Posterior, shrink
+from aggregator.learners.shrinkage import Posterior, Shrinkage, shrink
 from federation.contract.errors import InputError
 
 RANGE = (2.0, 10.0)
@@ -27,7 +29,7 @@ def shrunk(X, total, noise, label_range=RANGE, **options) -> Posterior:
     return shrink(X.T @ X, total, noise, ones=X.sum(axis=0), rows=len(X), label_range=label_range, **options)
 
 
-def by_conditioning(X, total, noise, label_range, grid=25):
+def by_conditioning(X, total, noise, label_range, grid=25, constant_shares=(1.0,)):
     """The same posterior in the space of weights, from joint Gaussians of (weights, total); rows of full rank."""
     low, high = label_range
     n, gram, inverse = len(X), X.T @ X, np.linalg.inv(X.T @ X)
@@ -41,9 +43,9 @@ def by_conditioning(X, total, noise, label_range, grid=25):
     families = [n * around / np.trace(around), n * (scaled @ scaled.T) / np.trace(scaled.T @ scaled)]
     mean = (low + high) / 2 * inverse @ X.sum(axis=0)
     found = []
-    for family in families:
+    for share, family in product(constant_shares, families):
         for t in (high - low) ** 2 / 4 * np.geomspace(1e-4, 1, grid):
-            fitted = (high - low) ** 2 / 12 * np.outer(one, one) + t * family
+            fitted = share * (high - low) ** 2 / 12 * np.outer(one, one) + t * family
             prior = inverse @ X.T @ fitted @ X @ inverse
             evidence = gram @ prior @ gram + noise
             gain = prior @ gram @ np.linalg.inv(evidence)
@@ -65,6 +67,22 @@ def test_it_is_conditioning_of_gaussians(rng, noise, constant):
     weights, posterior = by_conditioning(X, total, covariance, RANGE)
     np.testing.assert_allclose(found.weights, weights, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(found.covariance, posterior, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("noise", [0.1, 60.0])
+def test_the_evidence_chooses_how_far_the_constant_may_be_from_the_middle(rng, noise):
+    X, total, covariance = world(rng, noise=noise)
+    shares = (1.0, 0.1, 0.01)
+    prepared = Shrinkage(
+        X.T @ X, covariance, ones=X.sum(axis=0), rows=len(X), label_range=RANGE, constant_shares=shares
+    )
+    for one in (total, X.T @ np.full(len(X), 6.0), X.T @ np.full(len(X), 9.9)):
+        weights, posterior = by_conditioning(X, one, covariance, RANGE, constant_shares=shares)
+        found = prepared.posterior(one)
+        np.testing.assert_allclose(found.weights, weights, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(found.covariance, posterior, rtol=1e-5, atol=1e-8)
+    with pytest.raises(InputError, match="total must have shape"):
+        prepared.posterior(total[1:])
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.floats(1e-2, 1e3), st.integers(2, 12))

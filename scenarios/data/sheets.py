@@ -172,6 +172,9 @@ def read_parquet(path: Path) -> Sheet:
 
     try:
         with ParquetFile(path) as file:
+            for number in range(file.num_row_groups):
+                # Raises where a column's own description is damaged: to ask for that then would end the process.
+                next(file.iter_batches(1, [number], use_threads=False), None)
             _require_plausible(path, file.metadata)
             table = file.read(use_threads=False)
         table.validate(full=True)  # else texts that are no UTF-8 are found when they are used

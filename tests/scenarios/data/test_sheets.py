@@ -335,3 +335,14 @@ def test_texts_of_every_type_are_told_where_numbers_are_wanted(save, kind):
     assert read_rows(path, ("a", "b"), (0,)).shape == (3, 2)
     with pytest.raises(InputError, match="column 'a' is 'x', not a finite number"):
         read_rows(path, ("a", "b"))
+
+
+def test_a_damaged_description_of_a_column_does_not_end_the_process(save):
+    """One bit says that a column has no missing cells, and no longer fits the statistics beside it."""
+    path = save(x=[1.0, None, 3.0])
+    content = path.read_bytes()
+    optional, required = (b"\x15\x0a\x25" + how + b"\x18\x01x" for how in (b"\x02", b"\x00"))
+    assert content.count(optional) == 1
+    path.write_bytes(content.replace(optional, required))
+    with pytest.raises(InputError, match="is damaged or not a Parquet file"):
+        read_rows(path, ("x",))

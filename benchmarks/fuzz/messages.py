@@ -6,7 +6,7 @@ import json
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +26,7 @@ from benchmarks.fuzz.mutation import Mutation
 from benchmarks.fuzz.records import changed, from_bytes, to_bytes
 from benchmarks.fuzz.worlds import PER_NODE, WORLDS, SmallWorld
 from federation.contract.collector import Collector
-from federation.contract.question import Question
+from federation.contract.question import PrivateQuestion, Question
 from federation.contract.reference import Reference
 from federation.grids.codec import decode_submission, encode_question
 from federation.grids.failures import Failures, describe
@@ -109,22 +109,26 @@ class Messages(Target):
         """What small worlds say: questions and answers of their first round, roll calls, errors, plans, settings."""
         found = []
         for name, world in self._worlds.items():
-            for number, (question, _) in enumerate(world.begun()[1].questions()):
+            for number, (question, _) in enumerate(_asked(world.begun()[1])):
                 asked = encode_question(question)
                 found.append(Input(f"{QUESTION}+{name}+{number}", to_bytes(asked)))
                 nodes = map(world.placement.config, range(world.placement.nodes))
                 sent = [to_bytes(self._replied(config, question, asked).content) for config in nodes]
                 self._sent[name, number] = sent
                 found.append(Input(f"{ANSWER}+{name}+{number}", sent[0]))
-            for number, (question, _) in enumerate(world.begun(**_DEPLOYED)[1].questions()):
+            for number, (question, _) in enumerate(_asked(world.begun(**_DEPLOYED)[1])):
+                if isinstance(question, PrivateQuestion):  # whose name is drawn anew in every world
+                    question = replace(question, release=replace(question.release, name=ASKED))
                 found.append(Input(f"{ASKED}+{name}+{number}", to_bytes(encode_question(question))))
-            found.append(Input(f"{PLAN}+{name}", json.dumps(asdict(world.plan)).encode()))
+            plan = replace(world.plan, directory="released")  # the same in every process, and nothing is written there
+            found.append(Input(f"{PLAN}+{name}", json.dumps(asdict(plan)).encode()))
         found.append(
             Input(ROLL, to_bytes(RecordDict({"node": ConfigRecord({"partition-id": 0, "num-partitions": 3})})))
         )
         found += [Input(ERROR, text.encode()) for text in ("ValueError: no\nTraceback", "the party 3 has no rows", "")]
         name = "label_sums"
-        sites = (self._worlds[name].placement.config(0), {**self._deployed(name).config(0), **_FURTHER})
+        deployed = self._deployed(name, "/").config(0)  # its ledger is put into the own folder when it is tried
+        sites = (self._worlds[name].placement.config(0), {**deployed, **_FURTHER})
         return [*found, *(Input(f"{SITE}+{name}", json.dumps(site).encode()) for site in sites)]
 
     def mutated(self, source: random.Random, known: Sequence[Input]) -> Input:
@@ -183,17 +187,17 @@ class Messages(Target):
         return reply
 
     def _questions(self, name: str, **changes: Any) -> list[tuple[Question, list[Collector]]]:
-        return self._worlds[name].begun(**changes)[1].questions()
+        return _asked(self._worlds[name].begun(**changes)[1])
 
-    def _deployed(self, name: str) -> Placement:
+    def _deployed(self, name: str, folder: str | None = None) -> Placement:
         known = self._worlds[name].placement
-        return small.Deployment(known.parties, known.per_node, known.holdings, known.seed, str(self.folder))
+        return small.Deployment(known.parties, known.per_node, known.holdings, known.seed, folder or str(self.folder))
 
     def _answer(self, name: str, number: int, content: bytes) -> str:
         """The first node's answer to one question, beside all other answers; what is taken is learned from."""
         variants, inquiry = self._worlds[name].begun()
         refused: dict[int, str] = {}
-        for position, (question, collectors) in enumerate(inquiry.questions()):
+        for position, (question, collectors) in enumerate(_asked(inquiry)):
             first, *others = self._sent[name, position]
             for sent in (content if position == number else first, *others):
                 submission = decode_submission(from_bytes(sent), question.fields())
@@ -243,6 +247,11 @@ class Messages(Target):
         if isinstance(found, dict) and isinstance(found.get("ledger"), str):
             return json.dumps({**found, "ledger": str(self.folder / _LEDGER)})
         return allowance
+
+
+def _asked(inquiry: Inquiry) -> list[tuple[Question, list[Collector]]]:
+    """The questions of a round by their kinds: those of a deployment come in an order that is drawn anew."""
+    return sorted(inquiry.questions(), key=lambda asked: asked[0].kind)
 
 
 def _called_up(records: RecordDict) -> str:

@@ -27,3 +27,7 @@ def test_no_mutated_file_ends_unexpectedly(target):
 def test_a_kept_file_has_the_ending_of_its_format(target):
     target, seeds = target
     assert {target.suffix(one) for one in seeds} == {".csv", ".npz", ".parquet"}
+
+
+def test_seeds_are_the_same_in_every_process(target, tmp_path):
+    assert Files(tmp_path).seeds() == target[1]

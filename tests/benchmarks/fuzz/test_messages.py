@@ -56,3 +56,7 @@ def test_an_error_that_a_node_keeps_to_itself_is_found(target, monkeypatch):
     monkeypatch.setattr("scenarios.testing.parties.Parties.holdings", broken)
     assert tried(target, question).kind == TRACEBACK
     assert tried(target, Input("site+label_sums", b"{}")).kind == REFUSED
+
+
+def test_seeds_are_the_same_in_every_process(target, tmp_path):
+    assert Messages(tmp_path).seeds() == target[1]

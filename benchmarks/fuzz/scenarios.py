@@ -33,6 +33,7 @@ ROWS = 60  # of the small file that scenarios may name
 _SOURCE = "rows.csv"
 _SETTING = "# --set "  # begins a line that is a setting of the command line
 _OFTEN = 3  # how often a small scenario is a seed: it can be planned
+_FITTING = {"noisy_weighted_llp": {"size": 4}, "weighted_lba": {"size": 4}}  # options that suit few rows
 _PLANNED = 40  # worlds, parties and releases that are cheap to plan
 _SMALL = (_SOURCE, "digits", "breast_cancer", "diabetes")  # data that any installation has, and loads at once
 _ODD_LINES = (
@@ -64,7 +65,7 @@ class Scenarios(Target):
         texts = [entry.read_text("utf-8") for entry in library().values()]
         plain = [parse(text, "seed")[0] for text in texts]
         full = [resolve(name).to_plain() for name in library()]
-        small = [_small(name) for name in (*protocol_names(), *BASELINES)]
+        small = [*(_small(name) for name in (*protocol_names(), *BASELINES)), *_further()]
         sources = [{"data": {"source": name}} for name in (*names(), _SOURCE)]
         self._sections = _values([*plain, *full, *small, *sources, {"protocols": [*_options()]}])
         for keys in self._sections.values():
@@ -184,7 +185,7 @@ def _small(kind: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "data": {"source": _SOURCE, "label": "grade"},
         "parties": {"count": 4},
-        "protocols": [{"kind": kind}],
+        "protocols": [{"kind": kind, **_FITTING.get(kind, {})}],
         "privacy": {"epsilon": 1, "delta": 1e-3},
         "trials": {"splits": 1, "noise": 1},
     }
@@ -198,6 +199,24 @@ def _small(kind: str) -> dict[str, Any]:
     if requires.bags:
         found["parties"]["bags"] = 2
     return found
+
+
+def _further() -> Iterator[dict[str, Any]]:
+    """Small scenarios with sections that others leave out, and without those that may be left out."""
+    default = _small("soft_vote")
+    yield {key: default[key] for key in ("data", "parties", "privacy")}
+    attacked = {"hostile": {"fraction": 0.2, "kind": "random"}, "dropout": 0.1}
+    dealt = {"count": 6, "partition": {"dirichlet": 0.2}}
+    yield {
+        **default,
+        "parties": dealt | attacked,
+        "privacy": {"epsilon": [1, 2], "budget": {"epsilon": 5, "delta": 0.1}},
+    }
+    ratios = _small("class_ratio")
+    persons = {"person": "who", "rows_per_person": 2, "targets": {"rows": 4, "shares": [0.2, 0.8], "vary": "a"}}
+    bags = {"count": 1, "rows": 32, "bags": {"by": "place"}}
+    yield {**ratios, "data": ratios["data"] | persons, "parties": bags}
+    yield {**default, "parties": {"partition": {"by": "place"}}, "engine": {"kind": "ray", "workers": 2}}
 
 
 def _csv() -> str:

@@ -155,5 +155,7 @@ class WorldPlan:
             public = Reference(**record.pop("public"))
             variants = tuple(_made(VariantPlan, variant) for variant in record.pop("variants"))
             return _made(cls, record, public=public, variants=variants)
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"the plan {path} cannot be read: {error}; {_REMEDY}") from error

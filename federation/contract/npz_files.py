@@ -82,6 +82,8 @@ class NpzFile:
                 if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
                     raise InputError(f"{path} holds one array, not an npz archive of named arrays; {_SAVE_AGAIN}")
             self._zip = ZipFile(path)
+        except InputError:
+            raise
         except DAMAGED as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise InputError(f"{path} cannot be read: {error.strerror}; check the path") from error
@@ -114,6 +116,8 @@ class NpzFile:
             if array.dtype.kind == "U":
                 "".join(array.ravel().tolist()).encode()  # raises for numbers that stand for no character
             return array
+        except InputError:
+            raise
         except DAMAGED as error:
             raise InputError(f"{self.path} is damaged: array '{name}' cannot be read; {self.remedy}") from error
         except MemoryError as error:

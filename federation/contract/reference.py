@@ -39,6 +39,8 @@ class Reference:
         module, _, attribute = self.target.partition(":")
         try:
             return getattr(importlib.import_module(module), attribute)
+        except InputError:
+            raise
         except (ImportError, AttributeError, ValueError, TypeError) as error:  # TypeError: a relative name
             raise InputError(f"cannot load '{self.target}' (expected module:attribute): {error}") from error
 
@@ -63,6 +65,8 @@ class Reference:
         try:
             record = json.loads(text)
             return cls(record["target"], record["arguments"])
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(
                 f"a reference must be JSON with target and arguments, got {text!r:.100}: {error!r:.100}"

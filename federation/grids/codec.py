@@ -162,6 +162,8 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
             declared = _contents(question)  # what the question would be sent as, and so has been read
             if strays := sorted((set(settings) - set(declared[0])) | (set(arrays) - set(declared[1]))):
                 raise ValueError(f"it has undeclared parts {', '.join(strays):.200}")
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"a {question_type.__name__} cannot be read: {error!r}") from error
         _latest[question_type] = (records, question)

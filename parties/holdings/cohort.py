@@ -151,6 +151,8 @@ class Cohort:
             )
         except KeyError as error:
             raise InputError(f"the node's configuration lacks {error}") from error
+        except InputError:
+            raise
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"first-party, parties and seed of a node's configuration must be whole numbers: {error!s:.200}"

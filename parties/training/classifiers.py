@@ -73,6 +73,8 @@ def _check_parameters(name: str, make: Callable[..., Any], parameters: Mapping[s
     try:
         estimator = make(**parameters)
         getattr(estimator, "_validate_params", lambda: None)()
+    except InputError:
+        raise
     except (ValueError, TypeError) as error:
         problem = str(error).removesuffix(".").replace(". Got ", ", got ")
         raise InputError(f"classifier '{name}': {problem}") from error

@@ -44,6 +44,8 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
     stored = finished_rows(directories) if finished is None else finished
     try:
         page = _page(stored)
+    except InputError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, TemplateError) as error:
         raise InputError(
             f"the artefacts in {', '.join(map(str, stored))} do not belong together: {error!r}; {_REMEDY}"

@@ -23,7 +23,7 @@ from federation.contract.errors import InputError
 from federation.mechanisms.moments import bounds
 
 
-class NotTwoClassesError(InputError, ValueError):
+class NotTwoClassesError(InputError):
     """Labels of one class, or of more than two; also a `ValueError`, which scikit-learn's tools expect."""
 
 

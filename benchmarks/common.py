@@ -15,7 +15,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from federation.contract.errors import InputError
-from scenarios.runs.runner import Run, run
+from scenarios.runs.finished_run import Run
+from scenarios.runs.runner import run
 
 Result = TypeVar("Result")
 

@@ -14,7 +14,7 @@ from aggregator.contract.ledger import Budget, Ledger, require_together
 from aggregator.contract.outlook import Outlook, told
 from aggregator.contract.promise import Promise
 from aggregator.contract.protocol import Place, Protocol, Refused, Trust
-from aggregator.contract.registry import model, protocol
+from aggregator.contract.registry import configured, model, protocol
 from aggregator.contract.session import Asked, Session
 from aggregator.node.failed_variants import FailedVariants, blaming
 from aggregator.node.inquiry import Inquiry
@@ -60,7 +60,7 @@ class VariantRun:
     def __init__(self, world: World, variant: VariantPlan, inquiry: Inquiry) -> None:
         world = world.of(variant)
         self._world, self._variant, self._inquiry = world, variant, inquiry
-        self._chosen: Protocol = protocol(variant.kind)(**variant.options)
+        self._chosen: Protocol = configured(protocol(variant.kind), variant.options)
         found = self._chosen.noise_at(Trust.AGGREGATOR)
         if isinstance(found, Refused):
             raise InputError(found.reason)

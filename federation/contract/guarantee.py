@@ -140,7 +140,7 @@ class Guarantee:
             return cls(**known)
         except InputError:
             raise
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"a guarantee cannot be read: {error}") from error
 
 

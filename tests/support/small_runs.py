@@ -6,6 +6,7 @@ def document(**changes):
         "name": "small",
         "data": {"source": "digits", "auxiliary": 200, "features": [{"whiten": 8}, "unit_norm"]},
         "parties": {"count": 60, "rows": 5},
+        "baselines": False,
         "protocols": [
             {"kind": "soft_vote"},
             {"kind": "soft_vote", "perturb": "output", "sensitivity": "published", "regularisation": [0.01, 1]},

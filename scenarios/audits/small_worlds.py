@@ -19,6 +19,7 @@ from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.reference import Reference
 from parties.holdings.cohort import Cohort, Holdings
+from scenarios.settings.classifier import LOGISTIC
 from scenarios.settings.sweep import Variant
 from scenarios.simulated.simulation import PublicRows
 
@@ -80,7 +81,7 @@ def plan(worst: WorstCase, variant: Variant, epsilon: float, delta: float, there
         "class_names": "",
         "public": Reference("scenarios.audits.small_worlds:public_table", {"rows": public.tolist()}),
         "features": (),
-        "classifier": {},
+        "classifier": {"name": LOGISTIC, "parameters": {}},
         "variants": (VariantPlan(variant.name, variant.kind, variant.options),),
         "epsilons": (epsilon,),
         "delta": delta,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, nearest_name
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.archives import Archive
 from scenarios.data.sheets import Sheet, is_missing, read_csv, read_parquet
@@ -21,6 +21,7 @@ _MOST_CLASSES = 1000
 _CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
 # Texts with more values than this and than half of the rows are misread numbers or identifiers.
 _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
+_COLUMNS_SHOWN = 20
 # What a refusal of a missing number says last.
 _WOULD_IMPUTE = ", or let the features (data.features) begin with impute, which fills in missing cells"
 
@@ -32,13 +33,14 @@ def read_table(
     classes: Sequence[str] | None = None,
     real: bool = False,
     missing: bool = False,
+    drop: Sequence[str] = (),
 ) -> Table:
     """The labelled rows of a CSV, npz or Parquet file; with `real` the labels are real numbers and have no range yet.
 
-    If numbers may be `missing`, cells without one (empty, null, NaN, words such as NA) are NaN. An empty text is a text
-    like any other.
+    If cells may be `missing`, those without a value (empty, null, NaN, words such as NA) are NaN among numbers, and
+    among texts all the same text, the empty one.
 
-    CSV: `label` names the column of the labels; all other columns but `groups` are features, as numbers
+    CSV: `label` names the column of the labels; all other columns but `groups` and `drop` are features, as numbers
     or, when fewer than nine in ten of a column's cells are numbers, as texts. Parquet: the same, with numbers and
     texts by the types of the columns (`scenarios.data.sheets`). npz: X (n, d) and y (n,), or
     X_train, X_test, y_train and y_test for an official split; `label` names another array than y, each of `groups`
@@ -58,9 +60,9 @@ def read_table(
         (('age',), ('no', 'yes'), [1, 0, 1], ['Rome', 'Oslo', 'Rome'])
     """
     if _suffix(path) == ".npz":
-        table = _from_npz(path, label, groups, real, missing)
+        table = _from_npz(path, label, groups, real, missing, drop)
     else:
-        table = _from_sheet(_sheet(path), label, groups, real, missing)
+        table = _from_sheet(_sheet(path), label, groups, real, missing, drop)
     if real:
         return table
     if classes is not None:
@@ -101,6 +103,32 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, m
     return _features(_sheet(path), columns, text, missing)
 
 
+def read_public(path: Path, table: Table, source: str, *, missing: bool = False) -> Floats:
+    """Rows (n, d) of a file of public rows, with the columns of a `table` that was read from the file `source`.
+
+    CSV and Parquet: columns are found by name, and others, such as labels, are ignored; which columns are texts is as
+    in the table. npz: the array X with the columns of the table, in the same order. Cells may be `missing` as for
+    `read_table`. Raises `InputError`, which names both files, for columns that the public file lacks.
+    """
+    if _suffix(path) == ".npz":
+        archive = Archive(path)
+        found = archive.column_names("feature_names", archive.tables("X", missing=True)[0], needed=False)
+    else:
+        found = tuple(_sheet(path).header)
+    if lacking := [name for name in table.columns if name not in found]:
+        other = [name for name in found if name not in table.columns]
+        shown = f"; it has {listed([*map(cut, other)], _COLUMNS_SHOWN)}, which {source} has not" if other else ""
+        raise InputError(
+            f"data.auxiliary: {path} lacks {len(lacking)} of the {len(table.columns)} columns that are features of "
+            f"{source}, {listed([*map(cut, lacking)], _COLUMNS_SHOWN)}{shown}; add or rename them, or leave them out "
+            "of both with data.drop"
+        )
+    if path.suffix.lower() == ".npz":
+        rows = Archive(path).tables("X", missing=missing, hint=_WOULD_IMPUTE)[0].astype(np.float64)
+        return rows[:, [found.index(name) for name in table.columns]]
+    return read_rows(path, table.columns, table.text, missing=missing)
+
+
 def read_group(path: Path, name: str) -> NDArray[Any]:
     """The values (n,) of one column, which say where each row belongs: whole numbers if they all are, else texts.
 
@@ -127,19 +155,34 @@ def _sheet(path: Path) -> Sheet:
     return read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv(path)
 
 
-def _from_sheet(sheet: Sheet, label: str | None, groups: Sequence[str], real: bool, missing: bool) -> Table:
+def _from_sheet(
+    sheet: Sheet, label: str | None, groups: Sequence[str], real: bool, missing: bool, drop: Sequence[str]
+) -> Table:
     path = sheet.path
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
     classes, labels = ((), sheet.numbers(label)) if real else encode_labels(np.array(sheet.texts(label, complete=True)))
     grouped = {name: _as_integers(sheet.texts(name, complete=True)) for name in groups}
-    columns = tuple(name for name in sheet.header if name != label and name not in grouped)
-    if not columns:
-        raise InputError(f"{path} must have a column beside '{label}' that can be a feature")
+    columns = _kept(path, [name for name in sheet.header if name != label and name not in grouped], drop, label)
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
     return Table(path.name, columns, classes, labels, (_features(sheet, columns, text, missing),), text, grouped)
+
+
+def _kept(path: Path, columns: Sequence[str], drop: Sequence[str], label: str) -> tuple[str, ...]:
+    """The columns that stay features. Raises `InputError` where one to drop is none of them, and where none stays."""
+    for name in drop:
+        if name not in columns:
+            known = listed([*map(cut, columns)], _COLUMNS_SHOWN)
+            raise InputError(
+                f"data.drop: '{cut(name)}' is no column of {path} that would be a feature; those are {known}"
+                + nearest_name(name, columns)
+            )
+    kept = tuple(name for name in columns if name not in drop)
+    if not kept:
+        raise InputError(f"{path} must have a column beside '{label}' and those of data.drop that can be a feature")
+    return kept
 
 
 def _require_categories(sheet: Sheet, name: str) -> None:
@@ -170,7 +213,9 @@ def _as_integers(texts: list[str]) -> Integers | NDArray[np.str_]:
         return np.array(texts)
 
 
-def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool, missing: bool) -> Table:
+def _from_npz(
+    path: Path, label: str | None, groups: Sequence[str], real: bool, missing: bool, drop: Sequence[str]
+) -> Table:
     archive = Archive(path)
     parts = ("",) if "X" in archive else ("_train", "_test")
     if f"X{parts[0]}" not in archive:
@@ -185,12 +230,14 @@ def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool, 
             f"{path}: array '{label or 'y'}' holds texts, and real labels are numbers; name another in data.label"
         )
     classes, labels = ((), found.astype(np.float64)) if real else encode_labels(found)
+    names = archive.column_names("feature_names", blocks[0], needed=False)
+    columns, rows = _kept(path, names, drop, label or "y"), np.concatenate(blocks) if len(blocks) > 1 else blocks[0]
     return Table(
         path.name,
-        archive.column_names("feature_names", blocks[0], needed=False),
+        columns,
         classes,
         labels,
-        (np.concatenate(blocks),) if len(blocks) > 1 else (blocks[0],),
+        (rows[:, [i for i, name in enumerate(names) if name in columns]] if drop else rows,),
         groups={name: archive.joined(name, parts, blocks) for name in groups},
         official=official_split(*map(len, blocks)) if len(blocks) > 1 else None,
     )

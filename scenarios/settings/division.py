@@ -88,12 +88,26 @@ def _inclined(entry: _Inclined) -> _Inclined:
     return entry
 
 
+def _file(entry: str) -> str:
+    from scenarios.data.catalogue import is_file_name
+
+    if not is_file_name(entry):
+        raise ValueError
+    return entry
+
+
 Auxiliary = Annotated[
     int | float | str | Mapping[str, Any],
-    read_as(Share | Literal["official"] | Annotated[with_config(extra="forbid")(_Inclined), AfterValidator(_inclined)]),
+    read_as(
+        Share
+        | Literal["official"]
+        | Annotated[Name, AfterValidator(_file)]
+        | Annotated[with_config(extra="forbid")(_Inclined), AfterValidator(_inclined)]
+    ),
     Told(
-        "must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, or {by: COLUMN, "
-        "from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 and 1"
+        "must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, a csv, npz or "
+        "Parquet file, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 "
+        "and 1"
     ),
 ]
 

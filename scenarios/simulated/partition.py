@@ -15,6 +15,7 @@ from federation.contract.errors import InputError, nearest_name
 from federation.contract.randomness import generator
 from federation.numerics.arrays import Integers
 from parties.answers.bags import kept_rows
+from scenarios.data.catalogue import is_file_name
 from scenarios.data.tables import Table
 from scenarios.settings.words import BY_CLASS, LEAST, MOST, PRESCRIBED
 from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
@@ -111,8 +112,8 @@ def cut(
     """Cut `table` into test, auxiliary and private rows, and deal the private ones to parties and their bags.
 
     `test` is "official", a count or a fraction of all rows; `auxiliary` a count or a fraction of the rows
-    that are left (a count is an integer, a fraction lies between 0 and 1). Where `auxiliary` is "official" or along a
-    column (`public_rows.set_apart`), the public rows are set apart first: then `test` is a count or a fraction of the
+    that are left (a count is an integer, a fraction lies between 0 and 1), or a file, whose rows are none of these:
+    then there are none here. Where it is "official" or along a column (`public_rows.set_apart`), the public rows are set apart first: then `test` is a count or a fraction of the
     others, and they all go to tests and parties. `partition` is
     - "iid": shuffled; each of the `parties` gets `rows`, or all rows are dealt out as evenly as can be;
     - {"dirichlet": alpha}: sizes as of "iid", classes by proportions of each party's own (`skew.dealt_by_class`);
@@ -167,7 +168,7 @@ def cut(
         shuffled = generator(seed, "test", trial=split).permutation(own)
         train, tested = np.sort(shuffled[count:]), shuffled[:count]
     private = generator(seed, "auxiliary", trial=split).permutation(train)
-    if not isinstance(auxiliary, Mapping) and auxiliary != OFFICIAL:
+    if not isinstance(auxiliary, Mapping) and auxiliary != OFFICIAL and not is_file_name(auxiliary):
         public, private = np.split(private, [_size("data.auxiliary", auxiliary, len(train))])
     names = None
     if kind == "by":
@@ -193,7 +194,7 @@ def cut(
         order, bag_offsets = bags_by_value(order, offsets, _group(table, column, "parties.bags"))
     if person is not None:
         require_one_holder(order, offsets, _group(table, person, "data.person"), person)
-    shifted = isinstance(auxiliary, Mapping) or (auxiliary == OFFICIAL and table.shifted)
+    shifted = isinstance(auxiliary, Mapping) or is_file_name(auxiliary) or (auxiliary == OFFICIAL and table.shifted)
     return Cut(public, tested, order, offsets, bag_offsets, names, shifted)
 
 

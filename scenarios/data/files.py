@@ -59,10 +59,10 @@ def read_table(
         >>> table.columns, table.classes, table.labels.tolist(), table.groups["city"].tolist()
         (('age',), ('no', 'yes'), [1, 0, 1], ['Rome', 'Oslo', 'Rome'])
     """
-    if _suffix(path) == ".npz":
+    if suffix(path) == ".npz":
         table = _from_npz(path, label, groups, real, missing, drop)
     else:
-        table = _from_sheet(_sheet(path), label, groups, real, missing, drop)
+        table = _from_sheet(open_sheet(path), label, groups, real, missing, drop)
     if real:
         return table
     if classes is not None:
@@ -95,12 +95,12 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, m
         array([[80. ,  1.8],
                [65. ,  1.6]])
     """
-    if _suffix(path) == ".npz":
+    if suffix(path) == ".npz":
         rows = Archive(path).tables("X", missing=missing, hint=_WOULD_IMPUTE)[0].astype(np.float64)
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
         return rows
-    return _features(_sheet(path), columns, text, missing)
+    return _features(open_sheet(path), columns, text, missing)
 
 
 def read_public(path: Path, table: Table, source: str, *, missing: bool = False) -> Floats:
@@ -110,11 +110,11 @@ def read_public(path: Path, table: Table, source: str, *, missing: bool = False)
     in the table. npz: the array X with the columns of the table, in the same order. Cells may be `missing` as for
     `read_table`. Raises `InputError`, which names both files, for columns that the public file lacks.
     """
-    if _suffix(path) == ".npz":
+    if suffix(path) == ".npz":
         archive = Archive(path)
         found = archive.column_names("feature_names", archive.tables("X", missing=True)[0], needed=False)
     else:
-        found = tuple(_sheet(path).header)
+        found = tuple(open_sheet(path).header)
     if lacking := [name for name in table.columns if name not in found]:
         other = [name for name in found if name not in table.columns]
         shown = f"; it has {listed([*map(cut, other)], _COLUMNS_SHOWN)}, which {source} has not" if other else ""
@@ -134,13 +134,13 @@ def read_group(path: Path, name: str) -> NDArray[Any]:
 
     npz: the array of that name. Raises `InputError` for a missing column and for missing values.
     """
-    if _suffix(path) == ".npz":
+    if suffix(path) == ".npz":
         archive = Archive(path)
         return archive.joined(name, ("",), archive.tables("X", missing=True))
-    return _as_integers(_sheet(path).texts(name, complete=True))
+    return _as_integers(open_sheet(path).texts(name, complete=True))
 
 
-def _suffix(path: Path) -> str:
+def suffix(path: Path) -> str:
     """The type of an existing file. Raises `InputError` for an unknown type and when there is no such file."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} must be a file of the type {' or '.join(SUFFIXES)}")
@@ -151,7 +151,8 @@ def _suffix(path: Path) -> str:
     return path.suffix.lower()
 
 
-def _sheet(path: Path) -> Sheet:
+def open_sheet(path: Path) -> Sheet:
+    """The cells of a CSV or Parquet file. Raises `InputError` for one that cannot be read."""
     return read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv(path)
 
 
@@ -181,7 +182,8 @@ def _kept(path: Path, columns: Sequence[str], drop: Sequence[str], label: str) -
             )
     kept = tuple(name for name in columns if name not in drop)
     if not kept:
-        raise InputError(f"{path} must have a column beside '{label}' and those of data.drop that can be a feature")
+        left = "; data.drop leaves none" if drop else ""
+        raise InputError(f"{path} must have a column beside '{label}' that can be a feature{left}")
     return kept
 
 
@@ -189,11 +191,22 @@ def _require_categories(sheet: Sheet, name: str) -> None:
     """Refuse a column of texts that are nearly all different: misread numbers, or identifiers."""
     cells = sheet.texts(name)
     texts = [cell for cell in dict.fromkeys(cells) if not is_missing(cell)]
-    if len(texts) > max(_TEXTS_OF_A_SMALL_FILE, len(cells) * _SHARE_OF_TEXTS):
+    if too_many_texts(len(texts), len(cells)):
         raise InputError(
             f"{sheet.path}: column '{name}' holds {len(texts)} different texts in {len(cells)} rows, such as "
-            f"'{cut(texts[0])}'; write numbers with a point and no signs, or remove the column"
+            f"'{cut(texts[0])}'; write numbers with a point and no signs; if it says whose row it is, name it in "
+            f"data.person, else leave it out with data.drop: ['{cut(name)}']"
         )
+
+
+def too_many_texts(different: int, rows: int) -> bool:
+    """Whether a column of so many different texts in so many rows holds no categories.
+
+    Examples:
+        >>> too_many_texts(60, 100), too_many_texts(60, 1000), too_many_texts(30, 40)
+        (True, False, False)
+    """
+    return different > max(_TEXTS_OF_A_SMALL_FILE, rows * _SHARE_OF_TEXTS)
 
 
 def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:

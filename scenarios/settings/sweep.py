@@ -49,7 +49,7 @@ class Variant:
 
 
 _Path = tuple[str, ...]
-_UNSAID = dict(
+_UNSAID: dict[str, Any] = dict(
     dropout=0,
     colluding=COLLUDING,
     bags=1,
@@ -137,8 +137,8 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
     """16 hexadecimal digits for the parties and rows of one world; they key its noise.
 
     Neither the protocols beside a variant, the target sets nor the engine change it. `digest` identifies the contents
-    of the files of data and public rows and stands for their places: changed data must not share noise, and a moved file must not change
-    results.
+    of the files of data and public rows and stands for their places: changed data must not share noise, and a moved
+    file must not change results.
     """
     plain = setting.scenario.model_dump(mode="json", include={"data", "parties", "seed"})
     data, parties = plain["data"], plain["parties"]

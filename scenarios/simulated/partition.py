@@ -113,8 +113,9 @@ def cut(
 
     `test` is "official", a count or a fraction of all rows; `auxiliary` a count or a fraction of the rows
     that are left (a count is an integer, a fraction lies between 0 and 1), or a file, whose rows are none of these:
-    then there are none here. Where it is "official" or along a column (`public_rows.set_apart`), the public rows are set apart first: then `test` is a count or a fraction of the
-    others, and they all go to tests and parties. `partition` is
+    then none is auxiliary here. Where it is "official" or along a column (`public_rows.set_apart`), the public rows
+    are set apart first: then `test` is a count or a fraction of the others, and they all go to tests and parties.
+    `partition` is
     - "iid": shuffled; each of the `parties` gets `rows`, or all rows are dealt out as evenly as can be;
     - {"dirichlet": alpha}: sizes as of "iid", classes by proportions of each party's own (`skew.dealt_by_class`);
     - {"quantity": sigma}: shuffled; log-normal sizes from one row (`skew.quantities`), `rows` of them on average;

@@ -56,7 +56,8 @@ class Draft:
         """The scenario as the text of a file of that name."""
         head = (
             f"A first scenario for {self.plain['data']['source']}, written by `federation init`. Run it with "
-            f"`federation run {file}`; `federation show {file}` prints all other keys with their defaults and what they mean."
+            f"`federation run {file}`; `federation show {file}` prints all other keys with their defaults and what "
+            "they mean."
         )
         return "".join(f"# {line}\n" for line in _lines(head)) + commented(self.plain, self.comments)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from federation.contract.errors import InputError, nearest_name
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.archives import Archive
-from scenarios.data.sheets import Sheet, is_missing, read_csv, read_parquet
+from scenarios.data.sheets import NO_TEXT, Sheet, is_missing, read_csv, read_parquet
 from scenarios.data.tables import Table, cut, encode_labels, listed
 
 SUFFIXES = (".csv", ".npz", ".parquet")
@@ -22,8 +22,6 @@ _CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
 # Texts with more values than this and than half of the rows are misread numbers or identifiers.
 _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
 _COLUMNS_SHOWN = 20
-# What a refusal of a missing number says last.
-_WOULD_IMPUTE = ", or let the features (data.features) begin with impute, which fills in missing cells"
 
 
 def read_table(
@@ -96,10 +94,10 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, m
                [65. ,  1.6]])
     """
     if suffix(path) == ".npz":
-        rows = Archive(path).tables("X", missing=missing, hint=_WOULD_IMPUTE)[0].astype(np.float64)
+        rows = Archive(path).tables("X", missing=True)[0].astype(np.float64)
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
-        return rows
+        return _complete(rows, path, columns) if not missing else rows
     return _features(open_sheet(path), columns, text, missing)
 
 
@@ -124,8 +122,9 @@ def read_public(path: Path, table: Table, source: str, *, missing: bool = False)
             "of both with data.drop"
         )
     if path.suffix.lower() == ".npz":
-        rows = Archive(path).tables("X", missing=missing, hint=_WOULD_IMPUTE)[0].astype(np.float64)
-        return rows[:, [found.index(name) for name in table.columns]]
+        rows = Archive(path).tables("X", missing=True)[0].astype(np.float64)
+        rows = rows[:, [found.index(name) for name in table.columns]]
+        return _complete(rows, path, table.columns) if not missing else rows
     return read_rows(path, table.columns, table.text, missing=missing)
 
 
@@ -210,11 +209,24 @@ def too_many_texts(different: int, rows: int) -> bool:
 
 
 def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
-    return np.column_stack(
-        [
-            sheet.codes(name) if i in text else sheet.numbers(name, missing=missing, hint=_WOULD_IMPUTE)
-            for i, name in enumerate(columns)
-        ]
+    cells = [sheet.codes(name) if i in text else sheet.numbers(name, missing=True) for i, name in enumerate(columns)]
+    rows = np.column_stack(cells)
+    return rows if missing else _complete(rows, sheet, columns, text)
+
+
+def _complete(rows: Floats, file: Sheet | Path, columns: Sequence[str], text: Sequence[int] = ()) -> Floats:
+    """The rows (n, d). Raises `InputError`, which names all columns with missing cells, where there are some."""
+    absent = np.isnan(rows)
+    absent[:, list(text)] = rows[:, list(text)] == NO_TEXT
+    if not absent.any():
+        return rows
+    row, column = np.argwhere(absent)[0]
+    place = f"{file}, row {row} (counted from 0)" if isinstance(file, Path) else file.place(row)
+    counts = [f"{cut(name)} {count}" for name, count in zip(columns, absent.sum(axis=0), strict=True) if count]
+    raise InputError(
+        f"{place}: column '{columns[column]}' is missing; missing cells, by column: {listed(counts, _COLUMNS_SHOWN)}; "
+        "correct them or remove the rows, leave columns out with data.drop, or let the features (data.features) begin "
+        "with impute, which fills in missing cells"
     )
 
 
@@ -236,7 +248,7 @@ def _from_npz(
             f"{path} must hold the arrays X and y, or X_train, X_test, y_train and y_test; "
             f"it has {', '.join(archive.names) or 'none'}"
         )
-    blocks = archive.tables(*(f"X{part}" for part in parts), missing=missing, hint=_WOULD_IMPUTE)
+    blocks = archive.tables(*(f"X{part}" for part in parts), missing=True)
     found = archive.joined(label or "y", parts, blocks)
     if real and found.dtype.kind not in "iufb":
         raise InputError(
@@ -245,12 +257,13 @@ def _from_npz(
     classes, labels = ((), found.astype(np.float64)) if real else encode_labels(found)
     names = archive.column_names("feature_names", blocks[0], needed=False)
     columns, rows = _kept(path, names, drop, label or "y"), np.concatenate(blocks) if len(blocks) > 1 else blocks[0]
+    rows = rows[:, [i for i, name in enumerate(names) if name in columns]] if drop else rows
     return Table(
         path.name,
         columns,
         classes,
         labels,
-        (rows[:, [i for i, name in enumerate(names) if name in columns]] if drop else rows,),
+        (rows if missing or rows.dtype.kind != "f" else _complete(rows, path, columns),),
         groups={name: archive.joined(name, parts, blocks) for name in groups},
         official=official_split(*map(len, blocks)) if len(blocks) > 1 else None,
     )

@@ -144,7 +144,7 @@ def profile(path: Path, label: str | None = None) -> Profile:
         ...     path = Path(folder, "people.csv")
         ...     _ = path.write_text("born,age,city,ill\\n1990-01-02,30,,yes\\n1979-05-01,41,Oslo,no\\n")
         ...     [(column.name, column.kind, column.missing) for column in profile(path).columns]
-        [('born', 'dates', 0), ('age', 'whole numbers', 0), ('city', 'one value', 1), ('ill', 'texts', 0)]
+        [('born', 'dates', 0), ('age', 'whole numbers', 0), ('city', 'texts', 1), ('ill', 'texts', 0)]
     """
     if suffix(path) == ".npz":
         archive = Archive(path)
@@ -179,15 +179,21 @@ def _of_sheet(sheet: Sheet, name: str) -> Column:
         return Column(name, "mixed", len(set(texts)), sum(map(is_missing, texts)), {})
 
 
+def _without_variation(different: int, missing: int) -> Kind | None:
+    """The kind of a column with so many different values that says nothing; which cells are missing says something."""
+    if different == 0:
+        return "nothing"
+    return "one value" if different == 1 and not missing else None
+
+
 def _of_texts(name: str, cells: Sequence[str]) -> Column:
     counts = Counter(cell for cell in cells if not is_missing(cell))
-    present = sum(counts.values())
-    return Column(name, _kind_of_texts(counts, len(cells)), len(counts), len(cells) - present, _few(counts))
+    missing = len(cells) - sum(counts.values())
+    kind = _without_variation(len(counts), missing) or _kind_of_texts(counts, len(cells))
+    return Column(name, kind, len(counts), missing, _few(counts))
 
 
 def _kind_of_texts(counts: Mapping[str, int], rows: int) -> Kind:
-    if len(counts) < 2:
-        return "one value" if counts else "nothing"
     if _share(counts, _DATE) >= _MOST:
         return "dates"
     if _share(counts, _DECIMAL_COMMA) >= _MOST:
@@ -206,16 +212,15 @@ def _share(counts: Mapping[str, int], form: re.Pattern[str]) -> float:
 def _of_numbers(name: str, values: np.ndarray) -> Column:
     present = values[~np.isnan(values)].astype(np.float64)
     different, times = np.unique(present, return_counts=True)
-    kind = _kind_of_numbers(name, different, len(present))
+    missing = len(values) - len(present)
+    kind = _without_variation(len(different), missing) or _kind_of_numbers(name, different, len(present))
     texts = [f"{value:.0f}" if value.is_integer() else repr(value) for value in different[: _MOST_TEXTS + 1].tolist()]
     counts = dict(zip(texts, times[: len(texts)].tolist(), strict=True))
-    return Column(name, kind, len(different), len(values) - len(present), _few(counts))
+    return Column(name, kind, len(different), missing, _few(counts))
 
 
 def _kind_of_numbers(name: str, values: np.ndarray, rows: int) -> Kind:
     """Of the different `values` in so many rows."""
-    if len(values) < 2:
-        return "one value" if len(values) else "nothing"
     if not (values == np.floor(values)).all():
         return "numbers"
     counted = float(np.ptp(values)) < 2 * rows or _IDENTIFIER.search(name.lower()) is not None

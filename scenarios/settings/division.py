@@ -88,20 +88,12 @@ def _inclined(entry: _Inclined) -> _Inclined:
     return entry
 
 
-def _file(entry: str) -> str:
-    from scenarios.data.catalogue import is_file_name
-
-    if not is_file_name(entry):
-        raise ValueError
-    return entry
-
-
 Auxiliary = Annotated[
     int | float | str | Mapping[str, Any],
     read_as(
         Share
         | Literal["official"]
-        | Annotated[Name, AfterValidator(_file)]
+        | Annotated[str, Field(strict=True, pattern=r"\.(csv|npz|parquet|CSV|NPZ|PARQUET)$")]
         | Annotated[with_config(extra="forbid")(_Inclined), AfterValidator(_inclined)]
     ),
     Told(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 from scenarios.cli import _exit_code
 from scenarios.runs import runner
-from scenarios.settings.schema import resolve
 from scenarios.settings.yaml_rules import parse
 
 TINY = ["trials.splits=1", "trials.noise=1", "privacy.epsilon=3"]
@@ -57,7 +55,7 @@ def first(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {"ill": columns["ill"], **columns}
 
 
-WIDE = people(60, **{f"x{i}": (np.arange(60) * (i + 3) % 11).tolist() for i in range(400)})
+WIDE = people(60, **{f"x{i}": (np.arange(60) * (i % 7 + 3) % 11).tolist() for i in range(400)})
 NASTY: dict[str, tuple[str | bytes, dict[str, Any] | str]] = {
     # name: (contents, the `data` that init must write beside source, label and auxiliary, or a part of its refusal)
     "semicolons": (text(people(), ";"), {}),
@@ -65,7 +63,10 @@ NASTY: dict[str, tuple[str | bytes, dict[str, Any] | str]] = {
     "byte order mark": (b"\xef\xbb\xbf" + text(people()).encode(), {}),
     "decimal commas": (text(with_commas(people()), ";"), "age, dose hold numbers with a decimal comma"),
     "latin-1": (text(people(city=cycled("Köln", "Bonn"))).encode("latin-1"), "is not UTF-8 text (line 2)"),
-    "no header": (text({f"{i}": c for i, c in enumerate(people(ill=cycled(0, 1)).values())}, header=False), "must name"),
+    "no header": (
+        text({f"{i}": c for i, c in enumerate(people(ill=cycled(0, 1)).values())}, header=False),
+        "must name",
+    ),
     "duplicate names": (text(people()).replace("dose", "age", 1), "has the name 'age' twice"),
     "quotes": (text(people(city=cycled('"Bern, CH"', '"a ""b"""'))), {}),
     "dates": (text(people(born=cycled("1990-02-03", "3.4.1985", count=80))), {"drop": ["born"]}),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ _MOST_CLASSES = 1000
 _CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
 # Texts with more values than this and than half of the rows are misread numbers or identifiers.
 _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
+_IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|key|index|uuid|nr|number|row)([^a-z]|$)|^unnamed|^rownum")
+_ROWS_OF_IDENTIFIERS = 20  # in fewer, different whole numbers may be anything
 _COLUMNS_SHOWN = 20
 
 
@@ -167,7 +170,20 @@ def _from_sheet(
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
-    return Table(path.name, columns, classes, labels, (_features(sheet, columns, text, missing),), text, grouped)
+    rows = _features(sheet, columns, text, missing)
+    remarks = tuple(_remarks(columns, rows, text))
+    return Table(path.name, columns, classes, labels, (rows,), text, grouped, remarks=remarks)
+
+
+def _remarks(columns: Sequence[str], rows: Floats, text: Sequence[int]) -> Iterator[str]:
+    """A sentence for each column of numbers that are identifiers."""
+    for i in sorted({*range(len(columns))} - {*text}):
+        name = cut(columns[i])
+        if are_identifiers(columns[i], rows[:, i]):
+            yield (
+                f"'{name}' looks like an identifier, a number that no two rows share; if it says whose row it is, name "
+                f"it in data.person, else leave it out with data.drop: ['{name}']"
+            )
 
 
 def _kept(path: Path, columns: Sequence[str], drop: Sequence[str], label: str) -> tuple[str, ...]:
@@ -206,6 +222,31 @@ def too_many_texts(different: int, rows: int) -> bool:
         (True, False, False)
     """
     return different > max(_TEXTS_OF_A_SMALL_FILE, rows * _SHARE_OF_TEXTS)
+
+
+def are_identifiers(name: str, cells: Floats) -> bool:
+    """Whether the numbers (n,) of a column are all different and whole, and numbered through or so named.
+
+    Examples:
+        >>> are_identifiers("x", np.arange(20.0)), are_identifiers("x", 1e6 * np.arange(20))
+        (True, False)
+        >>> are_identifiers("Patient ID", 1e6 * np.arange(20)), are_identifiers("x", np.arange(19.0))
+        (True, False)
+    """
+    if len(cells) < _ROWS_OF_IDENTIFIERS or not (cells == np.floor(cells)).all():  # no missing ones, either
+        return False
+    through = np.ptp(cells) < 2 * len(cells) or names_somebody(name)
+    return bool(through) and len(np.unique(cells)) == len(cells)
+
+
+def names_somebody(column: str) -> bool:
+    """Whether a column bears the name of an identifier.
+
+    Examples:
+        >>> [names_somebody(name) for name in ("patient_id", "ID", "Unnamed: 0", "width", "idle")]
+        [True, True, True, False, False]
+    """
+    return _IDENTIFIER.search(column.lower()) is not None
 
 
 def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:

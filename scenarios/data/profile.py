@@ -13,7 +13,7 @@ import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
 from scenarios.data.archives import Archive
-from scenarios.data.files import open_sheet, suffix, too_many_texts
+from scenarios.data.files import are_identifiers, names_somebody, open_sheet, suffix, too_many_texts
 from scenarios.data.sheets import Sheet, is_missing
 from scenarios.data.tables import cut, listed
 
@@ -42,11 +42,9 @@ NO_FEATURE: Mapping[str, str] = {  # why a column of that kind is none
 }
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?(\d{1,3}([. ]\d{3})+|\d*),\d+")
-_IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|key|index|uuid|nr|number|row)([^a-z]|$)|^unnamed|^rownum")
 _LABEL = re.compile(r"^(y|labels?|class(es)?|targets?|outcomes?|diagnosis|response|result|income|species)$")
 _MOST = 0.9  # of a column's cells that decide what it holds
 _WORDS = 3.0  # in a cell of free text, on average
-_FEW_ROWS = 20  # of which nothing says that different whole numbers are identifiers
 _CLASSES_OF_A_SMALL_FILE = 20  # a number that takes more values is no class
 _MOST_TEXTS = 1000  # different ones that become indicators
 _SHOWN = 8
@@ -73,7 +71,7 @@ class Column:
     @property
     def names_somebody(self) -> bool:
         """Whether it is named as an identifier is and values come back, as with several rows of a person."""
-        return self.kind in ("whole numbers", "texts") and _IDENTIFIER.search(self.name.lower()) is not None
+        return self.kind in ("whole numbers", "texts") and names_somebody(self.name)
 
     @property
     def could_be_label(self) -> bool:
@@ -213,18 +211,17 @@ def _of_numbers(name: str, values: np.ndarray) -> Column:
     present = values[~np.isnan(values)].astype(np.float64)
     different, times = np.unique(present, return_counts=True)
     missing = len(values) - len(present)
-    kind = _without_variation(len(different), missing) or _kind_of_numbers(name, different, len(present))
+    kind = _without_variation(len(different), missing) or _kind_of_numbers(name, present)
     texts = [f"{value:.0f}" if value.is_integer() else repr(value) for value in different[: _MOST_TEXTS + 1].tolist()]
     counts = dict(zip(texts, times[: len(texts)].tolist(), strict=True))
     return Column(name, kind, len(different), missing, _few(counts))
 
 
-def _kind_of_numbers(name: str, values: np.ndarray, rows: int) -> Kind:
-    """Of the different `values` in so many rows."""
-    if not (values == np.floor(values)).all():
+def _kind_of_numbers(name: str, cells: np.ndarray) -> Kind:
+    """Of the cells that are not missing."""
+    if not (cells == np.floor(cells)).all():
         return "numbers"
-    counted = float(np.ptp(values)) < 2 * rows or _IDENTIFIER.search(name.lower()) is not None
-    return "identifiers" if len(values) == rows >= _FEW_ROWS and counted else "whole numbers"
+    return "identifiers" if are_identifiers(name, cells) else "whole numbers"
 
 
 def _few(counts: Mapping[str, int]) -> Mapping[str, int]:

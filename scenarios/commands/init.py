@@ -82,7 +82,8 @@ def init(
     label = label or _label(found, asking)
     protect = protect or _choice(_PROTECT, ("party", "person", "row", "label"), asking)
     if protect == "person" and person is None and asking:
-        person = typer.prompt("Which column says whose row each is?", err=True)
+        named_so = [column.name for column in found.columns if column.names_somebody]
+        person = typer.prompt("Column that says whose row each is", default=named_so[0] if named_so else None, err=True)
     trust = trust or _choice(_TRUST, ("aggregator", "none"), asking)
     if public is None and asking:
         named = typer.prompt(_PUBLIC, default="", show_default=False, err=True)

@@ -107,12 +107,13 @@ class Profile:
         return several and (column.kind == "numbers" or column.distinct > self.rows / 3)
 
     def label_candidates(self) -> list[Column]:
-        """Columns that may hold the labels, the likeliest first: by name, then few classes, the last and first ones."""
+        """Columns that may hold the labels, the likeliest first: so named, whole and of classes, at either end."""
         ends = {0, len(self.columns) - 1}
 
-        def rank(place: int) -> tuple[bool, bool, bool, int]:
+        def rank(place: int) -> tuple[bool, bool, bool, bool, int]:
             column = self.columns[place]
-            return not _LABEL.match(column.name.lower()), self.is_real(column), place not in ends, -place
+            named, odd = _LABEL.match(column.name.lower()), column.missing > 0 or column.names_somebody
+            return not named, self.is_real(column), odd, place not in ends, -place
 
         order = sorted(range(len(self.columns)), key=rank)
         return [column for column in map(self.columns.__getitem__, order) if column.could_be_label]

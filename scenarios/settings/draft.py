@@ -270,7 +270,7 @@ def _remarks(profile: Profile, label: Column, real: bool, features: Sequence[Col
     """What the terminal says of the data; it stays out of the file, which may be shown to others."""
     said = []
     if not real:
-        shares = {name: count / profile.rows for name, count in label.counts.items()}
+        shares = {name: label.counts[name] / profile.rows for name in sorted(label.counts)}
         said.append(f"classes of {cut(label.name)}: {listed([f'{cut(n)} {s:.1%}' for n, s in shares.items()], _SHOWN)}")
         rare = [cut(name) for name, share in shares.items() if share < 0.05]
         if rare and len(rare) < len(shares):
@@ -282,4 +282,4 @@ def _remarks(profile: Profile, label: Column, real: bool, features: Sequence[Col
 
 
 def _lines(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH)
+    return textwrap.wrap(text, _WIDTH, break_on_hyphens=False)

@@ -121,8 +121,8 @@ def cut(
     - {"quantity": sigma}: shuffled; log-normal sizes from one row (`skew.quantities`), `rows` of them on average;
     - {"majority": r} or {"proportions": shares}: bags of equal size, `rows` / `bags` or as large as can be, with the
       class counts that `composition.bag_shares` prescribes, drawn from each class without replacement;
-    - {"by": group}: one party per group, in sorted order; `parties` of them if given, drawn at random; at most
-      `rows` each.
+    - {"by": group}: one party per group with private rows, in sorted order; `parties` of them if given, drawn at
+      random; at most `rows` each.
 
     `bags` is the number of bags of each party, which are dealt as parties are when there is one bag each: a skew is
     one of bags, and `rows` go to a party's bags evenly. Groups are cut in bags of nearly equal size. With {"by":
@@ -174,16 +174,16 @@ def cut(
     names = None
     if kind == "by":
         groups = _group(table, value, "parties.partition")
-        # An official split may keep whole groups for testing: those are no parties.
-        chosen = np.unique(groups[own if official is None else train])
+        # All rows of a group may have gone to the public and test rows: then it is no party.
+        chosen = np.unique(groups[private])
         if parties is not None and parties > len(chosen):
             raise InputError(
-                f"parties.count is {parties}, but '{value}' has {len(chosen)} groups outside the test rows; "
+                f"parties.count is {parties}, but '{value}' has {len(chosen)} groups with private rows; "
                 "lower or omit parties.count"
             )
         if parties is not None and parties < len(chosen):
             chosen = np.sort(generator(seed, "groups", trial=split).permutation(chosen)[:parties])
-        order, offsets = _grouped(private, groups, chosen, rows, value)
+        order, offsets = _grouped(private, groups, chosen, rows)
         names = tuple(str(name) for name in chosen)
         bag_offsets = even_bags(offsets, each)
     else:
@@ -278,17 +278,12 @@ def _group(table: Table, name: str, key: str) -> NDArray[Any]:
 
 
 def _grouped(
-    private: Integers, labels: NDArray[Any], chosen: NDArray[Any], rows: int | None, name: str
+    private: Integers, labels: NDArray[Any], chosen: NDArray[Any], rows: int | None
 ) -> tuple[Integers, Integers]:
     """Private rows of the chosen groups, group by group, at most `rows` of each; and the offsets."""
     member = private[np.isin(labels[private], chosen)]
     party = np.searchsorted(chosen, labels[member])
     sizes = np.bincount(party, minlength=len(chosen))
-    if not sizes.all():
-        raise InputError(
-            f"parties.partition: all rows of the party {name}={chosen[sizes.argmin()]} went to the auxiliary or test "
-            "rows; lower data.auxiliary or data.test"
-        )
     position = np.arange(len(member)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     kept = np.argsort(party, kind="stable")[position < (rows or len(member))]
     return member[kept], np.append(0, np.cumsum(np.minimum(sizes, rows or len(member))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ import pytest
 
 from scenarios.cli import _exit_code
 from scenarios.runs import runner
+from scenarios.settings.schema import resolve
+from scenarios.settings.sweep import variants
 from scenarios.settings.yaml_rules import parse
 
 TINY = ["trials.splits=1", "trials.noise=1", "privacy.epsilon=3"]
@@ -116,3 +120,154 @@ def test_of_a_nasty_file_comes_a_scenario_that_runs_or_one_sentence(name, federa
     accuracies = [row["value"] for row in rows if (row["variant"], row["metric"]) == ("soft_vote", "accuracy")]
     assert len(accuracies) == 1
     assert 0 <= accuracies[0] <= 1
+
+
+@pytest.fixture
+def own() -> Path:
+    """A file of 300 rows of 60 people in 12 towns, with a number that could be a label."""
+    random = np.random.default_rng(3)
+    who = random.integers(0, 60, 300)
+    columns = people(300, town=[f"T{one % 12}" for one in who], patient_id=who.tolist())
+    Path("own.csv").write_text(text(columns | {"cost": (random.random(300) * 90).round(2).tolist()}))
+    return Path("own.csv")
+
+
+def settings(path: str = "my-scenario.yaml") -> dict[str, Any]:
+    return parse(Path(path).read_text(), path)[0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "data", "parties", "first"),
+    [
+        ((), {"drop": ["patient_id"]}, {"count": 30}, {"kind": "soft_vote"}),
+        (("--parties", "9"), {}, {"count": 9}, {"kind": "soft_vote"}),
+        (("--group", "town"), {}, {"partition": {"by": "town"}}, {"kind": "soft_vote"}),
+        (
+            ("--protect", "person", "--person", "patient_id"),
+            {},
+            {"partition": {"by": "patient_id"}},
+            {"kind": "soft_vote"},
+        ),
+        (
+            ("--protect", "person", "--person", "patient_id", "--group", "town"),
+            {"person": "patient_id"},
+            {"partition": {"by": "town"}},
+            {"kind": "soft_vote"},
+        ),
+        (("--protect", "row"), {}, {"count": 1}, {"kind": "mean_operator", "protect": "row"}),
+        (("--protect", "row", "--trust", "none"), {}, {"count": 10}, {"kind": "mean_operator", "protect": "row"}),
+        (("--protect", "label"), {}, {"count": 1}, {"kind": "mean_operator"}),
+        (
+            ("--label", "town", "--positive", "T1", "--positive", "T2", "--protect", "label"),
+            {"positive": ["T1", "T2"]},
+            {"count": 1},
+            {"kind": "mean_operator"},
+        ),
+        (
+            ("--label", "cost", "--range", "0,90", "--protect", "row"),
+            {"range": [0, 90]},
+            {"count": 1},
+            {"kind": "label_sums", "protect": "row"},
+        ),
+        (
+            ("--label", "cost", "--range", "0,90", "--protect", "label", "--trust", "none"),
+            {"range": [0, 90]},
+            {"count": 10},
+            None,
+        ),
+    ],
+)
+def test_flags_are_kept(flags, data, parties, first, federation, own):
+    label = () if "--label" in flags else ("--label", "ill")
+    code, out, err = federation("init", "own.csv", "--epsilon", "2", *label, *flags)
+    assert (code, err) == (0, "")
+    assert out.endswith("run it with: federation run my-scenario.yaml\n")
+    said = settings()
+    assert said["data"].items() >= data.items()
+    assert said["parties"] == parties
+    assert first in (None, said["protocols"][0])
+    assert said["privacy"] == {"epsilon": 2}
+    names = {variant.name for variant in variants(resolve("my-scenario.yaml"))}
+    assert names >= {"pooled", "constant"}
+    assert ("individual" in names) == (parties.get("count") != 1 and "--range" not in flags)
+
+
+def test_public_rows_of_a_file_are_used_and_theirs_alone(federation, own, monkeypatch, tmp_path):
+    public = text({name: cells for name, cells in people(70).items() if name != "ill"})
+    Path("rows").mkdir()
+    Path("rows/public.csv").write_text(public)
+    flags = ("--label", "ill", "--public", "rows/public.csv", "--out", "rows/first.yaml")
+    code, _, err = federation("init", "own.csv", *flags)
+    assert code == 2
+    assert "rows/public.csv lacks 2 of the 4 columns that are features of" in err
+    assert "own.csv, town, cost; add or rename them, or leave them out of both with data.drop" in err
+    Path("own.csv").write_text(text(people(300)))
+    assert federation("init", "own.csv", *flags)[0] == 0
+    assert settings("rows/first.yaml")["data"] == {
+        "source": "../own.csv", "label": "ill", "auxiliary": "public.csv",
+    }  # fmt: skip
+    monkeypatch.setattr(runner, "_draw", lambda *_: None)
+    runner.run("rows/first.yaml", overrides=TINY, out=tmp_path / "run")
+    assert "the public rows are those of the file public.csv" in (tmp_path / "run/ledger.json").read_text()
+    assert federation("run", "rows/first.yaml", "--dry-run", "--json")[1].count('"auxiliary_rows": 70') == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "part"),
+    [
+        (("--label", "il"), "--label: own.csv has no column 'il'; it has age, dose, town, patient_id, ill, cost; did"),
+        ((), "--label: name the column that is to be learned; those that may be: ill, town, "),
+        (("--label", "cost"), "--range: 'cost' holds numbers with"),
+        (("--label", "ill", "--trust", "none"), "the nearest is --protect row --trust none"),
+        (("--label", "town", "--protect", "label"), "name those that count as one of two with --positive"),
+        (("--label", "ill", "--protect", "person"), "--protect person needs --person"),
+        (("--label", "ill", "--person", "patient_id"), "--person is for --protect person"),
+        (("--label", "ill", "--group", "ill"), "--group: 'ill' is the label"),
+        (("--label", "ill", "--parties", "400"), "parties.count 400 with at least one row each needs 400 private rows"),
+        (("--label", "ill", "--out", "own.csv"), "--out: own.csv exists; name another file"),
+        (("--label", "ill", "--range", "0,1", "--protect", "row"), "column 'ill' is 'yes', not a finite number"),
+        (("--label", "ill", "--epsilon", "-1"), "privacy.epsilon: must be greater than 0"),
+        (("--label", "ill", "--public", "none.csv"), "data.auxiliary: there is no such file: none.csv"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence_and_nothing_is_written(flags, part, federation, own):
+    code, out, err = federation("init", "own.csv", *flags)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert part in err
+    assert not Path("my-scenario.yaml").exists()
+
+
+class Terminal(io.StringIO):
+    """A person at a keyboard, as far as the command can tell."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("answers", "flags", "expected"),
+    [
+        ("ill\n\n\n\n", (), {"kind": "soft_vote"}),
+        ("ill\nhouse\nrow\nnone\n\n", (), {"kind": "mean_operator", "protect": "row"}),
+        ("\n\n", ("--label", "ill", "--protect", "label"), {"kind": "mean_operator"}),
+        ("aggregator\n\n0,90\n", ("--label", "cost", "--protect", "row"), {"kind": "label_sums", "protect": "row"}),
+        ("person\npatient_id\n\n\n", ("--label", "ill"), {"kind": "soft_vote"}),
+    ],
+)
+def test_on_a_terminal_it_asks_what_flags_leave_open(answers, flags, expected, federation, own, monkeypatch):
+    keyboard = Terminal(answers)
+    monkeypatch.setattr("sys.stdin", keyboard)
+    code, _, err = federation("init", "own.csv", *flags)
+    assert code == 0, err
+    assert keyboard.read() == ""  # every answer was asked for
+    assert settings()["protocols"][0] == expected
+    assert ("What shall nobody be able to tell" in err) == ("--protect" not in flags)
+
+
+def test_the_record_is_what_is_written_and_nothing_is_asked_for_it(federation, own, monkeypatch):
+    monkeypatch.setattr("sys.stdin", Terminal(""))
+    code, out, _ = federation("init", "own.csv", "--label", "ill", "--json")
+    assert code == 0
+    record = json.loads(out)
+    assert record["settings"] == settings()
+    assert record["remarks"][0].startswith("classes of ill: no 58.0%, yes 42.0%")

@@ -41,7 +41,7 @@ Range"""
 
 
 def init(
-    file: Annotated[Path, Argument(metavar="FILE", help="Your rows: csv, npz or Parquet.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="Your rows: csv, npz, Parquet or svmlight.")],
     out: Annotated[Path, Option("--out", metavar="YAML", help="The scenario to write.")] = Path("my-scenario.yaml"),
     label: Annotated[str | None, Option(metavar="COLUMN", help="What is to be learned.")] = None,
     protect: Annotated[

@@ -49,7 +49,7 @@ def load(
     missing: bool = False,
     drop: Sequence[str] = (),
 ) -> Table:
-    """The table of a catalogue name, or of one's own csv, npz or Parquet file (`scenarios.data.files.read_table`).
+    """The table of a catalogue name, or of one's own csv, npz, Parquet or svmlight file (`files.read_table`).
 
     Files are looked for in `data_dir`, else in the folder that FEDERATION_DATA names; one's own file also at its path.
     `label` and `groups` name columns of one's own file; `classes` declares the class names in order, `positive` names

@@ -1,4 +1,4 @@
-"""One's own data: a CSV or Parquet file with named columns, or an npz file with the arrays X and y."""
+"""One's own data: a CSV or Parquet file with named columns, an npz file with the arrays X and y, or svmlight."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from federation.contract.errors import InputError, nearest_name
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.archives import Archive
 from scenarios.data.sheets import NO_TEXT, Sheet, is_missing, read_csv, read_parquet
+from scenarios.data.svmlight import LABEL, read_svmlight
 from scenarios.data.tables import Table, cut, encode_labels, listed
 
-SUFFIXES = (".csv", ".npz", ".parquet")
+SVMLIGHT = ".svmlight"
+SUFFIXES = (".csv", ".npz", ".parquet", SVMLIGHT)
 _MOST_CLASSES = 1000
 # Labels with more values than this and than a third of the rows are measurements or identifiers.
 _CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
@@ -36,7 +38,7 @@ def read_table(
     missing: bool = False,
     drop: Sequence[str] = (),
 ) -> Table:
-    """The labelled rows of a CSV, npz or Parquet file; with `real` the labels are real numbers and have no range yet.
+    """The labelled rows of a CSV, npz, Parquet or svmlight file; with `real` labels are real numbers without a range yet.
 
     If cells may be `missing`, those without a value (empty, null, NaN, words such as NA) are NaN among numbers, and
     among texts all the same text, the empty one.
@@ -45,7 +47,8 @@ def read_table(
     or, when fewer than nine in ten of a column's cells are numbers, as texts. Parquet: the same, with numbers and
     texts by the types of the columns (`scenarios.data.sheets`). npz: X (n, d) and y (n,), or
     X_train, X_test, y_train and y_test for an official split; `label` names another array than y, each of `groups`
-    an array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present.
+    an array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present. svmlight: columns are
+    x1, x2, ... and y, the labels.
 
     Raises `InputError` for missing or unreadable values (naming file, line and column), unknown names, texts
     that are nearly all different, real labels that are no finite numbers, labels outside the declared `classes` and,
@@ -101,7 +104,7 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, m
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
         return _complete(rows, path, columns) if not missing else rows
-    return _features(open_sheet(path), columns, text, missing)
+    return _features(open_sheet(path, columns), columns, text, missing)
 
 
 def read_public(path: Path, table: Table, source: str, *, missing: bool = False) -> Floats:
@@ -115,7 +118,7 @@ def read_public(path: Path, table: Table, source: str, *, missing: bool = False)
         archive = Archive(path)
         found = archive.column_names("feature_names", archive.tables("X", missing=True)[0], needed=False)
     else:
-        found = tuple(open_sheet(path).header)
+        found = tuple(open_sheet(path, table.columns).header)
     if lacking := [name for name in table.columns if name not in found]:
         other = [name for name in found if name not in table.columns]
         shown = f"; it has {listed([*map(cut, other)], _COLUMNS_SHOWN)}, which {source} has not" if other else ""
@@ -153,8 +156,13 @@ def suffix(path: Path) -> str:
     return path.suffix.lower()
 
 
-def open_sheet(path: Path) -> Sheet:
-    """The cells of a CSV or Parquet file. Raises `InputError` for one that cannot be read."""
+def open_sheet(path: Path, columns: Sequence[str] = ()) -> Sheet:
+    """The cells of a CSV, Parquet or svmlight file; `columns` are wanted of the last even where they are all zero.
+
+    Raises `InputError` for one that cannot be read.
+    """
+    if path.suffix.lower() == SVMLIGHT:
+        return read_svmlight(path, columns)
     return read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv(path)
 
 
@@ -162,6 +170,7 @@ def _from_sheet(
     sheet: Sheet, label: str | None, groups: Sequence[str], real: bool, missing: bool, drop: Sequence[str]
 ) -> Table:
     path = sheet.path
+    label = LABEL if label is None and path.suffix.lower() == SVMLIGHT else label
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
     classes, labels = ((), sheet.numbers(label)) if real else encode_labels(np.array(sheet.texts(label, complete=True)))

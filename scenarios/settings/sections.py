@@ -74,7 +74,7 @@ class Data(Section):
     """Which rows there are, and which of them are public or held out."""
 
     source: Annotated[Name, AfterValidator(_source), Sweep()]
-    """A data set by name (federation list shows them), or a csv, npz or Parquet file."""
+    """A data set by name (federation list shows them), or a csv, npz, Parquet or svmlight file."""
     label: Annotated[Name | None, Sweep()] = None
     """Column of the class names or real labels, for own files."""
     classes: Annotated[_Classes, all_distinct(2, "must be two or more distinct class names")] | None = None
@@ -90,7 +90,7 @@ class Data(Section):
     auxiliary: Annotated[Auxiliary, Sweep()] = 0.25
     """Public unlabelled rows: a count, a fraction of the rows that are not for testing, official (the data set's own),
     {by: COLUMN, from: 0.1, to: 0.9} (rows with a probability that goes from one to the other along a column: public
-    rows with other features), or a csv, npz or Parquet file of rows that are really public, with the columns of an own
+    rows with other features), or a file of rows that are really public, with the columns of an own
     file (its labels, if any, are not used). All but the first two leave other rows for tests and parties alone."""
     test: Annotated[TestShare, Sweep()] = 0.2
     """Held-out rows: official (the data set's own), a count or a fraction of all rows but public rows that are set

@@ -217,7 +217,7 @@ def test_declared_classes_of_a_data_set():
     [
         (
             "digts",
-            r"'digts' is neither a data set \(digits, .*\) nor a .csv or .npz or .parquet file; did you mean 'digits'",
+            r"'digts' is neither a data set \(digits, .*\) nor a .csv or .* or .svmlight file; did you mean 'digits'",
         ),
         ("nowhere.csv", r"there is no such file: nowhere.csv in .* or .*unknown_sources.*; correct .*--data-dir"),
         ("table.xlsx", "neither a data set"),

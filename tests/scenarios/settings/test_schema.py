@@ -114,7 +114,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("data.source=digitz", "data.source: must be digits, "),
         ("data.source=x.csv", "data.label: missing; a csv or Parquet file needs the name of the column of the labels"),
         ("data.source=x.parquet", "data.label: missing; a csv or Parquet file needs the name"),
-        ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, a csv, npz or Parquet file, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 and 1, got 1.0"),
+        ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, a csv, npz, Parquet or svmlight file, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 and 1, got 1.0"),
         ("data.test=offical", "data.test: must be official, a count of rows"),
         ("data.features=[whiten]", "data.features.0: must be one of impute, scale, "),
         ("data.features=[{pca: 0}]", "data.features.0.pca: must be at least 1, got 0"),

@@ -38,7 +38,7 @@ def read_table(
     missing: bool = False,
     drop: Sequence[str] = (),
 ) -> Table:
-    """The labelled rows of a CSV, npz, Parquet or svmlight file; with `real` labels are real numbers without a range yet.
+    """The labelled rows of a CSV, npz, Parquet or svmlight file; `real` labels are real numbers without a range yet.
 
     If cells may be `missing`, those without a value (empty, null, NaN, words such as NA) are NaN among numbers, and
     among texts all the same text, the empty one.

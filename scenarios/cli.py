@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import click
 import typer
@@ -27,6 +30,7 @@ app = typer.Typer(
     help="Federated multiparty learning under differential privacy.",
 )
 INTERRUPTED = 130  # what typer makes of a KeyboardInterrupt
+TERMINATED = 128 + signal.SIGTERM
 
 
 def _print_version(wanted: bool) -> None:
@@ -61,8 +65,26 @@ app.add_typer(privacy_app, name="privacy")
 
 
 def main() -> None:
-    """Run and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 130 interrupted."""
-    sys.exit(_exit_code())
+    """Run and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 130 interrupted, 143 terminated."""
+    with _terminable() as received:
+        code = _exit_code()
+    sys.exit(TERMINATED if received and code == INTERRUPTED else code)
+
+
+@contextmanager
+def _terminable() -> Iterator[list[int]]:
+    """SIGTERM, which schedulers and containers send, interrupts as SIGINT does; gives the signals that have come."""
+    received: list[int] = []
+
+    def interrupt(number: int, _: Any) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _exit_code() -> int:

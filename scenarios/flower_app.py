@@ -19,9 +19,9 @@ class _Lines(Progress):
     def __init__(self) -> None:
         self._worlds = self._begun = 0
 
-    def data(self, description: str) -> None:
+    def note(self, text: str) -> None:
         """Print it."""
-        print(description, flush=True)
+        print(text, flush=True)
 
     def begin(self, worlds: int, done: int) -> None:
         """Note how many there are."""

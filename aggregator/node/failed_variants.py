@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from federation.contract.errors import DEBUG, BudgetExceededError, FederationError, QuorumError, told
+from federation.contract.errors import DEBUG, BudgetExceededError, FederationError, QuorumError, of_disk, told
 
 
 class FailedVariants:
@@ -20,13 +20,15 @@ class FailedVariants:
     def sparing_others(self, name: str) -> Iterator[None]:
         """Work on one variant; an error of it is noted, and the others go on.
 
-        Raised, as by `blaming`, are budgets and quorums, which are for the whole world, and the failure of the last
-        variant that is left; with FEDERATION_DEBUG set every error.
+        Raised, as by `blaming`, are budgets and quorums, which are for the whole world, a full disk, and the failure of
+        the last variant that is left; with FEDERATION_DEBUG set every error.
         """
         with blaming(name):
             try:
                 yield
             except Exception as error:
+                if of_disk(error):
+                    raise
                 self._left.discard(name)
                 if isinstance(error, BudgetExceededError | QuorumError) or not self._left or os.environ.get(DEBUG):
                     raise
@@ -35,11 +37,14 @@ class FailedVariants:
 
 @contextmanager
 def blaming(variant: str) -> Iterator[None]:
-    """Raises errors as `FederationError`s of the same kind that name the variant, with FEDERATION_DEBUG as they are."""
+    """Raises errors as `FederationError`s of the same kind that name the variant.
+
+    As they are raised those of the disk, which are no variant's, and with FEDERATION_DEBUG all.
+    """
     try:
         yield
     except Exception as error:
-        if os.environ.get(DEBUG):
+        if os.environ.get(DEBUG) or of_disk(error):
             raise
         kind = type(error) if isinstance(error, FederationError) else FederationError
         raise kind(f"variant '{variant}': {told(error)}") from error

@@ -14,19 +14,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
-from zipfile import BadZipFile
 
 import numpy as np
 
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
+from federation.contract.limits import whole
+from federation.contract.npz_files import DAMAGED, NpzFile
 from federation.features.feature_map import FeatureMap
 
 Release = TypeVar("Release", bound=Sized)  # of one epsilon: an entry for each noise draw
 Arrays = dict[str, np.ndarray]
 LINEAR = "linear"  # the kind that files do not name
 
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, BadZipFile)
+_REMEDY = "restore it, or run its scenario again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,20 +76,44 @@ class ReleasedFile(ABC, Generic[Release]):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Inverse of `save`. Raises `InputError` when the file is missing or not of this kind."""
-        with _opened(path, cls.what) as (description, stored):
+        with reading(path, cls.what):
+            stored = NpzFile(path, _REMEDY)
+            description = _described(stored)
             found = description.get("kind")
             if found != cls.kind:
                 raise ValueError(f"it holds {found or 'linear models'}")
-            return cls(
+            names = ("classes", "columns", "text_columns", "guarantees")
+            classes, columns, text_columns, guarantees = (_listed(description, name) for name in names)
+            models = cls(
                 description["variant"],
-                tuple(description["classes"]),
-                tuple(description["columns"]),
-                tuple(description["text_columns"]),
+                classes,
+                columns,
+                text_columns,
                 stored["epsilon"],
                 cls._unpacked(description, stored),
                 _read_feature_maps(description["feature_maps"], stored),
-                tuple(description["guarantees"]),
+                guarantees,
             )
+            models._require_whole()
+        return models
+
+    def _require_whole(self) -> None:
+        """Refuse parts of a file that do not belong together. Raises `InputError`."""
+        texts, releases = (self.variant, *self.classes, *self.columns), len(self.releases)
+        if not all(isinstance(text, str) for text in texts) or not self.columns:
+            raise InputError("its variant, classes and columns must be texts, and there must be a column")
+        for column in self.text_columns:
+            whole("text_columns", column, 0, len(self.columns) - 1)
+        if not releases == len(self.epsilons) == len(self.feature_maps) == len(self.guarantees) > 0:
+            raise InputError("it must have an epsilon, a feature map and a guarantee for each release")
+        if self.epsilons.dtype.kind != "f" or self.epsilons.ndim != 1 or not (self.epsilons > 0).all():
+            raise InputError("epsilon must hold a number above 0 for each release")
+        if not all(isinstance(guarantee, dict) for guarantee in self.guarantees):
+            raise InputError("guarantees must be objects")
+        if any(feature_map.columns != len(self.columns) for feature_map in self.feature_maps):
+            raise InputError(f"every feature map must take its {len(self.columns)} columns")
+        if not all(self.draws(release) for release in range(releases)):
+            raise InputError("every release must have a noise draw")
 
     @abstractmethod
     def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
@@ -112,7 +137,7 @@ class ReleasedFile(ABC, Generic[Release]):
 
     @classmethod
     @abstractmethod
-    def _unpacked(cls, description: dict[str, Any], stored: Any) -> tuple[Release, ...]:
+    def _unpacked(cls, description: dict[str, Any], stored: NpzFile) -> tuple[Release, ...]:
         """Inverse of `_packed`, from an open npz; raises what a damaged file raises."""
 
 
@@ -121,8 +146,12 @@ def head(path: Path) -> tuple[str, list[float]]:
 
     Raises `InputError` for a file that is no released model.
     """
-    with _opened(path, "a released model") as (description, stored):
-        return description.get("kind") or LINEAR, stored["epsilon"].tolist()
+    with reading(path, "a released model"):
+        stored = NpzFile(path, _REMEDY)
+        kind, epsilons = _described(stored).get("kind") or LINEAR, stored["epsilon"]
+        if not isinstance(kind, str) or epsilons.dtype.kind != "f" or epsilons.ndim != 1:
+            raise ValueError("its kind must be a text, and epsilon an array of numbers")
+        return kind, epsilons.tolist()
 
 
 def kept_once(names: Sequence[Hashable]) -> tuple[list[int], list[int]]:
@@ -140,13 +169,27 @@ def kept_once(names: Sequence[Hashable]) -> tuple[list[int], list[int]]:
 
 
 @contextmanager
-def _opened(path: Path, what: str) -> Iterator[tuple[dict[str, Any], Any]]:
-    """The description and the open npz. What a damaged file raises while it is read becomes an `InputError`."""
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Within, what a damaged file raises becomes an `InputError`: that the file is not `what`, why, and what to do."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            yield json.loads(str(stored["description"])), stored
-    except _DAMAGED as error:
-        raise InputError(f"{path} is not {what}: {error}") from error
+        yield
+    except (InputError, *DAMAGED) as error:
+        why = f"it lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+        why = why.replace(f"{path} ", "it ").replace(f"{path}: ", "its ").removesuffix(f"; {_REMEDY}")
+        raise InputError(f"{path} is not {what}: {why}; {_REMEDY}") from error
+
+
+def _described(stored: NpzFile) -> dict[str, Any]:
+    description = json.loads(str(stored["description"]))
+    if not isinstance(description, dict):
+        raise ValueError("its description is no object")
+    return description
+
+
+def _listed(description: dict[str, Any], name: str) -> tuple[Any, ...]:
+    if not isinstance(description[name], list):
+        raise ValueError(f"its {name} must be a list")
+    return tuple(description[name])
 
 
 def _feature_maps(maps: Sequence[FeatureMap]) -> tuple[list[str], np.ndarray, Arrays]:
@@ -161,12 +204,14 @@ def _feature_maps(maps: Sequence[FeatureMap]) -> tuple[list[str], np.ndarray, Ar
     return [described[first][0] for first in kept], np.array(numbers, dtype=np.int64), arrays
 
 
-def _read_feature_maps(steps: Sequence[str], stored: Any) -> tuple[FeatureMap, ...]:
+def _read_feature_maps(steps: Sequence[str], stored: NpzFile) -> tuple[FeatureMap, ...]:
     """The map of each release in an open npz; raises what a damaged file raises."""
     maps = [FeatureMap.from_arrays(text, _named(stored, f"map_{number}.")) for number, text in enumerate(steps)]
+    if (stored["map"] < 0).any():
+        raise ValueError("it has a feature map of a number below 0")
     return tuple(maps[number] for number in stored["map"])
 
 
 def _named(stored: Any, prefix: str) -> Arrays:
     """The arrays whose names begin with `prefix`, without it."""
-    return {name[len(prefix) :]: stored[name] for name in stored.files if name.startswith(prefix)}
+    return {name[len(prefix) :]: stored[name] for name in stored if name.startswith(prefix)}

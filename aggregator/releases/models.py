@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from aggregator.releases.model_files import Arrays, ReleasedFile
+from federation.contract.npz_files import NpzFile
 
 
 class ReleasedModels(ReleasedFile[np.ndarray]):
@@ -39,5 +40,10 @@ class ReleasedModels(ReleasedFile[np.ndarray]):
         return {f"weights_{number}": weights for number, weights in enumerate(self.weights)}, {}
 
     @classmethod
-    def _unpacked(cls, description: dict[str, Any], stored: Any) -> tuple[np.ndarray, ...]:
-        return tuple(stored[f"weights_{number}"] for number in range(len(stored["epsilon"])))
+    def _unpacked(cls, description: dict[str, Any], stored: NpzFile) -> tuple[np.ndarray, ...]:
+        found = tuple(stored[f"weights_{number}"] for number in range(len(stored["epsilon"])))
+        classes = len(description["classes"])
+        for weights in found:
+            if weights.dtype.kind != "f" or weights.shape[1:-1] != (classes,) or not np.isfinite(weights).all():
+                raise ValueError(f"it must have finite weights (draws, {classes}, features)")
+        return found

@@ -13,6 +13,7 @@ import numpy as np
 
 from aggregator.releases.model_files import Arrays, ReleasedFile, kept_once
 from federation.contract.digest import digest
+from federation.contract.npz_files import NpzFile
 
 Described = tuple[dict[str, Any], dict[str, np.ndarray]]
 
@@ -39,8 +40,11 @@ class ReleasedEstimators(ReleasedFile[tuple[Described, ...]]):
         return {f"array_{n}": arrays[first] for n, first in enumerate(kept)}, {"releases": releases}
 
     @classmethod
-    def _unpacked(cls, description: dict[str, Any], stored: Any) -> tuple[tuple[Described, ...], ...]:
-        arrays = {name: stored[name] for name in stored.files if name.startswith("array_")}
+    def _unpacked(cls, description: dict[str, Any], stored: NpzFile) -> tuple[tuple[Described, ...], ...]:
+        arrays = {name: stored[name] for name in stored if name.startswith("array_")}
+        for name, array in arrays.items():
+            if array.dtype.kind not in "biuf":
+                raise ValueError(f"its array {name} must hold numbers, got {array.dtype}")
 
         def described(draw: dict[str, Any]) -> Described:
             known = {name: value for name, value in draw.items() if name != "arrays"}

@@ -12,8 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.contract.files import read_object
 from federation.contract.reference import Reference
 from federation.contract.roster import COLLUDING
+
+_REMEDY = "write it again with `WorldPlan.save`"
 
 
 class PublicTable(Protocol):
@@ -110,7 +113,7 @@ class WorldPlan:
     def load(cls, path: Path) -> WorldPlan:
         """Inverse of `save`. Raises `InputError` when the file is missing or malformed."""
         try:
-            record = json.loads(path.read_text())
+            record = read_object(path, _REMEDY)
             record["public"] = Reference(**record["public"])
             record["variants"] = tuple(VariantPlan(**variant) for variant in record["variants"])
             record.setdefault("reference", ())
@@ -120,5 +123,5 @@ class WorldPlan:
                 lo, hi = map(float, record["label_range"])
                 record["label_range"] = (lo, hi)
             return cls(**record)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"the plan {path} cannot be read: {error}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"the plan {path} cannot be read: {error}; {_REMEDY}") from error

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 DEBUG = "FEDERATION_DEBUG"  # environment variable: errors that nobody foresaw come with their traceback
+
+_REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 
 
 class FederationError(Exception):
@@ -38,6 +41,16 @@ def told(error: Exception) -> str:
         return str(error)
     what = " ".join(f"{type(error).__name__}: {error}".split())
     return f"unexpected {what}; run with {DEBUG}=1 for the traceback"
+
+
+def of_disk(error: BaseException) -> bool:
+    """Whether a disk is full, or refuses to be written to for other reasons: a fault of nothing that is computed.
+
+    Examples:
+        >>> of_disk(OSError(errno.ENOSPC, "No space left on device")), of_disk(FileNotFoundError(errno.ENOENT, "gone"))
+        (True, False)
+    """
+    return isinstance(error, OSError) and error.errno in _REFUSALS
 
 
 def nearest_name(name: str, allowed: Iterable[str]) -> str:

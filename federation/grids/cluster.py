@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ray
@@ -13,6 +18,9 @@ from federation.contract.errors import FederationError, InputError
 
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
+_LOOK = 1.0  # seconds between looks at a cluster
+_ESSENTIAL = ("gcs_server", "raylet")  # Ray's names of what a head and a node consist of
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
 _OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS", "USAGE_STATS_ENABLED")  # of Ray's
 
 
@@ -32,10 +40,28 @@ def connect(address: str | None, workers: int | None, environment: dict[str, str
         return False
     for name in _OFF:
         os.environ.setdefault(f"RAY_{name}", "0")
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
-    if address is not None:
-        _join(address, quiet)
-        return True
+    with _unobtrusive():
+        if address is None:
+            _begin(workers, environment)
+        else:
+            _join(address)
+    return True
+
+
+@contextmanager
+def _unobtrusive() -> Iterator[None]:
+    """Ray, initialised inside, takes over neither SIGTERM nor standard output, where its processes would complain."""
+    module, before = ray._private.worker, signal.getsignal(signal.SIGTERM)
+    listen, module.listen_error_messages = module.listen_error_messages, lambda *_: None
+    try:
+        yield
+    finally:
+        module.listen_error_messages = listen
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+def _begin(workers: int | None, environment: dict[str, str] | None) -> None:
     try:
         ray.init(
             address="local",
@@ -44,26 +70,63 @@ def connect(address: str | None, workers: int | None, environment: dict[str, str
             object_store_memory=_OBJECT_STORE,
             _node_ip_address="127.0.0.1",
             runtime_env={"env_vars": environment} if environment else None,
-            **quiet,
+            **_QUIET,
         )
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise FederationError(f"cannot start Ray on this machine: {_first_line(error)}") from error
-    return True
 
 
-def _join(address: str, quiet: dict[str, Any]) -> None:
+def _join(address: str) -> None:
     try:
         found = canonicalize_bootstrap_address(address)
         if found is None:
             raise ConnectionError("no running cluster was found")
         host, _, port = found.rpartition(":")
         socket.create_connection((host, int(port)), timeout=_REACHABLE).close()
-        ray.init(address=found, **quiet)
+        ray.init(address=found, **_QUIET)
     except (OSError, RuntimeError, ValueError, SystemExit) as error:
         raise InputError(
             f"engine.ray.address: there is no Ray cluster to join at {address} ({_first_line(error)}); start one with "
             "'ray start --head', on this machine too, and name it HOST:PORT or auto"
         ) from error
+
+
+class Head:
+    """The processes of Ray that this one cannot do without: those that it has started, or the cluster's that it joined.
+
+    Where they end, Ray ends this process at its next step, without a word; so they must be looked at before it.
+    """
+
+    def __init__(self) -> None:
+        started = ray._private.worker._global_node.all_processes
+        self._own = [one.process for name in _ESSENTIAL for one in started.get(name, [])]
+        context = ray.get_runtime_context()
+        [here] = [node for node in ray.nodes() if node["NodeID"] == context.get_node_id()]
+        self._addresses = [context.gcs_address, f"{here['NodeManagerAddress']}:{here['NodeManagerPort']}"]
+        self._looked = time.monotonic()
+        self.lost = False
+
+    def require(self) -> None:
+        """Raises `FederationError` where one of them has ended, at a cluster a second later at most."""
+        if self._own:
+            self.lost = any(process.poll() is not None for process in self._own)
+        elif time.monotonic() > self._looked + _LOOK:
+            self.lost = not all(map(_answers, self._addresses))
+            self._looked = time.monotonic()
+        if self.lost:
+            raise FederationError(
+                "Ray has ended in the midst of this run: look for lack of memory, or for who ended it; finished "
+                "worlds, if any, are kept, and --resume goes on with them"
+            )
+
+
+def _answers(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_REACHABLE).close()
+    except OSError:
+        return False
+    return True
 
 
 def _first_line(error: BaseException) -> str:

@@ -12,17 +12,18 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any
 
 import ray
-from flwr.app import Context
+from flwr.app import Context, Message
 from flwr.serverapp import Grid, ServerApp
 from ray._private.state import actors
 
 from federation.contract.errors import FederationError, InputError
 from federation.contract.reference import Reference
-from federation.grids.cluster import connect, processors
+from federation.grids.cluster import Head, connect, processors
 from federation.grids.nodes import Placement, cohort_size
 from federation.grids.simulation import Progress, SimulationGrid
 from federation.grids.stock import StockGrid
@@ -40,6 +41,7 @@ class _Simulation:
         self._close = threading.Event()
         self._grid: Future[Grid] = Future()
         connect(None, workers, {"PYTHONPATH": os.pathsep.join(sys.path)})  # workers import what this process can
+        self.head = Head()
         self._thread = threading.Thread(target=self._run, args=(Reference(client_app).load(), nodes), daemon=True)
         self._thread.start()
 
@@ -75,7 +77,7 @@ class _Simulation:
         """End the simulation and Ray; workers that do not end by themselves are killed."""
         self._close.set()
         self._thread.join(_GRACE)
-        if self._thread.is_alive():  # a party's code hangs, and Flower would wait for it for ever
+        if self._thread.is_alive() and not self.head.lost:
             for worker in actors().values():
                 if worker["State"] == "ALIVE":
                     with contextlib.suppress(ProcessLookupError):
@@ -119,6 +121,13 @@ class FlowerGrid(StockGrid):
             self._size = placement.nodes
             self._attach(self._simulation.grid)
         super().assign(placement)
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """As of every grid of Flower. Raises `FederationError` where Ray has ended: no node could be heard again."""
+        replies = super().pull_messages(message_ids)
+        if self._simulation is not None:
+            self._simulation.head.require()
+        return replies
 
     def _end(self) -> None:
         if self._simulation is not None:

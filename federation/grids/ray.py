@@ -20,7 +20,7 @@ from ray.exceptions import RayActorError, RayError
 from federation.contract.digest import digest
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.reference import Reference
-from federation.grids.cluster import connect
+from federation.grids.cluster import Head, connect
 from federation.grids.nodes import Placement
 from federation.grids.queue import QueueGrid
 from federation.grids.recovery import Recovery
@@ -119,6 +119,7 @@ class RayGrid(QueueGrid):
     ) -> None:
         self._client_app = client_app
         self._owns_ray = connect(address, workers)
+        self._head = Head()
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._starting: dict[Any, Any] = {}  # what becomes ready with a worker -> the worker
         self._load: dict[Any, int] = {}  # bundles in flight of every worker that has started
@@ -162,6 +163,7 @@ class RayGrid(QueueGrid):
             worker.prepare.remote(self.nodes[node], message.metadata)
 
     def _submit(self, worker: Any, bundle: list[_Work]) -> None:
+        self._head.require()
         numbers: dict[Any, int] = {}  # of references
         letters: list[_Letters] = []
         for work in bundle:
@@ -192,6 +194,7 @@ class RayGrid(QueueGrid):
         if not waiting:
             return
         ready, _ = ray.wait(waiting, num_returns=1, timeout=_WAIT)
+        self._head.require()
         for future in ready:
             if future in self._starting:
                 self._welcome(future)
@@ -261,7 +264,7 @@ class RayGrid(QueueGrid):
 
     def close(self) -> None:
         """End this grid's workers, and Ray if this grid started it."""
-        for worker in [*self._load, *self._starting.values()]:
+        for worker in [] if self._head.lost else [*self._load, *self._starting.values()]:
             ray.kill(worker)
         self._load.clear()
         self._starting.clear()

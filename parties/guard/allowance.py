@@ -8,18 +8,22 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Guarantee
+from federation.contract.limits import whole
 from federation.contract.question import ReleaseId
 from federation.mechanisms.accounting.composition import compose
 
-Spent = dict[str, list[dict[str, Any]]]  # by party, the guarantees of its releases
+Spent = dict[str, list[dict[str, Any]]]  # by party, the guarantees of its releases, and its answers without noise
 
 _RELEASE, _ANSWERED = "release", "answered"  # beside a guarantee: the name of its release and its queries so far
+_TRUSTED = "trusted"  # of an answer without noise, in place of all that: the kind of the question
 _ROUNDING = 1e-9  # relative slack for allowances written with few digits
 
 
@@ -28,7 +32,10 @@ class Allowance:
     """At most (epsilon, delta) in all for each party behind this node.
 
     `ledger` is the absolute path of a file of this node, or of a link to it, in a folder that it may write; the first
-    release makes it. Raises `InputError` for an epsilon below 0, a delta outside [0, 1) or a relative path.
+    release makes it. `trusted_answers` is how many answers without noise each party gives beside those, to an
+    aggregator that it trusts: what becomes of them no epsilon counts here. It is 0, which is to trust nobody, unless
+    the site says otherwise. Raises `InputError` for an epsilon below 0, a delta outside [0, 1), a number of answers
+    that is none or a relative path.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -48,8 +55,10 @@ class Allowance:
     ledger: Path
     epsilon: float
     delta: float
+    trusted_answers: int = 0
 
     def __post_init__(self) -> None:
+        whole("trusted_answers of an allowance", self.trusted_answers, 0)
         if not (self.epsilon >= 0 and 0 <= self.delta < 1):  # NaN would allow everything
             raise InputError(
                 f"an allowance must have an epsilon from 0 and a delta in [0, 1), got {self.epsilon} and {self.delta}"
@@ -62,11 +71,14 @@ class Allowance:
 
     @classmethod
     def from_json(cls, text: str) -> Allowance:
-        """From {"ledger": PATH, "epsilon": NUMBER, "delta": NUMBER}. Raises `InputError`."""
+        """From {"ledger": PATH, "epsilon": NUMBER, "delta": NUMBER, "trusted_answers": NUMBER}, of which the last may
+        be left out. Raises `InputError`.
+        """
         try:
             record = json.loads(text)
-            return cls(Path(record["ledger"]), float(record["epsilon"]), float(record["delta"]))
-        except (ValueError, KeyError, TypeError) as error:
+            trusted = record.get("trusted_answers", 0)
+            return cls(Path(record["ledger"]), float(record["epsilon"]), float(record["delta"]), trusted)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f'the node\'s "allowance" must be JSON with ledger (a file), epsilon and delta, got {text!r}: {error!r}'
             ) from error
@@ -79,18 +91,46 @@ class Allowance:
         together spend more than the allowance; `InputError` when earlier ones protect another unit, so that no total
         exists, and for a query that was answered before, or in a release that began with another guarantee.
         """
+        with self._opened() as spent:
+            known = spent.setdefault(str(party), [])
+            begun = next((record for record in known if record.get(_RELEASE) == release.name), None)
+            if begun is None:
+                known.append({**guarantee.to_dict(), _RELEASE: release.name, _ANSWERED: [release.query]})
+                self._require_enough([Guarantee.from_dict(_promised(one)) for one in known if _TRUSTED not in one])
+            else:
+                _require_new(begun, guarantee, release)
+                begun[_ANSWERED].append(release.query)
+
+    def trust(self, parties: Iterable[int], kind: str) -> None:
+        """Write down an answer without noise of each of these parties to a question of a kind, before it is given.
+
+        Raises `InputError` for an allowance that trusts nobody, and `BudgetExceededError`, and writes nothing, where
+        one of them has given as many as it may.
+        """
+        if self.trusted_answers == 0:
+            raise InputError(
+                "this node answers under a guarantee only; without an allowance it trusts the aggregator, and with one "
+                'as often as "trusted_answers" in it says'
+            )
+        with self._opened() as spent:
+            for party in parties:
+                known = spent.setdefault(str(party), [])
+                known.append({_TRUSTED: kind})
+                given = sum(_TRUSTED in record for record in known) - 1
+                if given >= self.trusted_answers:
+                    raise BudgetExceededError(
+                        f"this party has given {given} of {self.trusted_answers} answers without noise (they are in "
+                        f'{self.ledger}); raise "trusted_answers" if the aggregator may have more'
+                    )
+
+    @contextmanager
+    def _opened(self) -> Iterator[Spent]:
+        """What has been spent, to be added to; it is written unless what is done raises."""
         ledger = self.ledger.resolve()  # else a new file would take the place of a link, and not of the file it means
         with _beside(ledger, ".lock").open("a", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed no other process spends from this ledger
             spent = _read(ledger)
-            known = spent.setdefault(str(party), [])
-            begun = next((record for record in known if record[_RELEASE] == release.name), None)
-            if begun is None:
-                known.append({**guarantee.to_dict(), _RELEASE: release.name, _ANSWERED: [release.query]})
-                self._require_enough([Guarantee.from_dict(_promised(record)) for record in known])
-            else:
-                _require_new(begun, guarantee, release)
-                begun[_ANSWERED].append(release.query)
+            yield spent
             _write(ledger, spent)
 
     def _require_enough(self, releases: list[Guarantee]) -> None:
@@ -133,7 +173,8 @@ def _read(path: Path) -> Spent:
 
 def _named(known: object) -> bool:
     return isinstance(known, list) and all(
-        isinstance(record, dict) and {_RELEASE, _ANSWERED} <= record.keys() for record in known
+        isinstance(record, dict) and ({_RELEASE, _ANSWERED} <= record.keys() or record.keys() == {_TRUSTED})
+        for record in known
     )
 
 

@@ -34,17 +34,19 @@ def answered(cohort: Cohort, question: Question) -> Submission:
     - of a `PrivateQuestion` it returns a function of a party's id and the bits of its noise, which is called once the
       party has paid, and makes the question's fields without the party axis;
     - of a `PublicQuestion` a function of the party's id alone, for nodes whose features are public;
-    - of a `TrustedQuestion` the submission of all parties, who may be served together.
+    - of a `TrustedQuestion` the submission of all parties, who may be served together. At a node with an allowance
+      each has paid one of the answers that it gives on trust.
 
     A party whose data fails is named among the failures, and costs no other party. Raises `InputError` for a question
-    that is too large, contradicts what the node declares, or that only a simulation may ask; nobody has paid then.
+    that is too large, contradicts what the node declares, or that only a simulation may ask, and `BudgetExceededError`
+    where no answer on trust is left; nobody has paid then.
     """
     question.require_bounded(cohort.limits)
     cohort.declared.require(question.assumes())
     answer = answerer(question.kind)
     if isinstance(question, TrustedQuestion):
-        if cohort.seed is None and cohort.allowance is not None:  # it trusts nobody
-            raise InputError("this node answers under a guarantee only; without an allowance it trusts the aggregator")
+        if cohort.seed is None and cohort.allowance is not None:
+            Allowance.from_json(cohort.allowance).trust(cohort.parties, question.kind)
         submission: Submission = answer(cohort, question)
         return submission
     if isinstance(question, PublicQuestion):

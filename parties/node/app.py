@@ -15,6 +15,7 @@ from collections.abc import Callable
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
+from federation.contract.errors import FederationError
 from federation.contract.submission import check_submission
 from federation.grids.codec import decode_question, encode_submission
 from federation.grids.nodes import node_config
@@ -40,6 +41,8 @@ def _guarded(act: Callable[[Cohort, Message], RecordDict]) -> Callable[[Message,
             return Message(act(cohort, message), reply_to=message)
         except Exception as error:  # its text may quote what a party holds, so only a simulation's node tells it
             _log.debug("a node could not answer", exc_info=True)
+            if cohort.seed is None and isinstance(error, FederationError):
+                _log.warning("this node does not answer: %s", error)  # in its own log, which stays there
             return failed(message, error, told=cohort.seed is not None)
 
     return handle

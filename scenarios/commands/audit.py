@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Exit, Option
 
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.files import is_file
 from scenarios.commands.options import AsJson
 from scenarios.commands.output import tell
 
@@ -76,7 +77,7 @@ def _require_scenario(target: str, mechanisms: Iterable[str]) -> None:
     """Refuse a target that is neither a mechanism nor a scenario, naming both kinds."""
     from scenarios.settings.loader import library
 
-    if target in library() or Path(target).exists():
+    if target in library() or is_file(Path(target)):
         return
     families = list(dict.fromkeys(map(_family, mechanisms)))
     spelled = [*_OTHER_NAMES, *families, *mechanisms]

@@ -24,7 +24,10 @@ def run_command(
     settings: Settings = [],  # noqa: B006 - typer copies it
     engine: Annotated[Engine | None, Option("--engine", help="Short for --set engine.kind=...")] = None,
     data_dir: DataDirectory = None,
-    resume: Annotated[bool, Option("--resume", help="Go on with the run: what is unfinished or failed.")] = False,
+    resume: Annotated[
+        bool,
+        Option("--resume", help="Go on with the run, with what is unfinished or failed; where there is none start it."),
+    ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would be done; train nothing.")] = False,
     keep_models: Annotated[
         bool, Option("--keep-models", help="Keep the models of all variants, not of the default only.")

@@ -50,7 +50,7 @@ def _labelled(known: DataSet, path: Path, *, classes: tuple[str, ...] = (), labe
 
 def _housing(known: DataSet, path: Path) -> Table:
     archive = Archive(path)
-    rows = archive.array("X")
+    rows = archive["X"]
     if rows.ndim != 2 or rows.dtype.kind != "f" or np.isinf(rows).any() or np.isnan(rows).any(axis=1).all():
         raise known.refusal(path, f"X as {rows.dtype} of shape {rows.shape}")
     columns = archive.column_names("feature_names", rows)
@@ -70,7 +70,7 @@ def _in_two_parts(known: DataSet, path: Path, *, codes: str, groups: tuple[str, 
         raise known.refusal(path, f"the classes {', '.join(table.classes)}")
     classes = table.classes
     if "class_names" in archive:
-        found = archive.array("class_names").astype(np.str_).ravel()
+        found = archive["class_names"].astype(np.str_).ravel()
         if len(found) != int(max(codes)) + 1:
             raise InputError(f"{path}: array 'class_names' must hold {int(max(codes)) + 1} names, the first one empty")
         classes = tuple(str(found[int(code)]) for code in classes)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.files import is_file
 from federation.numerics.arrays import Floats
 from scenarios.data.archive_sets import BREAST_CANCER, CLASS_ARCHIVES, DIABETES, DIGITS, REAL_ARCHIVES
 from scenarios.data.data_sets import DataSet
@@ -146,15 +147,15 @@ def _path(source: str, data_dir: str | os.PathLike[str] | None, key: str = "data
     Raises `InputError`, which names the setting `key`, when it is missing.
     """
     folder = data_dir if data_dir is not None else os.environ.get("FEDERATION_DATA")
-    directory = Path(folder).expanduser() if folder else None
+    directory = Path(os.path.expanduser(folder)) if folder else None
     known = entry(source)
     if known is not None and known.file is None:
         return None
-    path = Path((source if known is None else known.file) or "").expanduser()
+    path = Path(os.path.expanduser((source if known is None else known.file) or ""))
     candidates = [path] if known is None else []
     candidates += [] if directory is None else [directory / path]
     for candidate in candidates:
-        if candidate.is_file():
+        if is_file(candidate):
             return candidate.resolve()
     if known is not None:
         where = f"there is no {known.file} in {directory}" if directory else "no data directory is given"
@@ -182,8 +183,11 @@ def _stamp(path: Path | None) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=4)
 def _digest(path: Path, stamp: tuple[int, int]) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}; allow it, or name another file") from error
 
 
 @lru_cache(maxsize=8)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.files import is_file
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.archives import Archive
 from scenarios.data.sheets import NO_TEXT, Sheet, is_missing, read_csv, read_parquet
@@ -149,9 +150,7 @@ def suffix(path: Path) -> str:
     """The type of an existing file. Raises `InputError` for an unknown type and when there is no such file."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} must be a file of the type {' or '.join(SUFFIXES)}")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it")
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"there is no such file: {path.name} in {path.parent.absolute()}; correct the name or folder")
     return path.suffix.lower()
 
@@ -296,7 +295,7 @@ def _from_npz(
     if f"X{parts[0]}" not in archive:
         raise InputError(
             f"{path} must hold the arrays X and y, or X_train, X_test, y_train and y_test; "
-            f"it has {', '.join(archive.names) or 'none'}"
+            f"it has {', '.join(archive) or 'none'}"
         )
     blocks = archive.tables(*(f"X{part}" for part in parts), missing=True)
     found = archive.joined(label or "y", parts, blocks)

@@ -21,12 +21,17 @@ from scenarios.data.tables import CodedTexts, cut, listed
 if TYPE_CHECKING:  # imported where it is used, because the command line must start without it
     import pyarrow
     from pyarrow.dataset import Expression
+    from pyarrow.parquet import FileMetaData
 
 # A CSV column with at least this share of numbers is meant to be one: a cell that is none is then a mistake.
 _NUMERIC_SHARE = 0.9
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 NO_TEXT = text_code("")  # stands for every missing cell among texts, however it is written
 _COLUMNS_SHOWN = 20
+_CHARACTERS_SHOWN = 160  # of what pyarrow says
+_LONGEST_LINE = 1 << 24  # characters that may name columns
+_ALWAYS_READ, _MOST_EXPANDED = 1 << 31, 1032  # bytes that a Parquet file may claim, and per byte of a larger one
+_MOST_CHARACTERS = 1 << 29  # of an array of texts, each as long as the longest: 2 GiB
 _BLOCK = 1 << 24  # bytes of a large file that are parsed at a time
 _MOST_TEXTS = 1 << 16  # different ones in a column, each of which two bytes can tell apart
 
@@ -84,12 +89,14 @@ class Sheet:
         """A column as n texts, without the spaces around them; numbers are written out.
 
         A null is the empty text. Raises `InputError` naming the first line or row that is missing, if they are to be
-        `complete`.
+        `complete`, and of a text so long that an array of n such texts would take more than 2 GiB.
         """
         cells = self._column(name).to_pylist()
         for row, cell in enumerate(cells if complete else ()):
             if is_missing(cell):
                 raise self._problem(row, name, "is missing")
+            if len(cells) * (length := len(str(cell))) > _MOST_CHARACTERS:
+                raise self._problem(row, name, f"is a text of {length} characters, too long for one of {len(cells)}")
         return ["" if cell is None else str(cell).strip() for cell in cells]
 
     def codes(self, name: str) -> Floats:
@@ -102,9 +109,9 @@ class Sheet:
         """Raises `InputError` with the nearest name for an unknown column, and for a type that cannot be used."""
         from pyarrow import types
 
-        if name not in self.header:
+        if self.table.schema.get_field_index(name) < 0:
             raise InputError(
-                f"{self.path} has no column '{name}'; it has {self.names}{nearest_name(name, self.header)}"
+                f"{self.path} has no column '{cut(name)}'; it has {self.names}{nearest_name(name, self.header)}"
             )
         column = self.table.column(name)
         column = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
@@ -139,7 +146,9 @@ def read_csv(path: Path) -> Sheet:
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            first = file.readline()
+            first = file.readline(_LONGEST_LINE)
+        if len(first) == _LONGEST_LINE:
+            raise InputError(f"{path}:1: the first line, of the columns' names, has no end; name a table in CSV format")
         separator = max(",;\t", key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
         rows = _rows(path, separator)
         header = _checked_header(path, next(rows, (1, []))[1])
@@ -165,12 +174,17 @@ def read_parquet(path: Path) -> Sheet:
 
     try:
         with ParquetFile(path) as file:
+            _require_plausible(path, file.metadata)
             table = file.read(use_threads=False)
-    except (ArrowException, OSError) as error:
-        raise InputError(f"{path} is damaged or not a Parquet file ({' '.join(str(error).split())[:100]})") from error
+        table.validate(full=True)  # else texts that are no UTF-8 are found when they are used
+        names = table.column_names
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path} is damaged or not a Parquet file ({_said(error)}); write it again or name another"
+        ) from error
     if not table.num_rows:
-        raise InputError(f"{path} has no rows")
-    for name in _different(table.column_names, str(path)):
+        raise InputError(f"{path} has no rows; name a file with some")
+    for name in _different(names, str(path)):
         if name.startswith("__index_level_"):
             raise InputError(f"{path} holds a pandas index as the column '{name}'; write it with index=False")
     return Sheet(path, table)
@@ -212,8 +226,7 @@ def read_large(
     try:
         rows = dataset.dataset(path, pyarrow.schema(types), form).to_table(filter=wanted, use_threads=False)
     except (pyarrow.ArrowException, OSError) as error:
-        said = " ".join(str(error).split()).rpartition("Invalid: ")[2][:160]
-        raise InputError(f"{path} is not of the documented format ({said}); name another file") from error
+        raise InputError(f"{path} is not of the documented format ({_said(error)}); name another file") from error
     if not rows.num_rows:
         raise InputError(f"{path} has no row with a label; name a file of the documented format")
     codes, vocabularies = np.empty((rows.num_rows, len(texts)), dtype=np.uint16), []
@@ -227,11 +240,32 @@ def read_large(
     return {name: rows.column(name).to_numpy() for name in numbers}, CodedTexts(codes, tuple(vocabularies))
 
 
+def _require_plausible(path: Path, stored: FileMetaData) -> None:
+    """Refuse a file that claims far more cells than it has bytes: a few bytes may stand for any number of equal ones.
+
+    Cells are counted as numbers of 8 bytes, and up to 2 GiB of them may be claimed by the smallest file.
+    """
+    groups = map(stored.row_group, range(stored.num_row_groups))
+    cells = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
+    if 8 * cells > max(_ALWAYS_READ, _MOST_EXPANDED * path.stat().st_size):
+        raise InputError(f"{path} claims {cells} cells, far more than a file of its size can mean; write it again")
+
+
+def _said(error: Exception) -> str:
+    """The last reason that pyarrow gives, on one line."""
+    return " ".join(str(error).split()).rpartition("Invalid: ")[2][:_CHARACTERS_SHOWN]
+
+
 def _rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """The last line and the cells of every row that is not blank, and of the first one even then."""
+    """The last line and the cells of every row that is not blank, and of the first one even then.
+
+    Raises `InputError` for a NUL, which pads files that were cut short and text in another encoding.
+    """
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=separator, skipinitialspace=True)
         for row in reader:
+            if any("\0" in cell for cell in row):
+                raise InputError(f"{path}:{reader.line_num} holds a NUL, which is no text; save it as UTF-8")
             if row or reader.line_num == 1:
                 yield reader.line_num, row
 
@@ -252,10 +286,10 @@ def _fast_table(path: Path, separator: str, header: list[str]) -> pyarrow.Table 
     except pyarrow.ArrowInvalid:
         return None
     for column in table.columns:
-        # Where spaces stand before a quotation mark, pyarrow takes it for a part of the cell; and a cell as long as
-        # that may be due to a mark that is missing.
-        spaced = compute.any(compute.match_substring_regex(column, r'^\s*"')).as_py()
-        if spaced or (compute.max(compute.binary_length(column)).as_py() or 0) > csv.field_size_limit():
+        # Where spaces stand before a quotation mark, pyarrow takes it for a part of the cell; a NUL is no text; and a
+        # cell as long as that may be due to a mark that is missing.
+        unusual = compute.any(compute.match_substring_regex(column, r'^\s*"|\x00')).as_py()
+        if unusual or (compute.max(compute.binary_length(column)).as_py() or 0) > csv.field_size_limit():
             return None
     return table if table.num_rows else None
 
@@ -287,10 +321,12 @@ def _checked_header(path: Path, cells: list[str]) -> list[str]:
 
 def _different(names: list[str], place: str) -> list[str]:
     """The same column names, none of them missing or repeated, else `InputError`."""
+    known: set[str] = set()
     for i, name in enumerate(names):
-        if not name or name in names[:i]:
-            problem = f"the name '{name}' twice" if name else f"no name for column {i + 1}"
+        if not name or name in known:
+            problem = f"the name '{cut(name)}' twice" if name else f"no name for column {i + 1}"
             raise InputError(f"{place} has {problem}; rename or remove the column")
+        known.add(name)
     return names
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from federation.contract.errors import InputError
+from federation.contract.files import is_file, read_object, read_text
 from scenarios.reports.bag_remarks import bag_remarks
 from scenarios.reports.figures import draw
 from scenarios.reports.readings import leaders, listed, protection, readings, said
@@ -26,6 +27,7 @@ _CHECKS = {
     "checked": "checked: the run stops when it does not hold",
     "declared": "declared: nobody can check it here, whoever runs this vouches for it",
 }
+_REMEDY = "name a directory that a run has written"
 _SAID = ("non_private", "status", "worlds", "failures", "seconds", "peak_memory_mebibytes")  # of run.json, as it is
 _RULE = ("protocol", "default", "rule", "validated")  # of each entry of "defaults" in run.json
 
@@ -37,31 +39,15 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
     equal pages. Raises `InputError` for a directory named twice, missing or damaged artefacts and a path that cannot
     be written. `finished`: what `finished_rows` has read already.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import TemplateError
 
     stored = finished_rows(directories) if finished is None else finished
-    names = _names(stored)
-    runs = []
-    for directory, name in names.items():
-        try:
-            runs.append(_view(directory, stored[directory], name))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise InputError(f"the artefacts in {directory} do not belong together: {error!r}") from error
-    environment = Environment(
-        loader=PackageLoader("scenarios"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("report.html").render(
-        title=runs[0]["name"] if len(runs) == 1 else f"Comparison of {len(runs)} runs",
-        non_private=any(run["non_private"] for run in runs),
-        exposure=_exposure([guarantee for run in runs for guarantee in run["guarantees"]]),
-        comparison=_comparison(stored, names) if len(runs) > 1 else None,
-        runs=runs,
-        checks=_CHECKS,
-    )
+    try:
+        page = _page(stored)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, TemplateError) as error:
+        raise InputError(
+            f"the artefacts in {', '.join(map(str, stored))} do not belong together: {error!r}; {_REMEDY}"
+        ) from error
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -69,39 +55,44 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
     return path
 
 
+def _page(stored: Mapping[Path, list[Row]]) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    names = _names(stored)
+    runs = [_view(directory, stored[directory], name) for directory, name in names.items()]
+    environment = Environment(
+        loader=PackageLoader("scenarios"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html").render(
+        title=runs[0]["name"] if len(runs) == 1 else f"Comparison of {len(runs)} runs",
+        non_private=any(run["non_private"] for run in runs),
+        exposure=_exposure([guarantee for run in runs for guarantee in run["guarantees"]]),
+        comparison=_comparison(stored, names) if len(runs) > 1 else None,
+        runs=runs,
+        checks=_CHECKS,
+    )
+
+
 def finished_rows(directories: Sequence[Path]) -> dict[Path, list[Row]]:
     """The rows of results.csv of each run directory.
 
     Raises `InputError` for a directory named twice, or without anything finished.
     """
-    if len({directory.resolve() for directory in directories}) < len(directories):
+    if len(set(map(os.path.realpath, directories))) < len(directories):
         raise InputError("a run cannot be compared with itself; name each directory once")
     found = {}
     for directory in directories:
         path = directory / "results.csv"
-        found[directory] = read_results(path) if path.is_file() else []
+        found[directory] = read_results(path) if is_file(path) else []
         if not found[directory]:
             raise InputError(
                 f"there is no finished run in {directory}; `federation run --resume` finishes an interrupted one"
             )
     return found
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}; name a directory that a run has written") from error
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(_text(path))
-    except ValueError as error:
-        raise InputError(f"{path} is damaged: {error}") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path} is damaged: it must hold an object, got {type(content).__name__}")
-    return content
 
 
 def _names(stored: Mapping[Path, list[Row]]) -> dict[Path, str]:
@@ -113,7 +104,8 @@ def _names(stored: Mapping[Path, list[Row]]) -> dict[Path, str]:
 
 def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
     """Everything the template says about one run, as plain values."""
-    worlds, run = _object(directory / "ledger.json").get("worlds", []), _object(directory / "run.json")
+    ledger, run = (read_object(directory / name, _REMEDY) for name in ("ledger.json", "run.json"))
+    worlds = ledger.get("worlds", [])
     metric = primary(rows)
     compared, protected = summarise(rows, metric.name), _guarantees(worlds)
     return {
@@ -136,7 +128,7 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
             (summary.variant, summary.place, next(iter(summary.by_epsilon.values())).mean)
             for summary in summarise(rows, "bytes_per_party")
         ],
-        "scenario": _text(directory / "scenario.yaml"),
+        "scenario": read_text(directory / "scenario.yaml", _REMEDY),
     }
 
 

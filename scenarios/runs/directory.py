@@ -1,18 +1,22 @@
 """The run directory: what a run leaves behind, and what lets it go on after an interruption.
 
-A world is written as one hidden cell the moment it is done, so an interrupted or failed run keeps what it has.
+A world is kept, as hidden files with their checksums, the moment it is done, so an interrupted or failed run keeps what
+it has, and a resumed one takes nothing for a result that has changed since.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from federation.contract.errors import InputError
+from federation.contract.errors import FederationError, InputError, of_disk
+from federation.contract.files import is_folder
+from scenarios.runs.checksums import Checksums, replaced, sha256
 from scenarios.scores.results import Row, read_results, write_results
 
 RUNS = Path("runs")
@@ -23,34 +27,51 @@ class RunDirectory:
     """Paths and cells of one run; `fresh` when it held nothing before."""
 
     path: Path
+    checksums: Checksums
     fresh: bool = False
 
     @classmethod
     def open(cls, out: Path | None, name: str, resume: bool) -> RunDirectory:
         """The directory to write to: `out`, or runs/NAME (runs/NAME-2, ... for further runs).
 
-        With `resume` an existing one is continued: `out`, or the latest of the name. Raises `InputError` when `out`
-        holds files and is not to be resumed, or holds no run to resume.
+        With `resume` an existing one is continued, `out`, or the latest of the name, and where there is none it is
+        made: an interruption may come before anything is. Raises `InputError` when `out` holds files and is not to be
+        resumed, or holds something else than a run, and for a run whose worlds have no checksums.
         """
         if out is None:
             *taken, free = _numbered(RUNS, name)
-            if resume and not taken:
-                raise InputError(f"nothing to resume: there is no {RUNS / name}; run without --resume first")
-            out = taken[-1] if resume else free
-        elif out.exists() and not out.is_dir():
+            out = taken[-1] if resume and taken else free
+        if not is_folder(out) and out.exists():
             raise InputError(f"--out {out} is a file; name a directory")
-        elif not resume and out.exists() and any(out.iterdir()):
+        cells, fresh = out / ".cells", not out.exists() or not any(out.iterdir())
+        if not fresh and not resume:
             raise InputError(f"--out {out} is not empty; add --resume to go on with its run, or name another directory")
-        elif resume and not (out / ".cells").is_dir():
+        if not fresh and not is_folder(cells):
+            raise InputError(f"nothing to resume: --out {out} holds files, but no run; name another directory")
+        sums = cells / "checksums.json"
+        if not sums.exists() and any(cells.glob("*.csv")):
             raise InputError(
-                f"nothing to resume: --out {out} holds no run with a finished world; run without --resume first"
+                f"{sums} is missing, so that nobody can say whether the worlds beside it are as they were computed; "
+                "restore it, or start again in another directory with --out"
             )
-        fresh = not out.exists() or not any(out.iterdir())
         try:
-            (out / ".cells").mkdir(parents=True, exist_ok=True)
+            cells.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot write to {out}: {error.strerror}") from error
-        return cls(out, fresh)
+        return cls(out, Checksums(out, sums), fresh)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Work that writes here. Raises `FederationError` where the disk is full, or refuses for other reasons."""
+        try:
+            yield
+        except OSError as error:
+            if not of_disk(error):
+                raise
+            raise FederationError(
+                f"cannot write to {self.path}: {error.strerror}; finished worlds, if any, are kept: make room, and "
+                "--resume goes on with them"
+            ) from error
 
     def discard(self) -> None:
         """Remove the directory with all that it holds."""
@@ -58,44 +79,75 @@ class RunDirectory:
 
     def require_same_run(self, cells: Collection[str]) -> None:
         """Refuse to go on with worlds that are none of `cells`. Raises `InputError`."""
-        finished = {path.stem for path in (self.path / ".cells").glob("*.json")}
+        finished = self._finished
         if finished and finished.isdisjoint(cells):
             raise InputError(f"{self.path} holds a run of another scenario; name another directory with --out")
 
-    def scratch(self, cell: str) -> Path:
-        """An empty directory for one world's files."""
+    def require_unchanged(self, cells: Collection[str]) -> None:
+        """Refuse to go on where files of finished worlds among `cells` are not as they were. Raises `InputError`."""
+        broken = self.checksums.broken(cell for cell in cells if self.finished(cell))
+        if broken:
+            raise InputError(
+                "\n".join(
+                    f"{file} {what} since its world was finished; delete {self._record(cell)} to compute this world "
+                    "again, or name another directory with --out"
+                    for cell, file, what in broken
+                )
+            )
+
+    @contextmanager
+    def scratch(self, cell: str) -> Iterator[Path]:
+        """An empty directory for one world's files, which goes again, so that a full disk has room for what is kept."""
         path = self.path / ".cells" / f"{cell}.work"
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir()
-        return path
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
     def finished(self, cell: str) -> bool:
-        """Whether the world was completed, now or before an interruption, and its files are whole."""
-        try:
-            return bool(len(self.rows(cell)) == self.summary(cell)["rows"])
-        except (InputError, OSError, ValueError, KeyError):
-            return False
+        """Whether the world was completed, now or before an interruption, and nobody has deleted its record."""
+        return cell in self.checksums and self._record(cell).exists()
 
     @property
     def has_results(self) -> bool:
         """Whether any world was completed."""
-        return any((self.path / ".cells").glob("*.json"))
+        return bool(self._finished)
 
-    def finish(self, cell: str, rows: Sequence[Row], swept: Sequence[str], summary: Mapping[str, Any]) -> None:
-        """Keep a world's rows and summary; the summary, written last, marks it complete."""
-        write_results(self.path / ".cells" / f"{cell}.csv", rows, swept)
-        partial = self.path / ".cells" / f"{cell}.partial"
-        partial.write_text(json.dumps({**summary, "rows": len(rows)}))
-        partial.replace(self.path / ".cells" / f"{cell}.json")
-        shutil.rmtree(self.path / ".cells" / f"{cell}.work", ignore_errors=True)
+    def finish(
+        self,
+        cell: str,
+        rows: Sequence[Row],
+        swept: Sequence[str],
+        summary: Mapping[str, Any],
+        work: Path,
+        models: Mapping[Path, Path],
+    ) -> None:
+        """Keep a world's rows, summary and `models` (where each is: where it stays); its checksums complete it.
+
+        Whatever needs room on the disk is written to `work` first; a world that was finished before is not while its
+        files change places.
+        """
+        table, record = work / "results.csv", work / "summary.json"
+        write_results(table, rows, swept)
+        record.write_text(json.dumps(dict(summary)))
+        files = {table: self._table(cell), **models, record: self._record(cell)}
+        sums = {target.relative_to(self.path).as_posix(): sha256(source) for source, target in files.items()}
+        self.checksums.forget(cell)
+        for source, target in files.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source.replace(target)
+        self.checksums.keep(cell, sums)
 
     def rows(self, cell: str) -> list[Row]:
         """The rows of a finished world."""
-        return read_results(self.path / ".cells" / f"{cell}.csv")
+        return read_results(self._table(cell))
 
     def summary(self, cell: str) -> dict[str, Any]:
-        """The summary of a finished world; one from before variants could fail alone has none that did."""
-        return {"failed_variants": {}, **json.loads((self.path / ".cells" / f"{cell}.json").read_text())}
+        """The summary of a finished world."""
+        found: dict[str, Any] = json.loads(self._record(cell).read_text())
+        return found
 
     def model(self, variant: str, place: str, split: int) -> Path:
         """Where a variant's releases of one world stay: models/VARIANT/[PLACE/]split-N.npz."""
@@ -103,7 +155,17 @@ class RunDirectory:
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write one JSON artefact."""
-        (self.path / name).write_text(json.dumps(content, indent=2) + "\n")
+        replaced(self.path / name, json.dumps(content, indent=2) + "\n")
+
+    @property
+    def _finished(self) -> set[str]:
+        return {cell for cell in self.checksums.worlds if self.finished(cell)}
+
+    def _table(self, cell: str) -> Path:
+        return self.path / ".cells" / f"{cell}.csv"
+
+    def _record(self, cell: str) -> Path:
+        return self.path / ".cells" / f"{cell}.json"
 
 
 def _numbered(parent: Path, name: str) -> list[Path]:

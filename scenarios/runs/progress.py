@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 class Progress:
     """Hears how far a run has come; this one does nothing of it."""
 
-    def data(self, description: str) -> None:
-        """How the data set was read."""
+    def note(self, text: str) -> None:
+        """A line for people, such as how the data set was read."""
 
     def begin(self, worlds: int, done: int) -> None:
         """A run of so many worlds begins, of which some were done before."""
@@ -49,9 +49,9 @@ class TerminalProgress(Progress, AbstractContextManager["TerminalProgress"]):
         if self._bars.live.is_started:
             self._bars.stop()
 
-    def data(self, description: str) -> None:
+    def note(self, text: str) -> None:
         """Print it."""
-        self._bars.console.print(description, highlight=False)
+        self._bars.console.print(text, highlight=False)
 
     def begin(self, worlds: int, done: int) -> None:
         """Show all worlds."""

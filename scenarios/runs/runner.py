@@ -19,6 +19,7 @@ from federation.contract.guarantee import Guarantee
 from federation.grids.launch import open_grid
 from federation.grids.simulation import SimulationGrid
 from scenarios.data.tables import Table, describe
+from scenarios.runs.checksums import replaced
 from scenarios.runs.directory import RunDirectory
 from scenarios.runs.progress import Progress
 from scenarios.runs.world import Costs, World, worlds
@@ -118,26 +119,30 @@ def run(
     with costs.phase("data"):  # data that cannot be used must stop us before anything is written
         todo = worlds(resolved, None if data_dir is None else str(data_dir))
         table = usable_data(todo)
-    watcher.data(describe(table))
+    watcher.note(describe(table))
     directory = RunDirectory.open(None if out is None else Path(out), resolved.name, resume)
     directory.require_same_run([world.name for world in todo])
-    (directory.path / "scenario.yaml").write_text(to_yaml(resolved))
+    directory.require_unchanged([world.name for world in todo])
+    if resume and directory.fresh:
+        watcher.note(f"nothing to resume in {directory.path}: the run starts")
     started = datetime.now(UTC)
     unfinished = [world for world in todo if not _complete(world, directory, keep_models)]
     watcher.begin(len(todo), len(todo) - len(unfinished))
     status = "failed"
-    try:
-        if unfinished:
-            _run_worlds(resolved, unfinished, directory, keep_models, watcher, costs, grid)
-        status = "done"
-    except KeyboardInterrupt:
-        status = "interrupted"
-        raise
-    finally:
-        if directory.fresh and not any(directory.finished(world.name) for world in todo):
-            directory.discard()  # nothing to keep, and nothing in the way of the next attempt
-        else:
-            finished = _write(resolved, todo, directory, status, started, costs)
+    with directory.writing():
+        try:
+            replaced(directory.path / "scenario.yaml", to_yaml(resolved))
+            if unfinished:
+                _run_worlds(resolved, unfinished, directory, keep_models, watcher, costs, grid)
+            status = "done"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            raise
+        finally:
+            if directory.fresh and not any(directory.finished(world.name) for world in todo):
+                directory.discard()  # nothing to keep, and nothing in the way of the next attempt
+            else:
+                finished = _write(resolved, todo, directory, status, started, costs)
     if finished.failed_variants:
         raise IncompleteRunError(finished)
     return finished
@@ -187,15 +192,15 @@ def _run_worlds(
             stack.callback(grid.close)
         for world in unfinished:
             watcher.world(world.label)
-            work = directory.scratch(world.name)
-            # What cannot begin in the first world is a mistake to be told at once; afterwards there is more to gain.
-            rows, summary = world.run(grid, costs, work, directory.has_results)
-            for variant in _kept(world.variants, keep_models):
-                if variant.name not in summary["failed_variants"]:
-                    target = directory.model(variant.name, world.place, world.spec.split)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    (work / f"{variant.name}.npz").replace(target)
-            directory.finish(world.name, rows, swept_columns(scenario), summary)
+            with directory.scratch(world.name) as work:
+                # What cannot begin in the first world is a mistake to be told at once; later there is more to gain.
+                rows, summary = world.run(grid, costs, work, directory.has_results)
+                models = {
+                    work / f"{variant.name}.npz": directory.model(variant.name, world.place, world.spec.split)
+                    for variant in _kept(world.variants, keep_models)
+                    if variant.name not in summary["failed_variants"]
+                }
+                directory.finish(world.name, rows, swept_columns(scenario), summary, work, models)
             watcher.world_done()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from aggregator.contract.registry import model
-from aggregator.releases.model_files import ReleasedFile, head
+from aggregator.releases.model_files import ReleasedFile, head, reading
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.files import is_folder
+from federation.contract.guarantee import Guarantee, require_delta, require_epsilon
 from scenarios.data.files import read_group, read_rows
 from scenarios.scores.results import read_results
 from scenarios.settings.protocol_options import BASELINES
@@ -81,7 +83,10 @@ def predict(
     """
     source = find_model(directory, variant, split)
     kind, _ = head(source)
-    loaded = model(kind)
+    try:
+        loaded = model(kind)
+    except InputError as error:
+        raise InputError(f"{source}: {error}; install what has written it, perhaps a later release") from error
     if by is not None and loaded.predicts != "ratios":
         does = "predicts a number for" if loaded.predicts == "numbers" else "names the class of"
         raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
@@ -96,27 +101,48 @@ def predict(
         raise InputError(f"--draw must be from 0 to {models.draws(index) - 1} for {source}, got {draw}")
     used = Used(source, known[index], tuple(known), models.guarantees[index])
     rows = read_rows(file, models.columns, models.text_columns, missing=models.feature_maps[index].imputes)
-    if loaded.predicts == "ratios":
-        groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
-        members = {str(value): np.broadcast_to(groups == value, len(rows)) for value in np.unique(groups)}
-        with threadpool_limits(1):  # many small products, which threads slow down
-            found = {name: _ratios(models, index, draw, rows[chosen]) for name, chosen in members.items()}
-        return RatioPrediction(found, len(rows), used)
-    predicted = models.predicted(index, draw, rows)
-    if loaded.predicts == "numbers":
-        return Prediction(tuple(map(float, predicted)), used)
-    return Prediction(tuple(models.classes[code] for code in predicted), used)
+    groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
+    with reading(source, f"{loaded.what} that can be applied to {file}"), np.errstate(all="ignore"):
+        _require_told(used.guarantee)
+        if loaded.predicts == "ratios":
+            members = {str(value): np.broadcast_to(groups == value, len(rows)) for value in np.unique(groups)}
+            with threadpool_limits(1):  # many small products, which threads slow down
+                found = {name: _ratios(models, index, draw, rows[chosen]) for name, chosen in members.items()}
+            return RatioPrediction(found, len(rows), used)
+        predicted = models.predicted(index, draw, rows)
+        if loaded.predicts == "numbers":
+            return Prediction(tuple(map(float, _finite(predicted))), used)
+        return Prediction(tuple(models.classes[code] for code in predicted), used)
+
+
+def _require_told(guarantee: Mapping[str, Any]) -> None:
+    """Refuse a record that says neither what is promised nor why nothing is. Raises what a damaged file raises."""
+    if not guarantee.get("non_private"):
+        Guarantee.from_dict(dict(guarantee))
+        if not isinstance(guarantee["parameters"], dict):
+            raise TypeError("the parameters of its guarantee must be an object")
+    elif "claimed" in guarantee:
+        epsilon, delta = guarantee["claimed"]
+        require_epsilon(epsilon)
+        require_delta(delta)
+
+
+def _finite(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a damaged model may not give. Raises `ValueError`."""
+    if not np.isfinite(predicted).all():
+        raise ValueError("what it predicts must be finite numbers")
+    return predicted
 
 
 def _ratios(models: ReleasedFile[Any], release: int, draw: int, rows: NDArray[np.float64]) -> list[Ratio]:
-    shares, known = models.predicted(release, draw, rows), models.intervals(release, draw, rows, LEVEL)
+    shares, known = _finite(models.predicted(release, draw, rows)), models.intervals(release, draw, rows, LEVEL)
     ends = [None] * len(shares) if known is None else [(float(low), float(high)) for low, high in known]
     return [Ratio(name, float(share), end) for name, share, end in zip(models.classes, shares, ends, strict=True)]
 
 
 def find_model(directory: Path, variant: str, split: int) -> Path:
     """The file of one variant's releases in one world. Raises `InputError` naming what there is."""
-    if not directory.is_dir():
+    if not is_folder(directory):
         raise InputError(f"there is no run in {directory}; name a directory that `federation run` has written")
     if variant.split("/")[0] in BASELINES:
         raise InputError(f"--variant '{variant}' is a baseline, and baselines keep no model; name another variant")

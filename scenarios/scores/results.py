@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from federation.contract.errors import InputError
+from federation.contract.files import is_file
 
 COLUMNS = (
     "scenario", "protocol", "variant", "default", "epsilon", "delta", "unit", "split", "noise", "metric", "value",
 )  # fmt: skip
 NOBODY = "none"  # the unit of what has no guarantee
 AIMED = "aimed_epsilon"  # the metric of what a release aimed at, where it keeps another epsilon
+_REMEDY = "name a directory that `federation run` has written"
 _NUMBERS = {"epsilon": float, "delta": float, "value": float, "split": int, "noise": int, "default": int}
 
 Row = dict[str, Any]
@@ -62,14 +64,18 @@ def read_results(path: Path) -> list[Row]:
 
     Raises `InputError` when the file is missing or not such a table.
     """
+    if not is_file(path):
+        raise InputError(f"there is no {path} to read; {_REMEDY}")
     try:
         with path.open(newline="", encoding="utf-8") as file:
             table = csv.DictReader(file)
             rows = list(table)
         if missing := set(COLUMNS).difference(table.fieldnames or ()):
             raise ValueError(f"it lacks the columns {', '.join(sorted(missing))}")
+        if any(None in row or None in row.values() for row in rows):
+            raise ValueError("not every row has a cell for each column")
         return [{name: _NUMBERS.get(name, str)(value) for name, value in row.items()} for row in rows]
     except OSError as error:
-        raise InputError(f"there is no {path} to read; name a directory that `federation run` has written") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}; {_REMEDY}") from error
     except (ValueError, TypeError, csv.Error) as error:
-        raise InputError(f"{path} is not a results table: {error}") from error
+        raise InputError(f"{path} is not a results table: {error}; {_REMEDY}") from error

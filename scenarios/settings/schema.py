@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, ValidationError
 
 from federation.contract.errors import InputError
+from federation.contract.files import is_file
 from scenarios.settings.classifier import LOGISTIC, single_classifiers
 from scenarios.settings.label_rules import unsuited
 from scenarios.settings.loader import load
@@ -133,8 +135,8 @@ def _find_files(document: Mapping[str, Any], base: Path) -> None:
     def found(source: Any) -> Any:
         if not isinstance(source, str) or not Path(source).suffix:
             return source
-        path = base / Path(source).expanduser()
-        return str(path.resolve()) if path.is_file() else source
+        path = base / os.path.expanduser(source)
+        return str(path.resolve()) if is_file(path) else source
 
     for key in data.keys() & {"source", "auxiliary"}:
         named = data[key]

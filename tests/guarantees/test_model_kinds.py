@@ -72,5 +72,5 @@ def test_a_file_whose_kind_nobody_has_installed_is_refused(tmp_path: Path) -> No
     known["description"] = np.array(json.dumps(json.loads(str(known["description"])) | {"kind": "ranking"}))
     np.savez(path, **known)
     (tmp_path / "new.csv").write_text("a\n1\n")
-    with pytest.raises(InputError, match=r"^kind of model 'ranking' is not known; allowed: class_ratio, classifier, "):
+    with pytest.raises(InputError, match=r"split-0\.npz: kind of model 'ranking' is not known; allowed: class_ratio, "):
         predict(tmp_path, "v", tmp_path / "new.csv")

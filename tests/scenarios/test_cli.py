@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -108,6 +110,20 @@ def test_failures_end_with_their_code(
     monkeypatch.setattr(runner, "run", fail)
     assert call(monkeypatch, "run", "quickstart") == code
     assert capsys.readouterr().err == text
+
+
+def test_termination_is_an_interruption_with_its_own_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def terminated(*args: Any, **options: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        pytest.fail("it went on")
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(runner, "run", terminated)
+    assert call(monkeypatch, "run", "quickstart") == 128 + signal.SIGTERM
+    assert capsys.readouterr().err.startswith("error: interrupted; worlds that were finished, if any, are kept, and ")
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,4 +142,4 @@ class _Regression:
 def member(description: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> RatioEstimator:
     """A fitted candidate from what its `to_arrays` returned."""
     kinds: tuple[type[RatioEstimator], ...] = (BagClassifier, WhitenedMeans, ClassMeans, DistributionRegression)
-    return next(kind for kind in kinds if kind.name == description["estimator"]).from_arrays(description, arrays)
+    return {kind.name: kind for kind in kinds}[description["estimator"]].from_arrays(description, arrays)

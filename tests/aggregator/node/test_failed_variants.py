@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from aggregator.node.failed_variants import FailedVariants, blaming
@@ -76,3 +78,13 @@ def test_who_leaves_the_program_is_not_held_back():
     with pytest.raises(KeyboardInterrupt):
         fail(failed, "a", KeyboardInterrupt())
     assert failed.causes == {}
+
+
+def test_a_full_disk_is_no_variants_fault():
+    failed, full = FailedVariants(["a", "b"]), OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="No space left") as raised:
+        fail(failed, "a", full)
+    assert raised.value is full
+    assert failed.causes == {}
+    fail(failed, "b", InputError("noted, as the other is left still"))
+    assert list(failed.causes) == ["b"]

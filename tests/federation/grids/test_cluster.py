@@ -8,7 +8,7 @@ from ray.cluster_utils import Cluster
 from support.worlds import run
 
 import federation.grids.ray as ray_grid
-from federation.contract.errors import InputError
+from federation.contract.errors import FederationError, InputError
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 
@@ -107,6 +107,28 @@ def test_a_dead_node_costs_its_parties_a_retry_elsewhere(make_plan, cluster, on_
     assert run(on_cluster, plan, 4, node) == expected
     assert flag.exists()
     assert run(on_cluster, plan, 9) == run(open_grid("inline"), plan, 9)  # with the node that is left
+
+
+def test_the_end_of_a_cluster_is_noticed_within_a_second(on_cluster, monkeypatch):
+    head = on_cluster._head
+    assert head._own == []  # it was not started here
+    monkeypatch.setattr("federation.grids.cluster._LOOK", -1.0)
+    head.require()
+    assert len(head._addresses) == 2
+    known = head._addresses
+    for number in range(2):
+        with monkeypatch.context() as patch, socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            closed = f"127.0.0.1:{free.getsockname()[1]}"
+            patch.setattr(head, "_addresses", [*known[:number], closed, *known[number + 1 :]])
+            with pytest.raises(FederationError, match="Ray has ended in the midst of this run"):
+                head.require()
+            assert head.lost
+            patch.setattr("federation.grids.cluster._LOOK", 60.0)
+            head.lost = False
+            head.require()  # it was looked at just now
+    head.require()
+    assert not head.lost
 
 
 def test_nothing_at_the_address_is_refused_at_once():

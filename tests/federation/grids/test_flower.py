@@ -1,12 +1,14 @@
 """Flower's own simulation as an engine: equal bytes, the causes of failures, and an end that leaves nothing behind."""
 
 import logging
+import subprocess
+import sys
 
 import pytest
 import ray
 from support.worlds import run
 
-from federation.contract.errors import InputError, QuorumError
+from federation.contract.errors import FederationError, InputError, QuorumError
 from federation.contract.reference import Reference
 from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement
@@ -52,6 +54,18 @@ def test_failing_parties_are_one_cause_with_their_number(make_plan, flower_grid)
 def test_too_few_answers_reach_the_caller_as_they_are(make_plan, flower_grid):
     with pytest.raises(QuorumError, match=r"0 of 40 parties answered.*\(40 x cannot load 'support.synthetic:Absent'"):
         run(flower_grid, make_plan(), 8, Reference("support.synthetic:Absent"))
+
+
+def test_the_end_of_ray_is_no_failure_of_parties(make_plan, flower_grid, monkeypatch):
+    run(flower_grid, make_plan(), 8)  # so that there is a simulation
+    head = flower_grid._simulation.head
+    ended = subprocess.Popen([sys.executable, "--version"], stdout=subprocess.DEVNULL)
+    ended.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr(head, "_own", [*head._own, ended])
+        with pytest.raises(FederationError, match="Ray has ended in the midst of this run"):
+            run(flower_grid, make_plan(), 8)
+    head.require()
 
 
 def test_a_worker_that_dies_is_named_and_later_worlds_are_whole(make_plan, flower_grid):

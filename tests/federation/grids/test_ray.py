@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -27,7 +29,16 @@ VARIANTS = (
 
 
 @pytest.fixture(scope="module")
-def ray_grid():
+def terminations():
+    """The signals SIGTERM that this process has received, from before there is a grid."""
+    received = []
+    before = signal.signal(signal.SIGTERM, lambda *signals: received.append(signals))
+    yield received
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture(scope="module")
+def ray_grid(terminations):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ADDRESS", "127.0.0.1:1")  # another run's cluster must not be taken for ours
         grid = open_grid("ray", workers=2)
@@ -70,6 +81,11 @@ def test_what_the_last_world_did_not_ask_is_forgotten(put):
     shared.forget_unused()
     shared.reference(records())
     assert len(put) == 3
+
+
+def test_termination_is_left_to_whoever_opened_the_grid(ray_grid, terminations):
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert [number for number, _ in terminations] == [signal.SIGTERM]
 
 
 def test_what_no_handler_catches_costs_one_party_only(make_plan, ray_grid):
@@ -142,3 +158,37 @@ def test_a_broken_party_costs_only_itself(make_plan, ray_grid):
     _, summary = run(ray_grid, make_plan(), 8, broken)
     assert sum(summary["failures"].values()) == 2
     assert all("impute" in cause for cause in summary["failures"])
+
+
+LOST = """
+import os, signal
+from federation.contract.errors import FederationError
+from federation.contract.reference import Reference
+from federation.grids.launch import open_grid
+from federation.grids.nodes import Placement
+from flwr.app import ArrayRecord, Array, RecordDict
+import numpy as np
+
+grid = open_grid("ray", workers=1)
+grid.assign(Placement(4, 2, Reference("support.synthetic:Parties"), 1))
+large = RecordDict({"arrays": ArrayRecord({"rows": Array(np.zeros(10**6))})})  # only such need the object store
+grid.push_messages([grid.create_message(large, "query.votes", node, "") for node in grid.get_node_ids()])
+raylet = grid._head._own[-1]
+os.kill(raylet.pid, signal.SIGKILL)
+raylet.wait()
+try:
+    grid.pull_messages({"1", "2"})
+except FederationError as error:
+    print(error, flush=True)
+grid.close()
+print("closed", flush=True)
+"""
+
+
+def test_the_end_of_ray_is_told_before_it_ends_this_process_without_a_word():
+    """In a process of its own: where nobody looked Ray would end it."""
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    told, closed = done.stdout.splitlines()
+    assert told.startswith("Ray has ended in the midst of this run: look for lack of memory")
+    assert closed == "closed"

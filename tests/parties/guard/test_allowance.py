@@ -2,14 +2,19 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from support.two_class_cohorts import deployed
 from support.two_class_questions import marginals, unseeded
+from support.worlds import SYNTHETIC
 
-from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.errors import BudgetExceededError, InputError, QuorumError
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import ReleaseId
+from federation.grids.launch import open_grid, run_server_app
+from federation.grids.nodes import Placement
 from federation.mechanisms.moments.calibrated_moments import calibrate as sum_noise
 from parties.guard.allowance import Allowance
 from parties.guard.answering import answered
@@ -90,6 +95,53 @@ def test_an_allowance_that_cannot_be_read_is_refused(text):
 def test_an_allowance_is_read_from_a_nodes_configuration(tmp_path):
     text = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 2, "delta": 1e-6})
     assert Allowance.from_json(text) == Allowance(tmp_path / "spent.json", 2.0, 1e-6)
+    trusting = json.dumps({**json.loads(text), "trusted_answers": 3})
+    assert Allowance.from_json(trusting) == Allowance(tmp_path / "spent.json", 2.0, 1e-6, 3)
+
+
+def test_answers_on_trust_are_counted_for_each_party_and_kept(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0, 2)
+    allowance.trust([0, 1], "votes")
+    Allowance(tmp_path / "spent.json", 1.0, 0.0, 2).trust([1], "statistic")
+    before = allowance.ledger.read_text()
+    assert json.loads(before) == {"0": [{"trusted": "votes"}], "1": [{"trusted": "votes"}, {"trusted": "statistic"}]}
+    with pytest.raises(BudgetExceededError, match=r'has given 2 of 2 answers without noise.*raise "trusted_answers"'):
+        allowance.trust([0, 1], "votes")
+    assert allowance.ledger.read_text() == before  # nor has the party that may have paid
+    allowance.trust([0, 2], "votes")
+    Allowance(tmp_path / "spent.json", 1.0, 0.0, 3).trust([0, 1], "votes")
+
+
+def test_answers_on_trust_and_releases_do_not_count_as_each_other(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0, 1)
+    allowance.spend(0, pure(0.5), A)
+    allowance.trust([0], "votes")
+    allowance.spend(0, pure(0.5), B)
+    with pytest.raises(BudgetExceededError, match="without noise"):
+        allowance.trust([0], "votes")
+    with pytest.raises(BudgetExceededError, match="2 releases are in"):
+        allowance.spend(0, pure(0.5), C)
+
+
+def test_an_allowance_trusts_nobody_unless_it_says_so(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1e9, 0.5)
+    with pytest.raises(InputError, match='with one as often as "trusted_answers" in it says'):
+        allowance.trust([0], "votes")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", ["-1", "1.0", "true", "NaN", "Infinity", '"1"', "null"])
+def test_answers_on_trust_are_a_whole_number(tmp_path, number):
+    text = f'{{"ledger": "{tmp_path}/a", "epsilon": 1, "delta": 0, "trusted_answers": {number}}}'
+    with pytest.raises(InputError, match="trusted_answers of an allowance must be a whole number from 0"):
+        Allowance.from_json(text)
+
+
+def test_of_nodes_that_trust_at_once_as_many_answer_as_may(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0, 5)
+    with ThreadPoolExecutor(8) as pool:
+        given = [pool.submit(allowance.trust, [0], "votes") for _ in range(30)]
+    assert sum(one.exception() is None for one in given) == 5
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("NaN", 0), (-1, 0), (1, "NaN"), (1, 1)])
@@ -116,7 +168,18 @@ def test_a_write_that_is_interrupted_forgets_nothing(tmp_path, monkeypatch, step
         allowance.spend(0, pure(0.1), B)
 
 
-@pytest.mark.parametrize("content", ["", '{"0": [', "null", "[]", '{"0": null}', '{"0": [{"epsilon": 1.0}]}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        '{"0": [',
+        "null",
+        "[]",
+        '{"0": null}',
+        '{"0": [{"epsilon": 1.0}]}',
+        '{"0": [{"trusted": "votes", "epsilon": 1.0}]}',
+    ],
+)
 def test_a_damaged_ledger_ends_the_answers(tmp_path, content):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
     allowance.ledger.write_text(content)
@@ -188,3 +251,34 @@ def test_an_allowance_of_what_an_exchange_claims_pays_for_all_of_it(tmp_path, no
     assert [answered(node, question).failures for question in queries] == [{}, {}, {}]
     other = replace(queries[1], noise=replace(queries[1].noise, epsilon=0.5))
     assert list(answered(node, other).failures) == [0]
+
+
+def test_a_plan_whose_noise_is_the_aggregators_is_answered_as_often_as_parties_trust(make_plan, tmp_path):
+    """Also by nodes that trusted whoever asked before they had an allowance; above it nothing is released."""
+    ledger = tmp_path / "spent.json"
+
+    class Deployed(Placement):
+        allowance: ClassVar[dict[str, str]] = {}
+
+        def config(self, partition):
+            return {key: value for key, value in super().config(partition).items() if key != "seed"} | self.allowance
+
+    plan = replace(make_plan(draws=1, noise_seed=None), simulation=False, parties_per_node=8)
+    plan.save(tmp_path / "plan.json")
+
+    def released():
+        grid = open_grid("inline")
+        grid.assign(Deployed(plan.parties, 8, SYNTHETIC, seed=1))
+        run_server_app(grid, {"plan": str(tmp_path / "plan.json")})
+        return json.loads((Path(plan.directory) / "world.json").read_text())["answered"]
+
+    assert released() == plan.parties
+    trusting = {"ledger": str(ledger), "epsilon": 1.0, "delta": 0.0, "trusted_answers": 1}
+    Deployed.allowance = {"allowance": json.dumps(trusting)}
+    assert released() == plan.parties
+    asked = json.loads(ledger.read_text())
+    assert set(asked) == {str(party) for party in range(plan.parties)}
+    assert [record.keys() for record in asked["0"]] == [{"trusted"}]
+    with pytest.raises(QuorumError, match=f"0 of {plan.parties} parties answered"):
+        released()
+    assert json.loads(ledger.read_text()) == asked

@@ -14,7 +14,7 @@ from support.two_class_cohorts import PARTIES, cohort, deployed
 from support.two_class_questions import marginals, moment, unseeded, wide
 
 from federation.contract.declared import NOTHING, Declared
-from federation.contract.errors import InputError
+from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.limits import CODE, Limits
 from federation.contract.question import Field, Question, ReleaseId
 from federation.contract.randomness import NoiseBits
@@ -115,6 +115,23 @@ def test_a_node_with_an_allowance_answers_nothing_without_noise(tmp_path, questi
     with pytest.raises(InputError, match="under a guarantee only; without an allowance it trusts the aggregator"):
         answered(node(tmp_path, epsilon=0.0), question)
     assert not (tmp_path / "spent.json").exists()
+
+
+@by_kind(TRUSTED)
+def test_an_answer_on_trust_is_paid_for_before_a_row_is_touched(tmp_path, question):
+    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 0, "delta": 0, "trusted_answers": 1})
+    with pytest.raises(InputError, match=f"'{question.kind}' is too large"):
+        answered(node(tmp_path, limits=Limits(1), allowance=allowance), question)
+    with pytest.raises(InputError, match="this side declares"):
+        answered(node(tmp_path, declared=Declared(classes=17), allowance=allowance), question)
+    assert not (tmp_path / "spent.json").exists()
+    with pytest.raises(Touched):
+        answered(node(tmp_path, allowance=allowance), question)
+    assert json.loads((tmp_path / "spent.json").read_text()) == {"4": [{"trusted": question.kind}]}
+    with pytest.raises(BudgetExceededError, match="has given 1 of 1 answers without noise"):
+        answered(node(tmp_path, allowance=allowance), question)
+    with pytest.raises(Touched):  # in a simulation nobody pays
+        answered(replace(node(tmp_path, allowance=allowance), seed=1), question)
 
 
 @by_kind(PUBLIC)

@@ -1,5 +1,6 @@
 """A node behind Flower's app: what it serves stands in its own configuration, and its errors quote nothing private."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -63,6 +64,25 @@ def test_a_question_is_answered_for_the_parties_of_the_configuration(question):
 def test_what_hostile_parties_make_of_an_answer_is_sent_in_its_place(question):
     submission = received(asked("votes", encode_question(question), provider=f"{__name__}:Hostile"), question)
     assert not submission.arrays["votes"].any()
+
+
+def test_a_deployed_node_that_gets_an_allowance_goes_on_as_far_as_it_reaches(question, tmp_path, caplog):
+    """It trusts whoever asks, until it has an allowance; then as often as that says, and its own log says why not."""
+    allowance = {"ledger": str(tmp_path / "spent.json"), "epsilon": 5.0, "delta": 1e-6}
+
+    def vote(**config):
+        return asked("votes", encode_question(question), seed=None, **config)
+
+    expected = received(vote(), question).arrays["votes"]
+    assert vote(allowance=json.dumps(allowance)).error.reason == "InputError"
+    assert 'as often as "trusted_answers" in it says' in caplog.text
+    trusting = json.dumps({**allowance, "trusted_answers": 2})
+    for _ in range(2):
+        np.testing.assert_array_equal(received(vote(allowance=trusting), question).arrays["votes"], expected)
+    assert vote(allowance=trusting).error.reason == "BudgetExceededError"
+    assert "this node does not answer: this party has given 2 of 2 answers without noise" in caplog.text
+    ledger = json.loads((tmp_path / "spent.json").read_text())
+    assert ledger == {party: [{"trusted": "votes"}] * 2 for party in "012"}
 
 
 @pytest.mark.parametrize("query", ["votes", PREPARE])

@@ -84,3 +84,8 @@ def test_the_target_and_runs_reach_the_audit_of_a_scenario(monkeypatch: pytest.M
     monkeypatch.setattr("scenarios.audits.audit_scenario.audit_scenario", fake)
     result = CliRunner().invoke(app, ["audit", "har-soft-vote", "--runs", "5000", "--json"])
     assert (result.exit_code, asked) == (1, [("har-soft-vote", True, 5000)])
+
+
+def test_a_name_that_no_file_can_have_is_told() -> None:
+    with pytest.raises(InputError, match="File name too long; correct the name"):
+        CliRunner().invoke(app, ["audit", "x" * 5000], catch_exceptions=False)

@@ -20,17 +20,17 @@ def archive(tmp_path):
 
 def test_arrays_by_name(archive):
     found = archive(X=np.ones((3, 2)), y=np.arange(3))
-    assert found.names == ["X", "y"]
+    assert list(found) == ["X", "y"]
     assert "X" in found
     assert "Z" not in found
-    assert found.array("y").tolist() == [0, 1, 2]
+    assert found["y"].tolist() == [0, 1, 2]
 
 
 def test_a_missing_array_is_named_with_those_that_are_there(archive):
     with pytest.raises(InputError, match=r"no array 'label'; it has labels; did you mean 'labels'\?"):
-        archive(labels=np.arange(3)).array("label")
+        archive(labels=np.arange(3))["label"]
     with pytest.raises(InputError, match="no array 'X'; it has none"):
-        archive().array("X")
+        archive()["X"]
 
 
 def test_a_file_that_cannot_be_opened_says_why(tmp_path):
@@ -47,9 +47,9 @@ def test_a_file_that_cannot_be_opened_says_why(tmp_path):
 
 def test_python_objects_are_never_loaded(archive):
     found = archive(X=np.array([print, None], dtype=object), y=np.arange(2))
-    assert found.array("y").tolist() == [0, 1]
-    with pytest.raises(InputError, match=r"array X holds Python objects; save it as numbers or as text"):
-        found.array("X")
+    assert found["y"].tolist() == [0, 1]
+    with pytest.raises(InputError, match=r"array 'X' holds Python objects; save it as numbers or as text"):
+        found["X"]
 
 
 def test_tables_are_finite_numbers_of_equal_width(archive):

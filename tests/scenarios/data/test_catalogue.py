@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pyarrow.parquet
 import pytest
@@ -298,3 +300,29 @@ def test_public_files_are_looked_for_as_data_is_and_tell_by_their_contents(tmp_p
     assert contents("digits", "public.csv", tmp_path).startswith("digits ")
     (tmp_path / "public.csv").write_text("x\n8888\n")
     assert contents("own.csv", "public.csv", tmp_path) != before
+
+
+def test_what_is_named_as_a_file_and_is_none(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    for source, words in {
+        str(tmp_path / "pipe.csv"): "is a pipe or a device, which may never end",
+        str(tmp_path / "folder.csv"): "is a folder; name a file in it",
+        str(tmp_path / "loop.csv"): "cannot be read: Too many levels of symbolic links; correct the name",
+        "x" * 5000 + ".csv": "cannot be read: File name too long; correct the name",
+        "a\0.csv": "cannot be read: embedded null byte; correct the name",
+        "~nobody-of-that-name/own.csv": "there is no such file: own.csv in .*nobody-of-that-name",
+    }.items():
+        for what in (load, digest):
+            with pytest.raises(InputError, match=words):
+                what(source)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the administrator may read everything")
+@pytest.mark.parametrize("name", ["own.csv", "own.npz", "own.parquet"])
+def test_files_that_may_not_be_read_are_told(tmp_path, name):
+    (tmp_path / name).touch(mode=0)
+    for what in (load, digest):
+        with pytest.raises(InputError, match=f"{name} .*Permission denied"):
+            what(str(tmp_path / name))

@@ -219,7 +219,7 @@ def test_npz_with_an_official_split(save):
         ({"X": np.ones((2, 2)), "y": np.ones(2)}, r"2 to 1000 classes, got 1 \(1\)"),
         (
             {"X": np.array([[{}], [{}]]), "y": np.ones(2)},
-            "array X holds Python objects; save it as numbers or as text, X.astype",
+            "array 'X' holds Python objects; save it as numbers or as text, X.astype",
         ),
         (
             {"X": np.ones((2, 2)), "y": np.arange(2), "feature_names": np.array(["a"])},

@@ -268,3 +268,62 @@ def test_a_column_of_identifiers_is_refused(tmp_path, monkeypatch):
     (tmp_path / "x.csv").write_text("x,t\n" + "".join(f"1,t{i}\n" for i in range(4)))
     with pytest.raises(InputError, match="column 't' has more than 3 different texts"):
         read_large(tmp_path / "x.csv", ("x",), ("t",), EVERYTHING)
+
+
+def test_texts_that_are_not_utf_8_are_told_of_the_file(tmp_path):
+    path = tmp_path / "own.parquet"
+    ends, content = pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xffa")
+    bad = pa.StringArray.from_buffers(2, ends, content)
+    for column in (bad, pa.DictionaryArray.from_arrays(pa.array([0, 1]), bad)):
+        pq.write_table(pa.table({"a": column, "x": [1.0, 2.0], "y": ["u", "v"]}), path)
+        for read in (lambda: read_table(path, "y"), lambda: read_rows(path, ["x"])):
+            with pytest.raises(InputError, match=r"own\.parquet is damaged or not a Parquet file \(Invalid UTF8"):
+                read()
+
+
+def test_more_cells_than_a_file_can_mean_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    path = tmp_path / "own.parquet"
+    pq.write_table(pa.table({"x": np.zeros(300_000), "y": np.arange(300_000) % 2}), path, compression="zstd")
+    assert len(read_table(path, "y")) == 300_000  # below 2 GiB whatever the file's size
+    monkeypatch.setattr(sheets, "_ALWAYS_READ", 2**20)
+    monkeypatch.setattr(sheets, "_MOST_EXPANDED", 100)
+    with pytest.raises(
+        InputError, match=r"own\.parquet claims 600000 cells, far more than a file of its size can mean"
+    ):
+        read_table(path, "y")
+    pq.write_table(pa.table({"x": np.random.default_rng(0).normal(size=300_000), "y": np.arange(300_000) % 2}), path)
+    assert len(read_table(path, "y")) == 300_000
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a,y\n1\0,u\n2,v\n", r"own\.csv:2 holds a NUL, which is no text; save it as UTF-8"),
+        (b"a\0,y\n1,u\n2,v\n", r"own\.csv:1 holds a NUL"),
+        ("a,y\n1,u\n2,v\n".encode("utf-16-le"), r"own\.csv:1 holds a NUL"),
+        (b"a,y\n1,u" + b"\0" * 4096, r"own\.csv:2 holds a NUL"),  # of a disk that was full
+        (b"a,a,y\n1,2,u\n", r"own\.csv:1: the header has the name 'a' twice"),
+        (b'a,y\n"' + b"1,u\n" * 40_000, "field larger than field limit .*; check its quotation marks"),
+    ],
+)
+def test_damaged_csv_files_are_told(tmp_path, content, words):
+    (tmp_path / "own.csv").write_bytes(content)
+    with pytest.raises(InputError, match=words):
+        read_table(tmp_path / "own.csv", "y")
+
+
+def test_a_first_line_without_an_end_is_not_read_to_it(tmp_path, monkeypatch):
+    path = tmp_path / "own.csv"
+    path.write_text("a,y" + "x" * 5000)
+    monkeypatch.setattr(sheets, "_LONGEST_LINE", 1000)
+    with pytest.raises(InputError, match=r"own\.csv:1: the first line, of the columns' names, has no end"):
+        read_table(path, "y")
+
+
+@pytest.mark.parametrize(("label", "groups"), [("y", ()), ("x", ("y",))])
+def test_one_long_text_does_not_make_all_as_long(tmp_path, label, groups):
+    """In an array of texts each would take 400 kB, all 20001 of them 8 GB."""
+    path = tmp_path / "own.csv"
+    path.write_text("a,x,y\n1,u," + "z" * 100_000 + "\n" + "2,v,w\n" * 20_000)
+    with pytest.raises(InputError, match=r"own\.csv:2: column 'y' is a text of 100000 characters, too long for one of"):
+        read_table(path, label, groups)

@@ -1,9 +1,18 @@
-import pytest
+import errno
+import json
+import resource
+import shutil
 
-from federation.contract.errors import InputError
+import pytest
+from support.small_runs import document
+
+import scenarios
+from federation.contract.errors import FederationError, InputError
 from scenarios.runs import directory
 from scenarios.runs.directory import RunDirectory
-from scenarios.scores.results import COLUMNS
+from scenarios.runs.progress import Progress
+from scenarios.runs.world import World
+from scenarios.scores.results import COLUMNS, read_results
 
 
 @pytest.fixture(autouse=True)
@@ -18,9 +27,15 @@ def test_further_runs_get_numbers_and_resuming_takes_the_latest(runs):
     assert RunDirectory.open(None, "a", resume=True).path == paths[-1]
 
 
-def test_nothing_to_resume_is_an_input_error():
-    with pytest.raises(InputError, match="nothing to resume"):
-        RunDirectory.open(None, "a", resume=True)
+def test_where_there_is_nothing_to_resume_a_run_begins(runs, tmp_path):
+    """As after one that was interrupted before it had anything to keep."""
+    (tmp_path / "empty").mkdir()
+    for out, path in ((None, runs / "a"), (tmp_path / "empty",) * 2, (tmp_path / "absent",) * 2):
+        begun = RunDirectory.open(out, "a", resume=True)
+        assert begun.path == path
+        assert begun.fresh
+        assert not begun.has_results
+        assert not RunDirectory.open(out, "a", resume=True).fresh
 
 
 def test_a_used_directory_needs_resume(tmp_path):
@@ -33,16 +48,15 @@ def test_a_used_directory_needs_resume(tmp_path):
 def test_a_directory_without_a_run_is_not_resumed(tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "results.csv").write_text("mine")
-    for name in ("notes", "absent"):
-        with pytest.raises(InputError, match="holds no run"):
-            RunDirectory.open(tmp_path / name, "a", resume=True)
+    with pytest.raises(InputError, match="holds files, but no run"):
+        RunDirectory.open(tmp_path / "notes", "a", resume=True)
     assert (tmp_path / "notes" / "results.csv").read_text() == "mine"
 
 
 def test_a_run_of_another_scenario_is_not_resumed(tmp_path):
     run = RunDirectory.open(tmp_path / "out", "a", resume=False)
     run.require_same_run(["c", "d"])
-    run.finish("c", [], [], {})
+    finish(run, "c")
     run.require_same_run(["c", "d"])
     with pytest.raises(InputError, match="another scenario"):
         run.require_same_run(["d"])
@@ -57,23 +71,232 @@ def test_a_file_is_no_directory(tmp_path):
 ROW = dict(zip(COLUMNS, ["s", "k", "v", 1, 1.0, 0.0, "party", 0, 0, "accuracy", 0.5], strict=True))
 
 
+def finish(run, cell, rows=(ROW, ROW), model=b"learned"):
+    with run.scratch(cell) as work:
+        (work / "v.npz").write_bytes(model)
+        run.finish(cell, rows, [], {"failures": {}}, work, {work / "v.npz": run.model("v", "", 0)})
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run with a finished world."""
+    made = RunDirectory.open(tmp_path / "out", "a", resume=False)
+    finish(made, "c")
+    return made
+
+
+def again(run):
+    return RunDirectory.open(run.path, "a", resume=True)
+
+
 def test_a_cell_is_finished_only_when_everything_is_written(tmp_path):
     run = RunDirectory.open(tmp_path / "out", "a", resume=False)
     assert run.fresh
-    run.scratch("c")
-    assert not run.finished("c")
-    run.finish("c", [ROW, ROW], [], {"failures": {}})
-    assert run.finished("c")
-    assert run.rows("c") == [ROW, ROW]
-    assert run.summary("c")["failures"] == {}
-    assert run.summary("c")["failed_variants"] == {}  # as of a run from before there were any
-    assert not (run.path / ".cells" / "c.work").exists()
+    with run.scratch("c") as work:
+        assert list(work.iterdir()) == []
+        assert not run.finished("c")
+    assert not work.exists()
+    finish(run, "c")
+    for one in (run, again(run)):
+        assert one.finished("c")
+        assert one.has_results
+        assert one.rows("c") == [ROW, ROW]
+        assert one.summary("c") == {"failures": {}}
+        one.require_unchanged(["c", "d"])
+    assert run.model("v", "", 0).read_bytes() == b"learned"
+    assert not work.exists()
 
 
-@pytest.mark.parametrize("name", ["c.csv", "c.json"])
-def test_a_damaged_cell_is_done_again(tmp_path, name):
+def test_room_is_made_whatever_ends_a_world(tmp_path):
     run = RunDirectory.open(tmp_path / "out", "a", resume=False)
-    run.finish("c", [ROW, ROW], [], {"failures": {}})
-    path = run.path / ".cells" / name
-    path.write_bytes(path.read_bytes()[:-30])
-    assert not run.finished("c")
+    kept = []
+
+    def end():
+        with run.scratch("c") as work:
+            (work / "half").touch()
+            kept.append(work)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        end()
+    assert not kept[0].exists()
+
+
+FILES = [".cells/c.csv", ".cells/c.json", "models/v/split-0.npz"]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("change", [lambda old: old.replace(b"e", b"f"), lambda old: old[:-5], lambda old: b""])
+def test_a_changed_file_is_named_and_nothing_is_lost(run, name, change):
+    path = run.path / name
+    changed = change(path.read_bytes())
+    path.write_bytes(changed)
+    before = {one: one.read_bytes() for one in run.path.rglob("*") if one.is_file()}
+    advice = rf"^{path} has changed since its world was finished; delete {run.path}/\.cells/c\.json to compute this "
+    with pytest.raises(InputError, match=advice):
+        again(run).require_unchanged(["c"])
+    again(run).require_unchanged(["d"])
+    assert {one: one.read_bytes() for one in run.path.rglob("*") if one.is_file()} == before
+
+
+@pytest.mark.parametrize("name", [FILES[0], FILES[2]])
+def test_a_missing_file_is_named(run, name):
+    (run.path / name).unlink()
+    with pytest.raises(InputError, match=rf"^{run.path / name} is missing since its world was finished; delete"):
+        again(run).require_unchanged(["c"])
+
+
+def test_every_damaged_world_is_told_in_a_line_of_its_own(run):
+    finish(run, "d", model=b"another")  # of the same split, in place of that of c
+    (run.path / ".cells" / "d.csv").unlink()
+    with pytest.raises(InputError) as refused:
+        again(run).require_unchanged(["c", "d"])
+    assert [line.split(" since ")[0] for line in str(refused.value).splitlines()] == [
+        f"{run.path}/models/v/split-0.npz has changed", f"{run.path}/.cells/d.csv is missing",
+    ]  # fmt: skip
+
+
+def test_a_world_without_its_record_is_computed_again(run):
+    (run.path / ".cells" / "c.json").unlink()
+    (run.path / ".cells" / "c.csv").write_text("edited")
+    found = again(run)
+    found.require_unchanged(["c"])
+    found.require_same_run(["d"])
+    assert not found.finished("c")
+    assert not found.has_results
+    finish(found, "c", [ROW])
+    assert again(run).rows("c") == [ROW]
+    again(run).require_unchanged(["c"])
+
+
+def test_worlds_without_checksums_are_not_resumed(run):
+    (run.path / ".cells" / "checksums.json").unlink()
+    with pytest.raises(InputError, match=r"checksums\.json is missing, .*; restore it, or start again in another"):
+        again(run)
+    assert run.rows("c") == [ROW, ROW]
+
+
+def test_a_world_whose_files_are_being_replaced_is_not_finished(run, monkeypatch):
+    """An end in the midst of it, even by a power failure, leaves nothing that passes for a result."""
+
+    def interrupted(self, target):
+        if target.name == "c.json":
+            raise KeyboardInterrupt
+        return replace(self, target)
+
+    replace = type(run.path).replace
+    monkeypatch.setattr(type(run.path), "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        finish(run, "c", [ROW])
+    monkeypatch.undo()
+    found = again(run)
+    found.require_unchanged(["c"])
+    assert not found.finished("c")
+
+
+def test_a_disk_that_is_full_is_told_and_other_errors_are_as_they_are(run):
+    told = rf"^cannot write to {run.path}: No space left on device; .*: make room, and --resume goes on with them$"
+    with pytest.raises(FederationError, match=told) as caught, run.writing():
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.exit_code == 1
+    with pytest.raises(FileNotFoundError), run.writing():
+        raise FileNotFoundError(errno.ENOENT, "gone")
+
+
+def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch):
+    original, calls = World.run, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(self, *arguments)
+
+    monkeypatch.setattr(World, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        scenarios.run(document(), out=tmp_path / "out")
+    partial = read_results(tmp_path / "out" / "results.csv")
+    assert {row["split"] for row in partial} == {0}
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
+    resumed = scenarios.run(document(), out=tmp_path / "out", resume=True)
+    assert len(calls) == 3  # the finished world was not run again
+    assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+
+
+def test_a_changed_file_stops_a_resumed_run_before_it_writes(finished, tmp_path):
+    shutil.copytree(finished.directory, tmp_path / "out")
+    table = next((tmp_path / "out" / ".cells").glob("*.csv"))
+    table.write_text(table.read_text().replace("accuracy", "auc"))
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=f"^{table} has changed since"):
+        scenarios.run(document(), out=tmp_path / "out", resume=True)
+    assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
+
+
+def test_what_is_made_of_finished_worlds_is_made_again(finished, tmp_path, undrawn):
+    shutil.copytree(finished.directory, tmp_path / "out")
+    for name in ("results.csv", "ledger.json", "scenario.yaml"):
+        (tmp_path / "out" / name).write_text("edited")
+    (tmp_path / "out" / "run.json").unlink()
+    assert scenarios.run(document(), out=tmp_path / "out", resume=True).rows == finished.rows
+    for name in ("results.csv", "ledger.json", "scenario.yaml"):
+        assert (tmp_path / "out" / name).read_bytes() == (finished.directory / name).read_bytes()
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "done"
+
+
+def test_a_full_disk_keeps_finished_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):
+    """Files may grow to 4,000 bytes from the second world on, which is too few for a model and for all results."""
+    original, (soft, hard) = World.run, resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def cramped(self, *arguments):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000 if self.spec.split == 1 else soft, hard))
+        return original(self, *arguments)
+
+    monkeypatch.setattr(World, "run", cramped)
+    try:
+        with pytest.raises(FederationError, match=f"^cannot write to {tmp_path / 'out'}: File too large; finished"):
+            scenarios.run(document(), out=tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list((tmp_path / "out").rglob("*.work"))
+    monkeypatch.setattr(
+        World, "run", lambda self, *arguments: calls.append(self.spec.split) or original(self, *arguments)
+    )
+    calls = []
+    resumed = scenarios.run(document(), out=tmp_path / "out", resume=True)
+    assert calls == [1]
+    assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
+
+
+def test_resuming_starts_a_run_that_was_ended_before_its_first_world(tmp_path, monkeypatch, undrawn):
+    def interrupted(self, *arguments):
+        raise KeyboardInterrupt
+
+    few = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
+    with monkeypatch.context() as patch:
+        patch.setattr(World, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            scenarios.run(document(**few), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    notes = []
+    monkeypatch.setattr(Progress, "note", lambda self, text: notes.append(text))
+    assert scenarios.run(document(**few), out=tmp_path / "out", resume=True).rows
+    assert notes[1:] == [f"nothing to resume in {tmp_path / 'out'}: the run starts"]
+
+
+def test_models_asked_for_later_are_made_later(tmp_path):
+    one = {"trials": {"splits": 1, "noise": 1}, "protocols": document()["protocols"][:2]}
+    first = scenarios.run(document(**one), out=tmp_path / "out")
+    assert len(list(first.directory.rglob("*.npz"))) == 1
+    before = (first.directory / "results.csv").read_bytes()
+    scenarios.run(document(**one), out=tmp_path / "out", resume=True, keep_models=True)
+    assert len(list(first.directory.rglob("*.npz"))) == 3
+    assert (first.directory / "results.csv").read_bytes() == before
+
+
+def test_a_sweep_enlarged_on_resuming_names_its_old_worlds(tmp_path):
+    small = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
+    scenarios.run(document(**small), out=tmp_path / "out")
+    swept = document(**small, parties={"count": [60, 40], "rows": 5})
+    resumed = scenarios.run(swept, out=tmp_path / "out", resume=True)
+    assert {row["parties.count"] for row in resumed.rows} == {"60", "40"}

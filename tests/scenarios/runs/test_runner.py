@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+from support.small_runs import document
 
 import scenarios
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
@@ -12,29 +13,6 @@ from scenarios.scores.results import read_results
 from scenarios.settings.schema import resolve
 
 ARTEFACTS = {"results.csv", "ledger.json", "run.json", "scenario.yaml", "models", "figures", "report.html", ".cells"}
-
-
-def document(**changes):
-    return {
-        "name": "small",
-        "data": {"source": "digits", "auxiliary": 200, "features": [{"whiten": 8}, "unit_norm"]},
-        "parties": {"count": 60, "rows": 5},
-        "protocols": [
-            {"kind": "soft_vote"},
-            {"kind": "soft_vote", "perturb": "output", "sensitivity": "published", "regularisation": [0.01, 1]},
-            {"kind": "majority_vote"},
-            {"kind": "pooled"},
-            {"kind": "individual"},
-        ],
-        "privacy": {"epsilon": [1, 30]},
-        "trials": {"splits": 2, "noise": 3},
-        **changes,
-    }
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    return scenarios.run(document(), out=tmp_path_factory.mktemp("run") / "out")
 
 
 def test_a_run_leaves_its_artefacts(finished):
@@ -96,26 +74,6 @@ def test_more_privacy_costs_accuracy(finished):
     assert means[1.0] + 0.2 < means[30.0]
 
 
-def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch):
-    original, calls = World.run, []
-
-    def interrupted(self, *arguments):
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return original(self, *arguments)
-
-    monkeypatch.setattr(World, "run", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        scenarios.run(document(), out=tmp_path / "out")
-    partial = read_results(tmp_path / "out" / "results.csv")
-    assert {row["split"] for row in partial} == {0}
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
-    resumed = scenarios.run(document(), out=tmp_path / "out", resume=True)
-    assert len(calls) == 3  # the finished world was not run again
-    assert (resumed.directory / "results.csv").read_bytes() == (finished.directory / "results.csv").read_bytes()
-
-
 def test_a_run_that_fails_at_once_leaves_nothing_in_the_way(tmp_path, monkeypatch):
     def failing(self, *arguments):
         raise QuorumError("too few")
@@ -124,24 +82,6 @@ def test_a_run_that_fails_at_once_leaves_nothing_in_the_way(tmp_path, monkeypatc
     with pytest.raises(QuorumError):
         scenarios.run(document(), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_models_asked_for_later_are_made_later(tmp_path):
-    one = {"trials": {"splits": 1, "noise": 1}, "protocols": document()["protocols"][:2]}
-    first = scenarios.run(document(**one), out=tmp_path / "out")
-    assert len(list(first.directory.rglob("*.npz"))) == 1
-    before = (first.directory / "results.csv").read_bytes()
-    scenarios.run(document(**one), out=tmp_path / "out", resume=True, keep_models=True)
-    assert len(list(first.directory.rglob("*.npz"))) == 3
-    assert (first.directory / "results.csv").read_bytes() == before
-
-
-def test_a_sweep_enlarged_on_resuming_names_its_old_worlds(tmp_path):
-    small = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
-    scenarios.run(document(**small), out=tmp_path / "out")
-    swept = document(**small, parties={"count": [60, 40], "rows": 5})
-    resumed = scenarios.run(swept, out=tmp_path / "out", resume=True)
-    assert {row["parties.count"] for row in resumed.rows} == {"60", "40"}
 
 
 def test_neither_a_budget_nor_other_protocols_change_a_variants_results(finished, tmp_path):
@@ -309,12 +249,6 @@ def test_worlds_have_distinct_names():
 def test_results_are_a_data_frame_where_pandas_is_installed(finished):
     pandas = pytest.importorskip("pandas")
     assert isinstance(finished.results, pandas.DataFrame)
-
-
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Runs leave out their figures and report, which take longer than all else."""
-    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
 
 
 def test_saying_that_nobody_drops_out_or_attacks_changes_nothing(finished, tmp_path, undrawn):

@@ -1,6 +1,8 @@
 """Predictions against plain numpy on the arrays of the npz, and what is said when something is not there."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -260,3 +262,87 @@ def test_every_row_has_a_number(lines, epsilon, draw, values):
 def test_what_a_regression_does_not_have_is_refused(lines, arguments, named):
     with pytest.raises(InputError, match=named):
         predict(lines[0], "slope", lines[1], **arguments)
+
+
+def changed(run, **arrays):
+    """The run with other arrays in its model's file."""
+    path = find_model(run[0], "default", 0)
+    with np.load(path) as stored:
+        known = dict(stored)
+    np.savez(path, **{**known, **arrays})
+    return path
+
+
+@pytest.mark.parametrize("kind", ["future", 7, ["linear"]])
+def test_a_kind_of_a_later_release_is_told_with_the_file(lines, kind):
+    with np.load(find_model(lines[0], "default", 0)) as stored:
+        description = json.loads(str(stored["description"]))
+    changed(lines, description=np.array(json.dumps(description | {"kind": kind})))
+    with pytest.raises(
+        InputError, match=r"split-0\.npz: kind of model 'future' is .*later release|is not a released model"
+    ):
+        predict(lines[0], "slope", lines[1])
+
+
+@pytest.mark.parametrize("array", ["epsilon", "weights_2", "map_0.features_1_factor", "description"])
+def test_objects_in_a_model_are_refused_without_advice_on_pickles(run, array):
+    path = changed(run, **{array: np.array([print], dtype=object)})
+    with pytest.raises(
+        InputError, match=f"^{path} is not a released .*: its array '{array}' holds Python obj"
+    ) as refusal:
+        predict(run[0], "soft_vote", run[1])
+    assert "pickle" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("array", "values"),
+    [
+        ("weights_2", np.full((4, 3, 6), np.nan)),  # whose largest score is that of the first class, silently
+        ("weights_2", np.ones((4, 2, 6))),
+        ("weights_2", np.ones((4, 3, 5))),
+        ("weights_2", np.ones((0, 3, 6))),
+        ("weights_2", np.ones((4, 3, 6), "M8[s]")),
+        ("map", np.array([0, 0, -1])),
+        ("map", np.array([0, 0])),
+        ("epsilon", np.array([0.5, 2.0, np.nan])),
+        ("epsilon", np.array([0.5, 2.0])),
+        ("epsilon", np.array(["a", "b", "c"])),
+    ],
+)
+def test_arrays_that_do_not_belong_together_are_refused(run, array, values):
+    path = changed(run, **{array: values})
+    with pytest.raises(InputError, match=f"^{path} is not a released .*; restore it, or run its scenario again$"):
+        predict(run[0], "soft_vote", run[1])
+
+
+def test_numbers_that_are_not_finite_are_refused(lines):
+    path = changed(lines, array_2=np.full(3, np.nan))
+    with pytest.raises(InputError, match=f"^{path} is not a released .*: what it predicts must be finite numbers"):
+        predict(lines[0], "slope", lines[1])
+
+
+def test_a_guarantee_that_cannot_be_told_is_refused(lines):
+    with np.load(find_model(lines[0], "default", 0)) as stored:
+        description = json.loads(str(stored["description"]))
+    promised = description["guarantees"][1]
+    for guarantee in (
+        {}, {**promised, "epsilon": "2"}, {**promised, "parameters": []}, {"non_private": True, "claimed": ["1", 0]},
+        {"non_private": True, "claimed": 1}, {**promised, "unit": "house"},
+    ):  # fmt: skip
+        description["guarantees"][1] = guarantee
+        path = changed(lines, description=np.array(json.dumps(description)))
+        with pytest.raises(InputError, match=f"^{path} is not a released regression that can be applied to"):
+            predict(lines[0], "slope", lines[1])
+
+
+def test_pipes_in_a_run_directory_do_not_hang(run):
+    path = find_model(run[0], "soft_vote", 1)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(InputError, match=f"{path.name} is not a released model: it is a pipe or a device"):
+        predict(run[0], "soft_vote", run[1], split=1)
+
+
+def test_a_name_that_no_folder_can_have_is_told(run):
+    with pytest.raises(InputError, match="File name too long"):
+        predict(Path("x" * 5000), "soft_vote", run[1])

@@ -1,4 +1,5 @@
 import math
+import os
 
 import pytest
 
@@ -7,6 +8,8 @@ from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Uni
 from scenarios.scores.results import COLUMNS, missed, protection, read_results, write_results
 
 ROW = dict(zip(COLUMNS, ["s", "soft_vote", "soft_vote", 1, 0.1, 1e-6, "party", 0, 2, "accuracy", 1 / 3], strict=True))
+
+WHOLE = (",".join(COLUMNS) + "\ns,soft_vote,v,1,0.5,0,party,0,1,accuracy,0.75").encode()
 
 
 def test_what_is_written_is_read_back_exactly(tmp_path):
@@ -29,11 +32,23 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path):
     assert (tmp_path / "r.csv").read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"\xff\xfe", b"epsilon,value\nx,1\n"])
+@pytest.mark.parametrize(
+    "content", [b"", b"a,b\n1,2\n", b"\xff\xfe", b"epsilon,value\nx,1\n", WHOLE + b",extra\n", WHOLE[:-6]]
+)
 def test_damaged_tables_are_input_errors(tmp_path, content):
     (tmp_path / "r.csv").write_bytes(content)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=r"r\.csv is not a results table: .*; name a directory that `federation run`"):
         read_results(tmp_path / "r.csv")
+
+
+def test_absent_tables_and_pipes_are_input_errors(tmp_path):
+    (tmp_path / "r.csv").write_bytes(WHOLE)
+    assert read_results(tmp_path / "r.csv")[0]["value"] == 0.75
+    with pytest.raises(InputError, match=r"there is no .*none\.csv to read; name a directory"):
+        read_results(tmp_path / "none.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InputError, match="is a pipe or a device"):
+        read_results(tmp_path / "pipe.csv")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -288,3 +289,15 @@ def test_without_protocols_parties_who_see_few_classes_average_parameters(
     assert [protocol.kind for protocol in resolve(plain).protocols] == [kind]
     chosen = resolve({**plain, "protocols": [{"kind": "soft_vote"}]})
     assert [protocol.kind for protocol in chosen.protocols] == ["soft_vote"]
+
+
+def test_a_source_that_no_file_can_be_is_told(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    for source, words in {
+        "x" * 5000 + ".csv": "cannot be read: File name too long; correct the name",
+        "a\0.csv": "cannot be read: embedded null byte; correct the name",
+        str(tmp_path / "pipe.csv"): r"pipe\.csv is a pipe or a device, which may never end",
+    }.items():
+        with pytest.raises(InputError, match=words):
+            resolve({**MINIMAL, "data": {"source": source, "label": "y"}})
+    assert resolve({**MINIMAL, "data": {"source": "~nobody-of-that-name/a.csv", "label": "y"}}).data.source[0] == "~"

@@ -1,0 +1,127 @@
+"""The one way to open an npz file: without pickles, and without memory that the file could not fill."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path
+from tokenize import TokenError
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from federation.contract.errors import InputError, nearest_name
+from federation.contract.files import is_file
+
+# What zipfile and numpy raise for bytes that nobody wrote on purpose. Neither says so; this is what they gave for
+# truncated, changed and crafted files: RuntimeError for headers nested too deeply, SystemError for no characters.
+DAMAGED = (
+    OSError, EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, SyntaxError,
+    TokenError, BadZipFile, zlib.error, NotImplementedError, RuntimeError, SystemError,
+)  # fmt: skip
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}  # 3.0 is for named fields only
+_MOST_EXPANDED = {ZIP_STORED: 1, ZIP_DEFLATED: 1032}  # bytes out of one byte, at the very most, by the method
+_ENCRYPTED = 0x1  # a flag of a member
+_SAVE_AGAIN = "save it again with numpy.savez"
+
+
+class NpzFile:
+    """The arrays of one npz file by name, each read when it is asked for.
+
+    Nothing is unpickled. What an array declares is held against the size of its member in the zip directory, and that
+    against the size of the file, before memory is taken: a deflated member has at most 1032 times as many bytes as the
+    file has for it, a stored one equally many.
+
+    Raises `InputError`, which names the file and ends with the `remedy`, for anything but a regular file that numpy
+    could have saved: a damaged one, members that are encrypted, compressed by another method or of one name. `[]` does
+    so for an array that is missing, damaged, of Python objects or of named fields.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     np.savez(Path(folder, "toy.npz"), X=np.ones((3, 2)), y=np.array([0, 1, 0]))
+        ...     file = NpzFile(Path(folder, "toy.npz"))
+        >>> list(file), "z" in file, file["X"].shape
+        (['X', 'y'], False, (3, 2))
+    """
+
+    def __init__(self, path: Path, remedy: str = _SAVE_AGAIN) -> None:
+        self.path, self.remedy = path, remedy
+        try:
+            self._size = path.stat().st_size if is_file(path) else 0
+            with path.open("rb") as file:
+                if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
+                    raise InputError(f"{path} holds one array, not an npz archive of named arrays; {_SAVE_AGAIN}")
+            self._zip = ZipFile(path)
+        except DAMAGED as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise InputError(f"{path} cannot be read: {error.strerror}; check the path") from error
+            raise InputError(f"{path} is damaged or not an npz file; {remedy}") from error
+        members = [(info.filename.removesuffix(".npy"), info) for info in self._zip.infolist()]
+        self._members = dict(members)
+        for name, times in Counter(name for name, _ in members).items():
+            if times > 1:
+                raise self._problem(name, f"is there {times} times")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._members
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self:
+            raise InputError(
+                f"{self.path} has no array '{name}'; it has {', '.join(self) or 'none'}" + nearest_name(name, self)
+            )
+        found = self._members[name]
+        try:
+            self._require_plausible(name, found)
+            with self._zip.open(found) as member, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # on headers as Python 2 wrote them, which are read as well
+                self._require_plain(name, member, found.file_size)
+                member.seek(0)
+                array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
+            if array.dtype.kind == "U":
+                "".join(array.ravel().tolist()).encode()  # raises for numbers that stand for no character
+            return array
+        except DAMAGED as error:
+            raise InputError(f"{self.path} is damaged: array '{name}' cannot be read; {self.remedy}") from error
+        except MemoryError as error:
+            size = f"{found.file_size / 2**30:.3g} GiB"
+            raise InputError(f"{self.path}: there is no memory for array '{name}' of {size}; use fewer rows") from error
+
+    def _require_plausible(self, name: str, member: ZipInfo) -> None:
+        """Refuse a member that numpy writes none of, or that is larger than its bytes in the file can be."""
+        if member.flag_bits & _ENCRYPTED:
+            raise self._problem(name, "is encrypted")
+        if member.compress_type not in _MOST_EXPANDED:
+            raise self._problem(name, "is compressed by a method that numpy does not use")
+        most = min(member.compress_size, self._size) * _MOST_EXPANDED[member.compress_type]
+        if member.file_size > most:
+            raise self._problem(name, f"claims {member.file_size} bytes, and its part of the file holds {most} at most")
+
+    def _require_plain(self, name: str, member: IO[bytes], size: int) -> None:
+        """Refuse an array of anything but numbers or texts, and a header that claims more or less of them."""
+        try:
+            shape, _, dtype = _HEADERS[npy.read_magic(member)](member)
+        except MemoryError as error:  # the parser's word for brackets in brackets, thousands deep
+            raise ValueError("the header is no description of an array") from error
+        if dtype.hasobject:  # numpy's advice is to load them as pickles, which run code
+            raise InputError(
+                f"{self.path}: array '{name}' holds Python objects; save it as numbers or as text, {name}.astype(str)"
+            )
+        if dtype.kind == "V":
+            raise InputError(f"{self.path}: array '{name}' holds {dtype!s:.80}; save its fields as arrays of their own")
+        there = size - member.tell()
+        if min(shape, default=0) < 0 or dtype.itemsize == 0 or prod(shape) * dtype.itemsize != there:
+            raise self._problem(name, f"claims the shape {shape!s:.80} of {dtype}, and has {there} bytes")
+
+    def _problem(self, name: str, problem: str) -> InputError:
+        return InputError(f"{self.path}: array '{name}' {problem}; {self.remedy}")

@@ -1,0 +1,71 @@
+"""What is named as a file and is none, told before anything is opened: a pipe would never end."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from federation.contract.errors import InputError
+from federation.contract.files import is_file, read_object, read_text
+
+
+def test_files_and_links_to_them(tmp_path):
+    (tmp_path / "one.csv").write_text("a")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "one.csv")
+    (tmp_path / "broken.csv").symlink_to(tmp_path / "none.csv")
+    found = [is_file(tmp_path / name) for name in ("one.csv", "link.csv", "broken.csv", "none.csv", "one.csv/x")]
+    assert found == [True, True, False, False, False]
+
+
+def test_what_is_no_file_is_told(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with pytest.raises(InputError, match=r"is a folder; name a file in it"):
+        is_file(tmp_path)
+    for path in (tmp_path / "pipe.csv", Path("/dev/zero")):
+        with pytest.raises(InputError, match=f"{path} is a pipe or a device, which may never end; save what it gives"):
+            is_file(path)
+    with pytest.raises(InputError, match=r"loop\.csv cannot be read: Too many levels of symbolic links; correct the"):
+        is_file(tmp_path / "loop.csv")
+    with pytest.raises(InputError, match=r"^x{200} cannot be read: File name too long; correct the name$"):
+        is_file(Path("x" * 5000))
+    with pytest.raises(InputError, match=r"'a\\x00b' cannot be read: embedded null byte; correct the name"):
+        is_file(Path("a\0b"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the administrator may read everything")
+def test_a_folder_that_may_not_be_entered_is_told(tmp_path):
+    (tmp_path / "shut").mkdir(mode=0)
+    with pytest.raises(InputError, match=r"one\.csv cannot be read: Permission denied"):
+        is_file(tmp_path / "shut" / "one.csv")
+
+
+def test_texts_and_objects(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"a": "ü"}), encoding="utf-8")
+    assert (read_text(path, "stop"), read_object(path, "stop")) == ('{"a": "\\u00fc"}', {"a": "ü"})
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\xff", r"run\.json cannot be read: .*invalid start byte"),
+        (b"{", r"run\.json is damaged: it is no JSON \(.*\)"),
+        (b"[" * 100_000, r"run\.json is damaged: it is no JSON"),
+        (b"9" * 5000, r"run\.json is damaged: it is no JSON"),
+        (b"[1]", r"run\.json is damaged: it must hold an object, got list"),
+    ],
+)
+def test_damaged_texts_and_objects_are_told(tmp_path, content, words):
+    (tmp_path / "run.json").write_bytes(content)
+    with pytest.raises(InputError, match=f"{words}; run it again$"):
+        read_object(tmp_path / "run.json", "run it again")
+
+
+def test_absent_texts_and_pipes_are_told(tmp_path):
+    with pytest.raises(InputError, match=r"there is no .*none\.json to read; run it again"):
+        read_text(tmp_path / "none.json", "run it again")
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(InputError, match="is a pipe or a device"):
+        read_text(tmp_path / "pipe.json", "run it again")

@@ -109,7 +109,8 @@ def init(
     save("--out", out, written.to_yaml(out.name))
     if not (asking or as_json):
         _show(found)
-    record = {"scenario": str(out), "settings": written.plain, "remarks": list(written.remarks)}
+    columns = [_described(column) for column in found.columns]
+    record = {"scenario": str(out), "settings": written.plain, "remarks": list(written.remarks), "columns": columns}
     told = [*written.remarks, f"wrote {out}; run it with: federation run {out}"]
     tell(as_json, record, text=told, hidden=record)
 

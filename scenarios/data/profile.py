@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +29,7 @@ Kind = Literal[
     "mixed",
     "unusable",
     "decimal commas",
+    "signed numbers",
 ]
 
 NO_FEATURE: Mapping[str, str] = {  # why a column of that kind is none
@@ -39,9 +40,11 @@ NO_FEATURE: Mapping[str, str] = {  # why a column of that kind is none
     "nothing": "nothing but missing cells",
     "mixed": "texts or infinities among its numbers",
     "unusable": "neither numbers nor texts",
+    "signed numbers": "numbers with signs, which are read as texts; write them without to keep them",
 }
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?(\d{1,3}([. ]\d{3})+|\d*),\d+")
+_SIGNED = re.compile(r"[^\w-]*[-+]?[^\w]*\d[\d.,' ]*[^\w]*(EUR|USD|GBP|CHF)?", re.IGNORECASE)
 _LABEL = re.compile(r"^(y|labels?|class(es)?|targets?|outcomes?|diagnosis|response|result|income|species)$")
 _MOST = 0.9  # of a column's cells that decide what it holds
 _WORDS = 3.0  # in a cell of free text, on average
@@ -175,7 +178,7 @@ def _of_sheet(sheet: Sheet, name: str) -> Column:
     try:
         return _of_numbers(name, sheet.numbers(name, missing=True))
     except InputError:  # a cell that is no finite number
-        return Column(name, "mixed", len(set(texts)), sum(map(is_missing, texts)), {})
+        return replace(_of_texts(name, texts), kind="mixed", counts={})
 
 
 def _without_variation(different: int, missing: int) -> Kind | None:
@@ -199,6 +202,8 @@ def _kind_of_texts(counts: Mapping[str, int], rows: int) -> Kind:
         return "decimal commas"
     if not too_many_texts(len(counts), rows) and len(counts) <= _MOST_TEXTS:
         return "texts"
+    if _share(counts, _SIGNED) >= _MOST:
+        return "signed numbers"
     words = sum(len(text.split()) * count for text, count in counts.items()) / sum(counts.values())
     return "free text" if words >= _WORDS else "identifiers"
 

@@ -30,7 +30,8 @@ class Cut:
 
     Party k holds order[offsets[k]:offsets[k + 1]]; `party_names` (K of them) are those of the groups, if any. Bag b of
     all, which are numbered party after party, is order[bag_offsets[b]:bag_offsets[b + 1]]. `shifted` says that the
-    auxiliary rows have other features than the rest, which is public; otherwise they are a random sample of all.
+    auxiliary rows have other features than the rest, or come from elsewhere, which is public; otherwise they are a
+    random sample of all.
     """
 
     auxiliary: Integers

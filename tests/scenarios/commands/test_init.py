@@ -270,4 +270,7 @@ def test_the_record_is_what_is_written_and_nothing_is_asked_for_it(federation, o
     assert code == 0
     record = json.loads(out)
     assert record["settings"] == settings()
+    assert [(one["column"], one["holds"], one["values"]) for one in record["columns"]][3:5] == [
+        ("patient_id", "whole numbers", 59), ("ill", "texts", 2),
+    ]  # fmt: skip
     assert record["remarks"][0].startswith("classes of ill: no 58.0%, yes 42.0%")

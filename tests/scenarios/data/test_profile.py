@@ -60,6 +60,12 @@ def test_free_text_and_identifiers_of_texts_need_more_rows(write):
     assert [column.kind for column in profile(write(notes)).columns] == ["free text", "identifiers"]
 
 
+@pytest.mark.parametrize("form", ["${}.50", "{} %", "EUR{}", "+49-30-{}", "{} eur", "-€ {}'000", "K{}"])
+def test_numbers_with_signs_are_told_from_identifiers(write, form):
+    column = profile(write({"v": [form.format(i + 10) for i in range(120)], "y": ["a", "b"] * 60})).columns[0]
+    assert column.kind == ("identifiers" if form in ("+49-30-{}", "K{}", "EUR{}") else "signed numbers")
+
+
 def test_columns_that_stay_can_be_read_and_those_with_a_reason_often_cannot(write):
     path = write(COLUMNS)
     found = profile(path)

@@ -74,7 +74,8 @@ def draft(profile: Profile, wish: Wish) -> Draft:
     parties = _parties(profile, wish)
     people = [name for name in (wish.group, wish.person) if name is not None]
     features, dropped = _features(profile, {wish.label, *people})
-    count = parties.get("count", 2)
+    by = parties.get("partition", {}).get("by")
+    count = parties.get("count") or profile.column(by, "--group").distinct
     if real:
         assert wish.label_range is not None
         protocols, why = for_real_labels(

@@ -63,6 +63,19 @@ def test_no_figure_of_the_rows_is_in_the_file_but_in_the_remarks(own):
     )
 
 
+def test_every_value_of_a_group_is_a_party_that_adds_noise_of_its_own(own, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "scenarios.settings.draft.for_real_labels",
+        lambda *_, **numbers: (asked.append(numbers), ([{"kind": "label_sums"}], "why"))[1],
+    )
+    changes = {"label": "dose", "label_range": (-9.0, 9.0), "protect": "label", "trust": "none"}
+    draft(own, wish(**changes, group="site"))
+    draft(own, wish(**changes, parties=7))
+    found = [(numbers["parties"], numbers["rows"], numbers["features"]) for numbers in asked]
+    assert found == [(2, 82, 4), (7, 82, 6)]  # age, classes of illness, the constant; with sites as features two more
+
+
 def test_rare_classes_are_told(tmp_path):
     path = tmp_path / "rare.csv"
     path.write_text("x,y\n" + "".join(f"{i / 7},{'odd' if i % 50 == 0 else 'usual'}\n" for i in range(200)))

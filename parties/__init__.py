@@ -17,3 +17,7 @@ __all__ = _PUBLIC.all
 
 def __getattr__(name: str) -> Any:
     return _PUBLIC.load(name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -65,7 +65,7 @@ app.add_typer(privacy_app, name="privacy")
 
 
 def main() -> None:
-    """Run and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 130 interrupted, 143 terminated."""
+    """Run and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 5 no power, 130 and 143 stopped."""
     with _terminable() as received:
         code = _exit_code()
     sys.exit(TERMINATED if received and code == INTERRUPTED else code)

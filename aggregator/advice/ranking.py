@@ -11,6 +11,7 @@ from aggregator.advice import risk
 from aggregator.learners.inputs.validation import require_one_of
 from federation.contract.errors import InputError
 from federation.contract.guarantee import require_delta, require_epsilon
+from federation.contract.numbers import apart
 from federation.mechanisms.bag_sums.calibrated_sums import smallest_sigma, smallest_tau
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.labels import private_prior, unbiased_design
@@ -102,7 +103,8 @@ def rank(
     labels = LabelRange(float(low), float(high))
     largest = (labels.width / 2) ** 2
     if residual is not None and not 0 <= residual <= largest:
-        raise InputError(f"residual must lie in [0, {largest:g}], a variance of labels in the range, got {residual}")
+        most, given = apart(largest, residual)
+        raise InputError(f"residual must lie in [0, {most}], a variance of labels in the range, got {given}")
     for shape, trace in (traces or {}).items():
         if shape not in get_args(risk.Shape) or not 0 < trace < math.inf:
             raise InputError(

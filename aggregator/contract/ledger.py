@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from federation.contract.errors import BudgetExceededError
-from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.contract.guarantee import Guarantee, NoGuarantee, levels_apart
 from federation.mechanisms.accounting.composition import compose
 
 _ROUNDING = 1e-9  # relative slack for budgets written with few digits
@@ -33,9 +33,9 @@ class Budget:
     def require(self, epsilon: float, delta: float, what: str) -> None:
         """Raises `BudgetExceededError` when `what` spends more than the budget."""
         if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
+            spent, allowed = levels_apart((epsilon, delta), (self.epsilon, self.delta))
             raise BudgetExceededError(
-                f"{what} would spend epsilon={epsilon:g}, delta={delta:g}, the budget is epsilon={self.epsilon:g}, "
-                f"delta={self.delta:g}; lower privacy.epsilon or raise privacy.budget"
+                f"{what} would spend {spent}, the budget is {allowed}; lower privacy.epsilon or raise privacy.budget"
             )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
 from aggregator.contract.protocol import Protocol, Rule
 from aggregator.contract.task import Task
 from aggregator.releases.model_files import ReleasedFile
 from federation.contract.errors import InputError
 from federation.contract.installed import Installed, find, installed
+from federation.contract.typed import typed
 
 PROTOCOLS, MODELS, TASKS = "federation.protocols", "federation.models", "federation.tasks"
 _DECLARED = ("requires", "task", "model")
@@ -36,6 +38,24 @@ def protocol(name: str) -> type[Protocol]:
         'gaussian'
     """
     return _checked(find(PROTOCOLS, "protocol", name))
+
+
+def configured(found: type[Protocol], options: Mapping[str, Any]) -> Protocol:
+    """A protocol with plain options. Raises `InputError` for options that it does not have, or not of that type.
+
+    Examples:
+        >>> configured(protocol("label_sums"), {"noise": 1})
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: NoisyLabelSums cannot have the options {'noise': 1}: noise must be
+        Literal['auto', 'gaussian', 'pure', 'off'], got 1
+    """
+    hints = get_type_hints(found)
+    try:
+        for option, value in options.items():
+            typed(hints.get(option, Any), value, option)
+        return found(**options)
+    except TypeError as error:
+        raise InputError(f"{found.__name__} cannot have the options {dict(options)!r:.200}: {error}") from error
 
 
 def model(name: str) -> type[ReleasedFile[Any]]:

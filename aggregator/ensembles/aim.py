@@ -17,6 +17,7 @@ from aggregator.world.dimensions import SIZES, Spectrum, affordable
 from federation.mechanisms.noise import gaussian
 
 _MOST_PARTIES = 10**9
+_BEYOND = 1e18  # parties: where noise is so loud that more are needed, there is no point in counting them
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Aim:
         """
 
         def enough(numbers: int) -> int:
-            return math.ceil(USEFUL / self.signal_to_noise((classes - 1) * numbers, 1) * (1 - 1e-12))
+            rho = self.signal_to_noise((classes - 1) * numbers, 1)
+            return math.ceil(USEFUL / max(rho, USEFUL / _BEYOND) * (1 - 1e-12))
 
         if spectrum is None:
             return enough(width)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from aggregator.contract.worst_case import Rows, TrustedWorstCase
+from aggregator.ensembles.ensemble import Labels
+from aggregator.ensembles.flat_risks import flat_risk, flat_votes
 from federation.contract.question import Question
 from federation.mechanisms.accounting.sensitivity import radius
 
@@ -22,7 +24,6 @@ _WORLD: Mapping[str, Any] = {
     "features": ("unit_norm",),
     "classifier": {"name": "logistic", "parameters": {"regularisation": 1e-4}},  # noise scales with what follows
 }
-_DESCRIBED = f"{PARTIES} parties and 2 classes, one party changes all it sends"
 _ONE_ROW: np.ndarray = np.ones((1, 1))
 _NINE_ROWS: np.ndarray = np.ones((9, 1))
 _TWO_ROWS: np.ndarray = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)  # span the constant, reach 1/sqrt(2)
@@ -37,6 +38,7 @@ class WorstVotes(TrustedWorstCase):
     """
 
     moved: int = 1
+    parties: int = PARTIES
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """One row of each party."""
@@ -45,9 +47,9 @@ class WorstVotes(TrustedWorstCase):
 
     def labels(self, there: bool) -> np.ndarray:
         """The class of each party; all of the second where an auxiliary row changes in place of a party."""
-        labels = np.ones(PARTIES, dtype=np.int64) if self.public_there is not None else np.arange(PARTIES) % 2
+        labels = np.arange(self.parties) % 2 if self.public_there is None else np.ones(self.parties, dtype=np.int64)
         if there:
-            labels[2 * np.arange(self.moved)] = 1
+            labels[: 2 * self.moved : 2] = 1
         return labels
 
 
@@ -58,46 +60,51 @@ class WorstParameters(WorstVotes):
         """Along the first feature, the way of their class."""
         ((name, declared),) = question.fields().items()
         vectors = np.outer(2 * self.labels(there) - 1, np.eye(1, declared.numbers)) * declared.maximum
-        return {name: vectors.reshape(PARTIES, *declared.shape)}
+        return {name: vectors.reshape(self.parties, *declared.shape)}
 
 
 def of_parameters(units: int, runs: int) -> WorstParameters:
     """Of parties that send the parameters of linear classifiers."""
-    return WorstParameters(_DESCRIBED, np.eye(2), runs, world=_WORLD, moved=units)
+    return WorstParameters(_described(PARTIES), np.eye(2), runs, world=_WORLD, moved=units)
 
 
-def of_votes(
-    units: int,
-    runs: int,
-    *,
-    perturb: str,
-    sensitivity: str,
-    protect: str,
-    majority: float | None = None,
-) -> WorstVotes:
-    """Of parties that vote; `majority` is the regularisation of a risk of majority labels, None for soft ones.
+def of_votes(units: int, runs: int, *, perturb: str) -> WorstVotes:
+    """Of parties whose opinions of public rows get the noise: all votes, or the `statistic` of them."""
+    rows = _NINE_ROWS if perturb == "votes" else _TWO_ROWS
+    return WorstVotes(_described(PARTIES), rows, runs, world=_WORLD, moved=units)
 
-    With `protect` "party_and_auxiliary_row" the only auxiliary row turns round instead, and all votes on it stay.
+
+def of_minimisers(
+    units: int, runs: int, *, labels: Labels, regularisation: float, sensitivity: str, protect: str
+) -> TrustedWorstCase:
+    """Of parties that vote, where the noise is on the minimiser of a risk of soft or majority labels.
+
+    Where the claim rests on the ball that holds all minimisers, changed labels turn round one of the greatest norm.
+    Else, with `protect` "party_and_auxiliary_row", the only auxiliary row turns round, and all votes on it stay.
     """
-    if protect == "party_and_auxiliary_row":
+    guarded, turned = protect == "party_and_auxiliary_row", _diameter_is_smaller(regularisation, sensitivity)
+    if turned and (guarded or labels == "majority"):
+        parties = 1 if labels == "soft" else PARTIES  # one whose votes are all there is
+        world, rows = {**_WORLD, "parties": parties}, _farthest_rows(regularisation)
+        return WorstVotes(_described(parties), rows, runs, world=world, moved=units, parties=parties)
+    if guarded:
         described = f"{PARTIES} parties and 2 classes, the only auxiliary row turns round"
         return WorstVotes(described, _ONE_ROW, runs, -_ONE_ROW, world=_WORLD, moved=0)
-    rows = _auxiliary(perturb, sensitivity, majority)
-    return WorstVotes(_DESCRIBED, rows, runs, world=_WORLD, moved=units)
+    if labels == "soft" and (flat := flat_risk(regularisation)) is not None:
+        return flat_votes(flat, runs)
+    rows = _TWO_ROWS if sensitivity == "public_features" else _ONE_ROW  # moved by the whole bound
+    return WorstVotes(_described(PARTIES), rows, runs, world=_WORLD, moved=units)
 
 
-def _auxiliary(perturb: str, sensitivity: str, majority: float | None) -> np.ndarray:
-    """The auxiliary rows on which changed votes move what is released furthest."""
-    if perturb == "votes":
-        return _NINE_ROWS  # one label says little, and the count of a few equal ones much
-    if majority is not None and _diameter_is_smaller(majority, sensitivity):
-        # Minimisers of the greatest norm, which changed labels turn round.
-        cosine = min(1.0, _FARTHEST_SCORE / radius(majority, 2))
-        sine = math.sqrt(1 - cosine**2)
-        return np.array([[cosine, sine], [cosine, -sine]])
-    if perturb == "statistic" or sensitivity == "public_features":
-        return _TWO_ROWS  # moved by the whole bound
-    return _ONE_ROW
+def _described(parties: int) -> str:
+    return f"{'one party' if parties == 1 else f'{parties} parties'} and 2 classes, one party changes all it sends"
+
+
+def _farthest_rows(regularisation: float) -> np.ndarray:
+    """Rows of norm 1 whose minimiser has the greatest norm."""
+    cosine = min(1.0, _FARTHEST_SCORE / radius(regularisation, 2))
+    sine = math.sqrt(1 - cosine**2)
+    return np.array([[cosine, sine], [cosine, -sine]])
 
 
 def _diameter_is_smaller(regularisation: float, sensitivity: str) -> bool:

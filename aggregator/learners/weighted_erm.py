@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -28,7 +29,7 @@ class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-
 
     Attributes:
         classes_: (C,), sorted or as given.
-        weights_: (d,) for two classes, (C, d) for more.
+        weights_: (d,) for two classes, (C, d) for more; as `coef_` (1, d) or (C, d), beside an `intercept_` of 0.
 
     Examples:
         >>> rows = np.array([[1.0, 0.2], [0.8, -0.1], [-0.9, 0.1], [-1.0, -0.3]])
@@ -37,6 +38,8 @@ class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-
         >>> shares = np.array([[0.1, 0.9], [0.2, 0.8], [0.6, 0.4], [0.9, 0.1]])  # of votes of an ensemble
         >>> WeightedERM(regularisation=0.01).fit_shares(rows, shares, [0, 1]).decision_function([[0.5, 0.0]]).round(2)
         array([0.68])
+
+    Rows have no weights of their own: what certifies the minimiser is for means of equal weights.
     """
 
     regularisation: float = 1e-4
@@ -69,6 +72,16 @@ class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-
         self.weights_ = risk_minimiser(rows, shares, self.regularisation, tolerance)
         return self
 
+    @property
+    def coef_(self) -> np.ndarray:
+        """`weights_` as scikit-learn's linear classifiers have them: (1, d) for two classes, (C, d) for more."""
+        return np.atleast_2d(self.weights_)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Zeros, one for each row of `coef_`."""
+        return np.zeros(len(self.coef_))
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: (n,) of the second class for two classes, (n, C) for more."""
         check_is_fitted(self)
@@ -80,3 +93,11 @@ class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-
         scores = self.decision_function(X)
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities (n, C) of the classes by the model whose likelihood was fitted: of the label shares, if any."""
+        scores = self.decision_function(X)
+        if scores.ndim > 1:
+            return np.asarray(softmax(scores, axis=1))
+        second = expit(scores)
+        return np.column_stack([1 - second, second])

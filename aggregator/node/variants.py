@@ -14,7 +14,7 @@ from aggregator.contract.ledger import Budget, Ledger, require_together
 from aggregator.contract.outlook import Outlook, told
 from aggregator.contract.promise import Promise
 from aggregator.contract.protocol import Place, Protocol, Refused, Trust
-from aggregator.contract.registry import model, protocol
+from aggregator.contract.registry import configured, model, protocol
 from aggregator.contract.session import Asked, Session
 from aggregator.node.failed_variants import FailedVariants, blaming
 from aggregator.node.inquiry import Inquiry
@@ -22,7 +22,7 @@ from aggregator.node.releasing import release
 from aggregator.world.plan import VariantPlan
 from aggregator.world.world import World
 from federation.contract.errors import BudgetExceededError, InputError
-from federation.contract.guarantee import Guarantee, NoGuarantee
+from federation.contract.guarantee import Guarantee, NoGuarantee, levels_apart
 from federation.contract.question import OFF
 from federation.grids.codec import bytes_per_party
 
@@ -60,7 +60,7 @@ class VariantRun:
     def __init__(self, world: World, variant: VariantPlan, inquiry: Inquiry) -> None:
         world = world.of(variant)
         self._world, self._variant, self._inquiry = world, variant, inquiry
-        self._chosen: Protocol = protocol(variant.kind)(**variant.options)
+        self._chosen: Protocol = configured(protocol(variant.kind), variant.options)
         found = self._chosen.noise_at(Trust.AGGREGATOR)
         if isinstance(found, Refused):
             raise InputError(found.reason)
@@ -193,9 +193,10 @@ class VariantRun:
                 and charged.adjacency is promised.adjacency
             )
         if not kept:
+            said, found = _told(promised, charged)
             raise InputError(
-                f"the protocol '{self._variant.kind}' promised {_told(promised)} at most and would be charged "
-                f"{_told(charged)}; its package must be repaired"
+                f"the protocol '{self._variant.kind}' promised {said} at most and would be charged {found}; its "
+                "package must be repaired"
             )
 
 
@@ -251,7 +252,9 @@ class Variants:
         return {name: run for name, run in self._runs.items() if name not in self.failed}
 
 
-def _told(spends: Guarantee | NoGuarantee) -> str:
-    if isinstance(spends, NoGuarantee):
-        return "no guarantee"
-    return f"epsilon={spends.epsilon:g}, delta={spends.delta:g} for one {spends.unit} ({spends.adjacency})"
+def _told(*spends: Guarantee | NoGuarantee) -> list[str]:
+    levels = iter(levels_apart(*((one.epsilon, one.delta) for one in spends if isinstance(one, Guarantee))))
+    return [
+        f"{next(levels)} for one {one.unit} ({one.adjacency})" if isinstance(one, Guarantee) else "no guarantee"
+        for one in spends
+    ]

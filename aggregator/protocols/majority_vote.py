@@ -8,10 +8,11 @@ from typing import ClassVar, Literal
 from aggregator.contract.option_rules import refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.protocol import Rule
+from aggregator.contract.worst_case import TrustedWorstCase
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import PUBLISHED_REGULARISATION, perturb_output
 from aggregator.ensembles.votes import VoteProtocol
-from aggregator.ensembles.worst_votes import WorstVotes, of_votes
+from aggregator.ensembles.worst_votes import of_minimisers
 from aggregator.world.public_numbers import PublicNumbers
 
 _RUNS = 400_000  # of an audit
@@ -49,16 +50,10 @@ class MajorityVote(VoteProtocol):
         require_positive("regularisation", self.regularisation)
         refuse_public_reach(self.sensitivity, self.protect)
 
-    def worst_case(self, units: int, public: PublicNumbers) -> WorstVotes:
+    def worst_case(self, units: int, public: PublicNumbers) -> TrustedWorstCase:
         """One party in five tips every majority."""
-        return of_votes(
-            units,
-            _RUNS,
-            perturb=self.perturb,
-            sensitivity=self.sensitivity,
-            protect=self.protect,
-            majority=self.regularisation,
-        )
+        known = {"sensitivity": self.sensitivity, "protect": self.protect}
+        return of_minimisers(units, _RUNS, labels="majority", regularisation=self.regularisation, **known)
 
     def prepare(self, ensemble: Ensemble) -> Perturbable:
         """The vector to perturb, with its sensitivity and decoder."""

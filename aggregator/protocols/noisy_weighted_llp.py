@@ -110,7 +110,8 @@ class NoisyWeightedLLP(LabelProtocol):
         """One label moves from one end of its range to the other."""
         from aggregator.regressions.worst_labels import RUNS, worst_labels
 
-        return worst_labels(units, public, RUNS, size=self.size)
+        # Random weights are often small: there is less to be seen of the label.
+        return worst_labels(units, public, 2 * RUNS if self.weights == "gaussian" else RUNS, size=self.size)
 
     def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw."""

@@ -22,6 +22,7 @@ from aggregator.world.public_numbers import PublicNumbers, product
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
+from federation.contract.typed import shown
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import ClipNorm, UnitNorm
 from federation.mechanisms.accounting.sensitivity import radius, solver_slack
@@ -157,14 +158,17 @@ class ParameterAverage(CollectedProtocol):
 
 def declared_regularisation(classifier: Mapping[str, Any]) -> float:
     """lam of the parties' logistic regressions. Raises `InputError` for any other classifier, before it is asked."""
-    name, parameters = classifier.get("name"), classifier.get("parameters", {})
+    name, parameters = classifier["name"], classifier["parameters"]
     if name != _LOGISTIC or set(parameters) != {"regularisation"}:
         raise InputError(
             "parameter_average needs every party to train logistic regression; set parties.classifier to "
             f"{{logistic: {{regularisation: 1.0e-4}}}} or leave the protocol out; got '{name}' with "
             f"{dict(parameters) or 'no parameters'}"
         )
-    return float(parameters["regularisation"])
+    found = parameters["regularisation"]
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
+        raise InputError(f"regularisation must be a positive number, got {shown(found)}")
+    return float(found)
 
 
 def _require_short_rows(feature_map: FeatureMap) -> None:

@@ -99,10 +99,14 @@ class PrivateLabels(LabelProtocol):
         return (rows, Sent("a label of every row", public.largest_bag, self.noise != "off"))
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstLabels:
-        """One label moves from one end of its range to the other."""
+        """One label moves from one end of its range to the other.
+
+        As loud as half the noise are two labels that move; of Gaussian noise, which is independent, four.
+        """
         from aggregator.regressions.worst_labels import RUNS, RUNS_OF_BINS, worst_labels
 
-        return worst_labels(units, public, RUNS_OF_BINS if self.noise == "estimated_bins" else RUNS)
+        changed = units**2 if self.noise == "gaussian" else units
+        return worst_labels(changed, public, RUNS_OF_BINS if self.noise == "estimated_bins" else RUNS)
 
     def learn(self, answers: LabelAnswers, draw: int, seed: int) -> Described:
         """The model of one noise draw."""

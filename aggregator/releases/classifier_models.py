@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, Self
 
 import numpy as np
+from scipy.special import expit
 
 from aggregator.releases.released_estimators import Described, ReleasedEstimators
 from federation.contract.errors import InputError
@@ -54,6 +55,22 @@ class ReleasedClassifiers(ReleasedEstimators):
     def predicted(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
         """Class codes (n,) of raw rows by the chosen hypothesis. Raises `InputError`."""
         return self.predict(release, draw, self.feature_maps[release].transform(rows))
+
+    def decided(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
+        """The output (n,) of the chosen hypothesis, which says the second class where it is 0 or more."""
+        return self.chosen(release, draw).scores(self.feature_maps[release].transform(rows))
+
+    def probabilities(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray | None:
+        """The logistic function of the output, (n, 2); None for a constant, which knows nothing of rows.
+
+        Hypotheses are trained by cross-entropy on shares of the second class, so that this is the share that they see
+        in a row. It is as far off as the noise and the rounding of labels make it.
+        """
+        chosen = self.chosen(release, draw)
+        if not chosen.parameters[:-1].any():
+            return None
+        second = expit(chosen.scores(self.feature_maps[release].transform(rows)))
+        return np.column_stack([1 - second, second])
 
     def _known(self, release: int, draw: int) -> Described:
         description, arrays = self.releases[release][draw]

@@ -122,6 +122,17 @@ class ReleasedFile(ABC, Generic[Release]):
         Raises `InputError` for a damaged file.
         """
 
+    def decided(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray | None:
+        """What decides between the classes of raw rows (n, columns): (n,), of the second of two, or else (n, C).
+
+        None for models that have no such numbers.
+        """
+        return None
+
+    def probabilities(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray | None:
+        """Probabilities (n, C) of the classes of raw rows; None for models that were not learned to tell them."""
+        return None
+
     def intervals(self, release: int, draw: int, rows: np.ndarray, level: float) -> np.ndarray | None:
         """Intervals (C, 2) of ratios that cover with probability `level`; None where too little is known of errors."""
         return None

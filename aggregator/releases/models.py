@@ -31,6 +31,11 @@ class ReleasedModels(ReleasedFile[np.ndarray]):
         """Class codes (n,), ties going to the first."""
         return np.asarray(self.scores(rows, release, draw).argmax(axis=1))
 
+    def decided(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
+        """Class scores (n, C); of two classes how far the second is ahead (n,)."""
+        scores = self.scores(rows, release, draw)
+        return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
+
     @classmethod
     def gathered(cls, models: Sequence[Any]) -> np.ndarray:
         """From the weights (C, d) of each draw."""

@@ -87,7 +87,8 @@ def errors(
     moved = sensitivity.statistic(parties)
     dimensions = np.arange(1, len(spectrum.variances) + 1)
     if noise == "pure":
-        squared = ((classes - 1) * dimensions * moved / epsilon) ** 2
+        with np.errstate(over="ignore"):  # of an epsilon so small that nothing but one dimension is affordable
+            squared = ((classes - 1) * dimensions * moved / epsilon) ** 2
     elif noise == "gaussian":
         squared = (classes - 1) * dimensions * (moved / gaussian.mu(epsilon, delta)) ** 2
     else:

@@ -7,14 +7,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.files import read_object
+from federation.contract.guarantee import require_delta, require_epsilon
+from federation.contract.limits import MOST_DRAWS, MOST_ROWS, whole
 from federation.contract.reference import Reference
 from federation.contract.roster import COLLUDING
+from federation.contract.typed import typed
+
+T = TypeVar("T")
+
+MOST_PARTIES = 10**8  # of one world, whose every question takes a byte for each
 
 _REMEDY = "write it again with `WorldPlan.save`"
 
@@ -36,6 +43,15 @@ class VariantPlan:
     options: Mapping[str, Any]
 
 
+def _made(cls: type[T], record: dict[str, Any], **parts: Any) -> T:
+    """A dataclass of plain values, each checked against its declared type, and of `parts` that are made already.
+
+    Raises `TypeError` for values of other types and for unknown or missing ones.
+    """
+    hints = get_type_hints(cls)
+    return cls(**{name: typed(hints.get(name, Any), value, name) for name, value in record.items()}, **parts)
+
+
 @dataclass(frozen=True)
 class WorldPlan:
     """One world: K declared parties, public rows and classes, the variants to release at each epsilon.
@@ -52,8 +68,8 @@ class WorldPlan:
     labels, and is used by nothing else. `shifted` says that the public rows are drawn otherwise than the private ones.
     `sparing` lets a variant that cannot begin fail alone, as one that fails later.
 
-    Raises `InputError` for a range beside classes or without two finite ends lo < hi, and for what only a simulation
-    may ask for: seeded noise, several draws and that baseline.
+    Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, and for
+    what only a simulation may ask for: seeded noise, several draws and that baseline.
     """
 
     world: str
@@ -88,6 +104,28 @@ class WorldPlan:
     reference: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
+        whole("parties of a plan", self.parties, 1, MOST_PARTIES)
+        whole("parties_per_node of a plan", self.parties_per_node, 1)
+        whole("draws of a plan", self.draws, 1, MOST_DRAWS)
+        for name in ("individual", "bags", "largest_bag", "smallest_bag", "private_rows", "rows_per_person", "split"):
+            whole(f"{name} of a plan", getattr(self, name), 0, MOST_ROWS)
+        require_delta(self.delta)
+        for epsilon in self.epsilons:
+            require_epsilon(epsilon)
+        if not self.epsilons or not (0 < self.quorum <= 1 and 0 <= self.colluding < 1):
+            raise InputError(
+                "a plan must have an epsilon, a quorum in (0, 1] and a colluding share in [0, 1), got "
+                f"{len(self.epsilons)} epsilons, {self.quorum:g} and {self.colluding:g}"
+            )
+        known = self.classifier.get("name"), self.classifier.get("parameters")
+        if not isinstance(known[0], str) or not isinstance(known[1], Mapping):
+            raise InputError(
+                f"the classifier of a plan must have a name and parameters, got {dict(self.classifier)!r:.100}"
+            )
+        if len(self.classes) == 1 or len({*self.classes}) < len(self.classes):
+            raise InputError(
+                f"a plan must have two or more different classes, or none, got {list(self.classes)!r:.100}"
+            )
         if self.label_range is not None:
             lo, hi = self.label_range
             if self.classes or not (math.isfinite(lo) and math.isfinite(hi) and lo < hi):
@@ -114,14 +152,10 @@ class WorldPlan:
         """Inverse of `save`. Raises `InputError` when the file is missing or malformed."""
         try:
             record = read_object(path, _REMEDY)
-            record["public"] = Reference(**record["public"])
-            record["variants"] = tuple(VariantPlan(**variant) for variant in record["variants"])
-            record.setdefault("reference", ())
-            for name in ("classes", "features", "epsilons", "reference"):
-                record[name] = tuple(record[name])
-            if record.get("label_range") is not None:
-                lo, hi = map(float, record["label_range"])
-                record["label_range"] = (lo, hi)
-            return cls(**record)
-        except (ValueError, KeyError, TypeError) as error:
+            public = Reference(**record.pop("public"))
+            variants = tuple(_made(VariantPlan, variant) for variant in record.pop("variants"))
+            return _made(cls, record, public=public, variants=variants)
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"the plan {path} cannot be read: {error}; {_REMEDY}") from error

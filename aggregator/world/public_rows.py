@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.contract.numbers import apart
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import OneHot
 from federation.mechanisms.accounting import sensitivity
@@ -109,9 +110,10 @@ class PublicRows:
         Sensitivities of a minimiser grow with the norm. Raises `InputError`.
         """
         if self.largest_norm > 1 + _NORM_SLACK:
+            longest, most = apart(self.largest_norm, 1)
             raise InputError(
-                f"data.features: auxiliary rows have norm up to {self.largest_norm:.3g}, but perturbing a minimiser "
-                "needs norm <= 1; end the list with unit_norm or max_norm"
+                f"data.features: auxiliary rows have norm up to {longest}, but perturbing a minimiser "
+                f"needs norm <= {most}; end the list with unit_norm or max_norm"
             )
         return 1 + _NORM_SLACK
 

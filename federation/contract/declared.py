@@ -59,6 +59,8 @@ class Declared:
                 if field.name != "label_range" and value is not None and (type(value) is not int or value < 0):
                     raise ValueError(f"{field.name} must be a whole number from 0, got {value!r}")
             return found
+        except InputError:
+            raise
         except (ValueError, TypeError, AttributeError) as error:
             known = ", ".join([*(field.name for field in fields(cls)), "roster"])
             raise InputError(f'the node\'s "declared" must be JSON with some of {known}: {error}') from error

@@ -17,8 +17,8 @@ class FederationError(Exception):
     exit_code = 1
 
 
-class InputError(FederationError):
-    """A scenario, a data file, a message or an argument that cannot be used."""
+class InputError(FederationError, ValueError):
+    """A scenario, a data file, a message or an argument that cannot be used; a `ValueError` as Python knows them."""
 
     exit_code = 2
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from federation.contract.errors import InputError
+from federation.contract.numbers import apart, required
 
 
 class Unit(StrEnum):
@@ -68,14 +68,23 @@ SEEDED = Assumption(
 
 def require_epsilon(epsilon: float) -> None:
     """Raises `InputError` unless epsilon is positive and finite."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon}")
+    required("epsilon", epsilon, "be a positive finite number", lambda value: value > 0)
 
 
 def require_delta(delta: float) -> None:
     """Raises `InputError` unless delta lies in [0, 1)."""
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must lie in [0, 1), got {delta}")
+    required("delta", delta, "lie in [0, 1)", lambda value: 0 <= value < 1)
+
+
+def levels_apart(*levels: tuple[float, float]) -> tuple[str, ...]:
+    """(epsilon, delta) pairs as texts with as many digits as tell apart those that differ.
+
+    Examples:
+        >>> levels_apart((1.0000000003, 1e-6), (1.0, 1e-6))
+        ('epsilon=1.0000000003, delta=1e-06', 'epsilon=1, delta=1e-06')
+    """
+    epsilons, deltas = (apart(*numbers) for numbers in zip(*levels, strict=True))
+    return tuple(f"epsilon={one}, delta={other}" for one, other in zip(epsilons, deltas, strict=True))
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,9 @@ class Guarantee:
             known["unit"], known["adjacency"] = Unit(known["unit"]), Adjacency(known["adjacency"])
             known["assumptions"] = tuple(Assumption(a["text"], Check(a["check"])) for a in known["assumptions"])
             return cls(**known)
-        except (KeyError, TypeError, ValueError) as error:
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"a guarantee cannot be read: {error}") from error
 
 

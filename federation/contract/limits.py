@@ -46,6 +46,8 @@ class Limits:
         """From {"numbers": WHOLE NUMBER}. Raises `InputError`."""
         try:
             return cls(**json.loads(text))
+        except InputError:
+            raise
         except (ValueError, TypeError) as error:
             raise InputError(f'the node\'s "limits" must be JSON with numbers, got {text!r}: {error}') from error
 

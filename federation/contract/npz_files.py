@@ -12,6 +12,7 @@ from tokenize import TokenError
 from typing import IO, Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
+import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
@@ -28,6 +29,28 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 _MOST_EXPANDED = {ZIP_STORED: 1, ZIP_DEFLATED: 1032}  # bytes out of one byte, at the very most, by the method
 _ENCRYPTED = 0x1  # a flag of a member
 _SAVE_AGAIN = "save it again with numpy.savez"
+
+
+def header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and the type that the header of an npy file declares, read from its start; nothing else is.
+
+    Raises one of `DAMAGED` for what is no header.
+    """
+    try:
+        shape, _, dtype = _HEADERS[npy.read_magic(member)](member)
+    except MemoryError as error:  # the parser's word for brackets in brackets, thousands deep
+        raise ValueError("the header is no description of an array") from error
+    return shape, dtype
+
+
+def fills(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> bool:
+    """Whether an array of this shape and type takes exactly so many bytes.
+
+    Examples:
+        >>> fills((2, 3), np.dtype("f4"), 24), fills((2**40,), np.dtype("f8"), 24)
+        (True, False)
+    """
+    return min(shape, default=0) >= 0 and dtype.itemsize > 0 and prod(shape) * dtype.itemsize == size
 
 
 class NpzFile:
@@ -59,6 +82,8 @@ class NpzFile:
                 if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
                     raise InputError(f"{path} holds one array, not an npz archive of named arrays; {_SAVE_AGAIN}")
             self._zip = ZipFile(path)
+        except InputError:
+            raise
         except DAMAGED as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise InputError(f"{path} cannot be read: {error.strerror}; check the path") from error
@@ -91,6 +116,8 @@ class NpzFile:
             if array.dtype.kind == "U":
                 "".join(array.ravel().tolist()).encode()  # raises for numbers that stand for no character
             return array
+        except InputError:
+            raise
         except DAMAGED as error:
             raise InputError(f"{self.path} is damaged: array '{name}' cannot be read; {self.remedy}") from error
         except MemoryError as error:
@@ -109,10 +136,7 @@ class NpzFile:
 
     def _require_plain(self, name: str, member: IO[bytes], size: int) -> None:
         """Refuse an array of anything but numbers or texts, and a header that claims more or less of them."""
-        try:
-            shape, _, dtype = _HEADERS[npy.read_magic(member)](member)
-        except MemoryError as error:  # the parser's word for brackets in brackets, thousands deep
-            raise ValueError("the header is no description of an array") from error
+        shape, dtype = header(member)
         if dtype.hasobject:  # numpy's advice is to load them as pickles, which run code
             raise InputError(
                 f"{self.path}: array '{name}' holds Python objects; save it as numbers or as text, {name}.astype(str)"
@@ -120,7 +144,7 @@ class NpzFile:
         if dtype.kind == "V":
             raise InputError(f"{self.path}: array '{name}' holds {dtype!s:.80}; save its fields as arrays of their own")
         there = size - member.tell()
-        if min(shape, default=0) < 0 or dtype.itemsize == 0 or prod(shape) * dtype.itemsize != there:
+        if not fills(shape, dtype, there):
             raise self._problem(name, f"claims the shape {shape!s:.80} of {dtype}, and has {there} bytes")
 
     def _problem(self, name: str, problem: str) -> InputError:

@@ -18,9 +18,12 @@ from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Guarantee, NoGuarantee, require_delta, require_epsilon
 from federation.contract.limits import MOST_DRAWS, MOST_EPSILON, Limits, whole
+from federation.contract.numbers import apart
 
 OFF = "off"  # the kind of noise that is none
 _LONGEST_NAME = 1000
+
+Curve = Callable[[float], float]  # the delta that is claimed at an epsilon >= 0
 
 
 @dataclass(frozen=True)
@@ -101,9 +104,10 @@ class Question(ABC):
         numbers = sum(field.numbers for field in self.fields().values())
         for what, count in (("its answer has", numbers), ("to answer it takes", self.work())):
             if count > limits.numbers:
+                asked, allowed = apart(count, limits.numbers)
                 raise InputError(
-                    f"the question '{self.kind}' is too large: {what} {count:.3g} numbers, and this node allows "
-                    f"{limits.numbers:.3g}; ask for less at a time, or raise its limits"
+                    f"the question '{self.kind}' is too large: {what} {asked} numbers, and this node allows "
+                    f"{allowed}; ask for less at a time, or raise its limits"
                 )
 
 
@@ -175,7 +179,8 @@ class Noise:
         if self.aims:
             require_epsilon(self.epsilon)
             if self.epsilon > MOST_EPSILON:
-                raise InputError(f"epsilon of a question must be at most {MOST_EPSILON:g}, got {self.epsilon:g}")
+                most, given = apart(MOST_EPSILON, self.epsilon)
+                raise InputError(f"epsilon of a question must be at most {most}, got {given}")
             require_delta(self.delta)
         else:  # equal questions are one, whatever was aimed at in vain
             object.__setattr__(self, "epsilon", 0.0)
@@ -233,6 +238,13 @@ class PrivateQuestion(Question):
     def _paid(self) -> Guarantee | NoGuarantee:
         """What all queries of the release promise together; the answer's own promise where there is one query."""
         return self._promised()
+
+    def curve(self) -> Curve | None:
+        """The delta of the whole release at every epsilon, where more is known than its guarantee says; audits test it.
+
+        A guarantee says one point of it, and with a `gaussian_mu` a bound on all. None where no more is known.
+        """
+        return None
 
     @property
     def shared(self) -> bool:

@@ -13,13 +13,14 @@ import secrets
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.contract.numbers import shown
 
 
 def _key(seed: int | None, purpose: str, party: int, trial: int) -> bytes:
     if seed is None:
         return secrets.token_bytes(32)
-    if not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise InputError(f"seed must be an integer from 0 to 2^63 - 1, got {seed!r}")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
+        raise InputError(f"seed must be an integer from 0 to 2^63 - 1, got {shown(seed)}")
     return hashlib.sha256(f"{seed}|{purpose}|{party}|{trial}".encode()).digest()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 from federation.contract.errors import InputError
@@ -13,6 +14,8 @@ from federation.contract.errors import InputError
 @dataclass(frozen=True)
 class Reference:
     """`module:attribute` and the keyword arguments to call it with (JSON values only).
+
+    Raises `InputError` for a target that is no text, or arguments without names.
 
     Examples:
         >>> Reference("math:prod", {"iterable": [2, 3, 7]}).target
@@ -24,17 +27,33 @@ class Reference:
     target: str
     arguments: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.target, str) or not isinstance(self.arguments, dict):
+            raise InputError(
+                "a reference must have a target, the text module:attribute, and arguments, values by name; got "
+                f"{self.target!r:.100} and {self.arguments!r:.100}"
+            )
+
     def load(self) -> Any:
         """The attribute itself. Raises `InputError` when the module or the attribute does not exist."""
         module, _, attribute = self.target.partition(":")
         try:
             return getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError, ValueError) as error:
+        except InputError:
+            raise
+        except (ImportError, AttributeError, ValueError, TypeError) as error:  # TypeError: a relative name
             raise InputError(f"cannot load '{self.target}' (expected module:attribute): {error}") from error
 
     def call(self) -> Any:
-        """The attribute called with the arguments."""
-        return self.load()(**self.arguments)
+        """The attribute called with the arguments. Raises `InputError` as `load`, and where it takes others."""
+        found = self.load()
+        try:
+            signature(found).bind(**self.arguments)
+        except TypeError as error:
+            raise InputError(f"cannot call '{self.target}' with the arguments {[*self.arguments]}: {error}") from error
+        except ValueError:  # what is built in may not say what it takes
+            pass
+        return found(**self.arguments)
 
     def to_json(self) -> str:
         """One line of JSON, for a node's configuration."""
@@ -42,6 +61,13 @@ class Reference:
 
     @classmethod
     def from_json(cls, text: str) -> Reference:
-        """Inverse of `to_json`."""
-        record = json.loads(text)
-        return cls(record["target"], record["arguments"])
+        """Inverse of `to_json`. Raises `InputError` for anything else."""
+        try:
+            record = json.loads(text)
+            return cls(record["target"], record["arguments"])
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InputError(
+                f"a reference must be JSON with target and arguments, got {text!r:.100}: {error!r:.100}"
+            ) from error

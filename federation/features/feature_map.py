@@ -175,6 +175,8 @@ class FeatureMap:
             if type(record["columns"]) is not int:
                 raise TypeError(f"columns must be a whole number, got {record['columns']!r}")
             return cls(record["columns"], tuple(steps))
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError(f"the description of a feature map cannot be read: {error!r}") from error
 

@@ -7,15 +7,13 @@ missing part is refused.
 
 from __future__ import annotations
 
+import io
 import json
-import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from functools import cache
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
@@ -23,8 +21,10 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
+from federation.contract.npz_files import DAMAGED, fills, header
 from federation.contract.question import Field, Question
 from federation.contract.submission import Submission
+from federation.contract.typed import typed
 from federation.features.feature_map import FeatureMap
 from federation.grids.packing import pack, packed_length, unpack
 
@@ -43,12 +43,26 @@ def _records(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> RecordD
 def _parts(records: RecordDict) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         settings = json.loads(str(records["settings"]["json"]))
-        arrays = {str(name): array.numpy() for name, array in records["arrays"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"a message cannot be read: {error}") from error
+        arrays = {str(name): _read(array) for name, array in records["arrays"].items()}
+    except DAMAGED as error:
+        raise InputError(f"a message cannot be read: {error!r:.200}") from error
     if not isinstance(settings, dict):
         raise InputError("a message's settings must be one JSON object")
     return settings, arrays
+
+
+def _read(array: Array) -> np.ndarray:
+    """An array as it was sent. Raises `ValueError` for one whose bytes are not those that its header promises.
+
+    A header of a few bytes can promise any number of terabytes, which numpy would allocate before it misses them.
+    """
+    sent = io.BytesIO(array.data)
+    shape, dtype = header(sent)
+    there = len(array.data) - sent.tell()
+    if dtype.hasobject or not fills(shape, dtype, there):
+        raise ValueError(f"an array of {dtype} and shape {shape!s:.80} came with {there} bytes")
+    values: np.ndarray = array.numpy()
+    return values
 
 
 def _contents(message: Any, prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -92,34 +106,8 @@ def _rebuild(cls: Any, prefix: str, settings: Mapping[str, Any], arrays: Mapping
         elif is_dataclass(hint):
             values[name] = _rebuild(hint, full + ".", settings, arrays)
         else:
-            values[name] = _typed(hint, settings[full], full)
+            values[name] = typed(hint, settings[full], full)
     return cls(**values)
-
-
-def _typed(hint: Any, value: Any, name: str) -> Any:
-    """A plain value as its type hint has it. Raises `TypeError` for a value of another type or choice."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        if any(type(value) is type(allowed) and value == allowed for allowed in arguments):
-            return value
-    elif origin in (Union, UnionType):
-        for alternative in arguments:
-            with suppress(TypeError):
-                return _typed(alternative, value, name)
-    elif origin is tuple and isinstance(value, list):
-        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
-        if len(kinds) == len(value):
-            return tuple(_typed(kind, item, name) for kind, item in zip(kinds, value, strict=True))
-    elif hint is float and type(value) in (int, float):
-        with suppress(OverflowError):
-            if math.isfinite(number := float(value)):
-                return number
-        raise TypeError(f"{name} must be a finite number, got {value!r:.100}")
-    elif (hint in (bool, int, str, NoneType) and type(value) is hint) or (
-        origin in (dict, Mapping) and isinstance(value, dict)
-    ):
-        return value
-    raise TypeError(f"{name} must be {getattr(hint, '__name__', None) or hint}, got {value!r:.100}")
 
 
 def encode_question(question: Question) -> RecordDict:
@@ -174,6 +162,8 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
             declared = _contents(question)  # what the question would be sent as, and so has been read
             if strays := sorted((set(settings) - set(declared[0])) | (set(arrays) - set(declared[1]))):
                 raise ValueError(f"it has undeclared parts {', '.join(strays):.200}")
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"a {question_type.__name__} cannot be read: {error!r}") from error
         _latest[question_type] = (records, question)
@@ -184,7 +174,7 @@ def decode_question(records: RecordDict, question_type: type[Q]) -> Q:
 def _from_wire(values: np.ndarray, declared: Field) -> np.ndarray:
     if declared.levels is None:
         return values
-    expected = (len(values), packed_length(declared.levels, declared.shape[0]))
+    expected = (values.shape[:1] or (0,)) + (packed_length(declared.levels, declared.shape[0]),)
     if values.dtype != declared.dtype or values.shape != expected:
         raise InputError(f"a packed field must be {declared.dtype} of shape {expected}, got {values.shape}")
     return unpack(values, declared.levels, declared.shape[0])
@@ -221,7 +211,10 @@ def decode_submission(records: RecordDict, fields: dict[str, Field]) -> Submissi
     parties = arrays.pop("parties")
     unpacked = {name: _from_wire(arrays[name], declared) for name, declared in fields.items()}
     guarantee = None if settings["guarantee"] is None else Guarantee.from_dict(settings["guarantee"])
-    failures = {int(party): str(reason) for party, reason in settings["failures"].items()}
+    try:
+        failures = {int(party): str(reason) for party, reason in settings["failures"].items()}
+    except (ValueError, AttributeError) as error:
+        raise InputError(f"the failures of an answer must be causes by party: {error!r:.200}") from error
     return Submission(settings["kind"], parties, unpacked, guarantee, failures)
 
 

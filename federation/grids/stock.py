@@ -29,12 +29,15 @@ DIED = "the worker process died, and Flower's simulation does not replace it; --
 def present(message: Message, context: Context) -> Message:
     """Answers a roll call: which partition this node is, and how many there are where its configuration says so.
 
-    Raises `InputError` when the configuration has no partition number.
+    Raises `InputError` when the configuration has no partition number, or one that is none.
     """
     if "partition-id" not in context.node_config:
         raise InputError("the node's configuration lacks 'partition-id'; number the nodes from 0")
     own = context.node_config
-    known = {name: int(own[name]) for name in ("partition-id", "num-partitions") if name in own}
+    try:
+        known = {name: int(own[name]) for name in ("partition-id", "num-partitions") if name in own}
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"partition-id and num-partitions of a node must be whole numbers: {error!s:.200}") from error
     return Message(RecordDict({"node": ConfigRecord(known)}), reply_to=message)
 
 
@@ -102,15 +105,15 @@ class StockGrid(SimulationGrid):
             raise FederationError(f"a node cannot be used: {self._reason(reply)}")
         try:
             known = reply.content["node"]
-            partition = int(known["partition-id"])
-        except (KeyError, TypeError, ValueError) as error:
+            partition, total = int(known["partition-id"]), int(known.get("num-partitions", 0))
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError("a node answered the roll call with something else; start it with this version") from error
         if partition in self._ids:
             raise InputError(
                 f"two nodes are both partition {partition}; nothing is released, as one is not who it says"
             )
         self._ids[partition] = reply.metadata.src_node_id
-        self._total = int(known.get("num-partitions", 0))
+        self._total = total
 
     def _reason(self, reply: Message) -> str:
         """An error's cause without the traceback in which Flower's simulation wraps it."""

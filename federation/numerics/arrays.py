@@ -23,7 +23,7 @@ def numbers(values: Any, what: str) -> Floats:
     """
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} must be numbers: {error}") from error
 
 

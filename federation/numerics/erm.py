@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg.lapack import dgeqrf, dorgqr, dposv
 
 from federation.contract.errors import FederationError, InputError
+from federation.contract.numbers import apart
 from federation.numerics.arrays import Floats, Integers
 from federation.numerics.label_losses import (
     BinaryLoss,
@@ -65,9 +66,10 @@ def check_tolerance(tolerance: float, regularisation: float, row_norm: float, of
     """Raises `InputError` unless the tolerance of a gradient is finite and at least `gradient_floor`."""
     floor = gradient_floor(regularisation, row_norm)
     if not floor <= tolerance < np.inf:
+        least, given = apart(floor, tolerance)
         raise InputError(
-            f"gradient_tolerance must be finite and at least {floor:.2g} for this regularisation and these "
-            f"row norms (the limit of double precision), got {tolerance}{of}"
+            f"gradient_tolerance must be finite and at least {least} for this regularisation and these "
+            f"row norms (the limit of double precision), got {given}{of}"
         )
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from federation.contract.errors import FederationError, InputError
+from federation.contract.numbers import apart
 from federation.numerics.arrays import Booleans, Floats, numbers
 
 _ACCURACY = 1e-10  # certified, of the range of the objective
@@ -158,9 +159,10 @@ def _solve(forms: Floats, targets: Floats) -> Floats:
         rho[into], starts[into], passive[into] = found[better], found[better], faces[better]
         gaps[into] = found_gaps[better]
     if gaps.max(initial=0.0) > _ACCURACY:
+        most, allowed = apart(float(gaps.max()), _ACCURACY)
         raise FederationError(
             f"problem {int(np.argmax(gaps))} of least squares over the simplex could not be certified: its objective "
-            f"may be {gaps.max():.2g} of its range above the minimum, {_ACCURACY:.0e} are allowed; rescale it"
+            f"may be {most} of its range above the minimum, {allowed} are allowed; rescale it"
         )
     return rho
 

@@ -15,8 +15,9 @@ from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
 from federation.contract.limits import MOST_BAGS, MOST_CLASSES, MOST_ROWS, whole
-from federation.contract.question import Field, Noise, PrivateQuestion, PublicQuestion, Question, within
+from federation.contract.question import Curve, Field, Noise, PrivateQuestion, PublicQuestion, Question, within
 from federation.features.feature_map import FeatureMap
+from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
 from federation.mechanisms.counts.calibrated_counts import CountNoise
 from federation.mechanisms.counts.calibrated_counts import calibrate as calibrate_counts
 from federation.mechanisms.counts.count_mechanism import CountMechanism
@@ -152,6 +153,19 @@ class CountsQuestion(BagQuestion, PrivateQuestion):
         noise, known = self.noise, {"floor": self.noise.floor, "pseudo_count": self.noise.pseudo_count}
         share = {name: number / self.bags.shares for name, number in noise.target.items()}
         return _counts(noise.kind, classes=self.bags.classes, **share, **known)
+
+    def curve(self) -> Curve | None:
+        """That of the mechanism; of Gaussian noise in each of a person's bags that of all together.
+
+        Laplace noise has a loss that no run exceeds, so that its epsilon says it all.
+        """
+        mechanism = self.mechanism()
+        if mechanism.name.endswith("laplace"):
+            return None
+        if self.bags.shares == 1:
+            return mechanism.delta_at
+        normal = GaussianCurve.of([mechanism.guarantee()] * self.bags.shares)
+        return None if normal is None else normal.delta
 
     def _promised(self) -> Guarantee | NoGuarantee:
         if self.noise.kind == PUBLISHED:

@@ -17,8 +17,9 @@ from federation.contract.declared import Declared
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.limits import MOST_BAGS, MOST_ROWS, whole
-from federation.contract.question import Field, Noise, PrivateQuestion, within
+from federation.contract.question import Curve, Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
+from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
 from federation.mechanisms.bag_sums import noisy_labels, repaired
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.laplace import LaplaceBagSums, laplace_bag_sums
@@ -32,6 +33,7 @@ from federation.mechanisms.labels.shaped_gaussian import LabelSums, Shape, fit_s
 from federation.mechanisms.labels.shaped_gaussian import calibrate as calibrate_sums
 from federation.mechanisms.labels.unbiased_response import UnbiasedResponse, Weights
 from federation.mechanisms.noise import gaussian
+from federation.mechanisms.noise.additive import NOISE_STEPS
 from federation.questions.bags import DIFFERENT_PEOPLE, LARGEST_FEATURE
 from federation.questions.row_premises import HELD_ONCE
 
@@ -199,6 +201,10 @@ class BagSumsQuestion(LabelQuestion):
         """
         return _bag_sums(self.noise, self.design, self.rows.label_range, formed)
 
+    def curve(self) -> Curve:
+        """That of the mechanism."""
+        return self.mechanism().delta_at
+
     def _promised(self) -> Guarantee | NoGuarantee:
         known, mechanism = self.noise, self.mechanism()
         if mechanism.delta > known.delta:  # of a given sigma
@@ -254,6 +260,10 @@ class WeightedSumsQuestion(LabelQuestion):
     def mechanism(self, formed: int | None = None) -> RepairedBagSums:
         """Noise on label sums of `formed` bags with secret weights; as `BagSumsQuestion.mechanism`."""
         return _repaired(*self.design.shape(formed), label_range=self.rows.label_range, **self.noise.target)
+
+    def curve(self) -> Curve:
+        """That of the mechanism."""
+        return self.mechanism().delta_at
 
     def _promised(self) -> Guarantee | NoGuarantee:
         if self.noise.kind == DATA_DEPENDENT:
@@ -346,12 +356,17 @@ class LabelSumsQuestion(LabelQuestion):
         """Noise on X'y for the public rows X (n, d) of a party. Raises `InputError`."""
         return self._shaped(fit_shape(rows, self.shape), len(rows))
 
-    def _promised(self) -> Guarantee | NoGuarantee:
+    def _promised(self) -> Guarantee:
         """Without the numbers that each party's own rows decide: its noise has the shape of those."""
         unit = Shape(np.ones((1, 1)), np.ones((1, 1)), 1.0, 1.0)
         promised = self._shaped(unit, self.rows.most).guarantee(Unit.LABEL, Adjacency.REPLACE, _PREMISES)
         known = {name: promised.parameters[name] for name in ("low", "high")}
         return replace(promised, parameters={**known, "shape": self.shape}, gaussian_mu=None)
+
+    def curve(self) -> Curve | None:
+        """What Gaussian noise of no shape exceeds: none has a larger mu, nor a coarser grid."""
+        delta, grid = self._promised().delta, (self.rows.feature_map.dimension, int(NOISE_STEPS))
+        return GaussianCurve(gaussian.mu(self.noise.epsilon, delta), grid).delta if delta else None
 
     def _shaped(self, shape: Shape, rows: int) -> LabelSums:
         epsilon, delta, pure = self.noise.epsilon, self.noise.delta, self.noise.kind == "pure"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from federation.contract.errors import InputError
 from federation.contract.submission import Submission
 from federation.numerics.contrasts import contrasts
 from federation.questions.votes import ParametersQuestion
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import stacked
 from parties.holdings.isolation import jointly
+from parties.training.classifiers import DEFAULT_REGULARISATION, LOGISTIC, require_form
 from parties.training.linear import fit
 from parties.training.loading import load
 
@@ -21,10 +23,13 @@ def answer(cohort: Cohort, question: ParametersQuestion) -> Submission:
     data or training fails is named among the failures, and costs no other party.
     """
     training = question.training
+    require_form(training.classifier)
+    if training.classifier["name"] != LOGISTIC:
+        raise InputError(f"only a logistic regression has parameters, got {training.classifier['name']!r:.100}")
     loaded, failures = load(cohort, training)
 
     def minimisers(positions: np.ndarray) -> np.ndarray:
-        regularisation = training.classifier["parameters"]["regularisation"]
+        regularisation = training.classifier["parameters"].get("regularisation", DEFAULT_REGULARISATION)
         weights = fit(loaded.part(positions), training.classes, regularisation, question.gradient_tolerance)
         return weights if training.classes == 2 else contrasts(training.classes).T @ weights
 

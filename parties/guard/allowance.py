@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from federation.contract.errors import BudgetExceededError, InputError
-from federation.contract.guarantee import Guarantee
+from federation.contract.guarantee import Guarantee, levels_apart
 from federation.contract.limits import whole
 from federation.contract.question import ReleaseId
 from federation.mechanisms.accounting.composition import compose
@@ -78,6 +78,8 @@ class Allowance:
             record = json.loads(text)
             trusted = record.get("trusted_answers", 0)
             return cls(Path(record["ledger"]), float(record["epsilon"]), float(record["delta"]), trusted)
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f'the node\'s "allowance" must be JSON with ledger (a file), epsilon and delta, got {text!r}: {error!r}'
@@ -137,9 +139,10 @@ class Allowance:
         """Refuse the last of a party's releases where together they cost more than this. Raises as `spend`."""
         epsilon, delta = compose(releases, self.delta)
         if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
+            spent, allowed = levels_apart((epsilon, delta), (self.epsilon, self.delta))
             raise BudgetExceededError(
-                f"this party's releases would spend epsilon={epsilon:g}, delta={delta:g} in all, its allowance is "
-                f"epsilon={self.epsilon:g}, delta={self.delta:g} ({len(releases) - 1} releases are in {self.ledger})"
+                f"this party's releases would spend {spent} in all, its allowance is {allowed} "
+                f"({len(releases) - 1} releases are in {self.ledger})"
             )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
-from federation.contract.limits import CODE, SIMULATED, Limits
+from federation.contract.limits import CODE, MOST_ROWS, SIMULATED, Limits, whole
 from federation.contract.question import Question
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
@@ -136,10 +136,13 @@ class Cohort:
             return otherwise if config.get(name) is None else read(config[name])
 
         try:
+            reference, first, count = str(config["holdings"]), int(config["first-party"]), int(config["parties"])
+            whole("first-party of a node's configuration", first, 0, MOST_ROWS)
+            whole("parties of a node's configuration", count, 1, MOST_ROWS)
             return cls(
-                str(config["holdings"]),
-                int(config["first-party"]),
-                int(config["parties"]),
+                reference,
+                first,
+                count,
                 known("seed", int, None),
                 known("allowance", str, None),
                 config.get("public-features") is True,  # nothing that merely looks like it
@@ -148,6 +151,12 @@ class Cohort:
             )
         except KeyError as error:
             raise InputError(f"the node's configuration lacks {error}") from error
+        except InputError:
+            raise
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"first-party, parties and seed of a node's configuration must be whole numbers: {error!s:.200}"
+            ) from error
 
     @property
     def provider(self) -> Provider:

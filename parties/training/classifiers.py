@@ -39,19 +39,42 @@ def check_classifier(classifier: Mapping[str, Any]) -> None:
         federation.contract.errors.InputError: classifier 'GausianNB' is not 'logistic', 'mixture' or a scikit-learn
         classifier; did you mean 'GaussianNB'?
     """
+    require_form(classifier)
     name, parameters = classifier["name"], classifier["parameters"]
-    known = _CHECKS if name in _CHECKS else scikit_learn_classifiers()
+    for member in parameters["members"] if name == MIXTURE else ():
+        check_classifier(member)
+    if name in _CHECKS:
+        return
+    known = scikit_learn_classifiers()
     if name not in known:
         hint = nearest_name(name, [*_CHECKS, *known])
         raise InputError(f"classifier '{name}' is not 'logistic', 'mixture' or a scikit-learn classifier{hint}")
-    allowed = list(inspect.signature(known[name]).parameters)
+    _check_parameters(name, known[name], parameters)
+
+
+def require_form(classifier: Mapping[str, Any]) -> None:
+    """Refuse what is no name with parameters, and parameters that a logistic regression or a mixture does not allow.
+
+    What those of scikit-learn allow is left to them. Raises `InputError`.
+    """
+    name, parameters = classifier.get("name"), classifier.get("parameters")
+    if not isinstance(name, str) or not isinstance(parameters, Mapping):
+        raise InputError(f"a classifier must be a name with parameters, got {name!r:.100} with {parameters!r:.100}")
+    if name in _CHECKS:
+        _check_parameters(name, _CHECKS[name], parameters)
+
+
+def _check_parameters(name: str, make: Callable[..., Any], parameters: Mapping[str, Any]) -> None:
+    allowed = list(inspect.signature(make).parameters)
     for parameter in parameters:
         if parameter not in allowed:
             hint = nearest_name(parameter, allowed)
             raise InputError(f"classifier '{name}' has no parameter '{parameter}'; allowed: {', '.join(allowed)}{hint}")
     try:
-        estimator = known[name](**parameters)
+        estimator = make(**parameters)
         getattr(estimator, "_validate_params", lambda: None)()
+    except InputError:
+        raise
     except (ValueError, TypeError) as error:
         problem = str(error).removesuffix(".").replace(". Got ", ", got ")
         raise InputError(f"classifier '{name}': {problem}") from error
@@ -72,9 +95,11 @@ def _check_mixture(members: Any = None, weights: Any = None) -> None:
     if not isinstance(weights, list | tuple) or len(weights) != len(members) or not all(map(_positive, weights)):
         raise InputError(f"a mixture of {len(members)} needs as many positive weights, got {weights!r}")
     for member in members:
-        if member["name"] == MIXTURE:
+        if not isinstance(member, Mapping):
+            raise InputError(f"a member of a mixture must be a classifier, got {member!r:.100}")
+        if member.get("name") == MIXTURE:
             raise InputError("a member of a mixture cannot be a mixture; list its members in place of it")
-        check_classifier(member)
+        require_form(member)
 
 
 _CHECKS: dict[str, Callable[..., Any]] = {LOGISTIC: _check_logistic, MIXTURE: _check_mixture}  # by their parameters

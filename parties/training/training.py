@@ -17,7 +17,14 @@ from parties.holdings.cohort import Cohort
 from parties.holdings.groups import ConstantGroup, Group, asked, stacked
 from parties.holdings.isolation import alone
 from parties.training import linear
-from parties.training.classifiers import DEFAULT_REGULARISATION, LOGISTIC, MIXTURE, drawn_member
+from parties.training.classifiers import (
+    DEFAULT_REGULARISATION,
+    LOGISTIC,
+    MIXTURE,
+    check_classifier,
+    drawn_member,
+    require_form,
+)
 from parties.training.estimators import EstimatorGroup, fit_estimator
 from parties.training.loading import Loaded, load
 
@@ -45,10 +52,12 @@ def world_key(cohort: Cohort, training: Training) -> str:
 def trained(cohort: Cohort, training: Training) -> Trained:
     """Train every party of the cohort, or return what the last question of this world trained.
 
-    What goes wrong at a party costs no other; a party's classifier is the same bits whoever is trained with it.
+    What goes wrong at a party costs no other; a party's classifier is the same bits whoever is trained with it. Raises
+    `InputError` for a classifier of another form.
     """
     key = f"{cohort.first}+{cohort.count}|{world_key(cohort, training)}"
     if key not in _latest:
+        require_form(training.classifier)
         loaded, failures = load(cohort, training)
         groups: list[Group] = []
         for classifier, part in _by_member(cohort, training, loaded):
@@ -84,6 +93,7 @@ def _train(
         ids, (rows, labels) = np.array([party], dtype=np.int64), held[party]
         if (labels == labels[0]).all():
             return ConstantGroup(ids, labels[:1], training.classes)
+        check_classifier(classifier)
         random = generator(cohort.seed, "training", party, training.trial)
         return EstimatorGroup(ids, fit_estimator(rows, labels, classifier, random), training.classes)
 

@@ -12,6 +12,7 @@ from rich.table import Column, Table
 
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
+from federation.mechanisms.audit.estimate import CurvePoint
 from scenarios.audits.auditor import CONFIDENCE, VariantAudit, audit_variant
 from scenarios.data.catalogue import entry, load
 from scenarios.reports.summary import broken, name_width
@@ -20,13 +21,19 @@ from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.sweep import Variant, expand, variants
 
 NON_PRIVATE = "NON-PRIVATE"
+NO_POWER = 5  # the exit code
+_TESTED = (
+    "Tested: the point of a privacy curve that half of the runs choose, and how much of the delta claimed there "
+    "the other half show. "
+)
 _ROUNDING = 1e-3  # relative, of a claim that is the epsilon asked for
 _EPSILON_IN_REACH = 1.0  # bounds fall short of a claim much larger than the logarithm of the runs allows
 
 
 def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
-    """Audit every private variant of a scenario and print the findings; returns the exit code, 1 if one is refuted.
+    """Audit every private variant of a scenario and print the findings; returns the exit code.
 
+    It is 1 if a claim is refuted, else 5 if an audit has no power: if it would not refute the claim of half the noise.
     The scenario's data is not read but for the number of undeclared classes: variants are audited on a small world of
     their own, at the epsilon nearest to 1. Raises `InputError` for an unknown scenario and one without private
     variants.
@@ -56,7 +63,20 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
             worlds.setdefault(finding.described, {})[kind] = None
         named = [f"{world} ({', '.join(kinds)})" if len(worlds) > 1 else world for world, kinds in worlds.items()]
         Console().print(_table(findings, exposed, epsilon, scenario.privacy.epsilon, "; ".join(named)))
-    return 0 if all(finding.result.passed for finding in findings) else 1
+    return exit_code(
+        refuted=any(not finding.result.passed for finding in findings),
+        blind=any(not finding.powerful for finding in findings),
+    )
+
+
+def exit_code(*, refuted: bool, blind: bool) -> int:
+    """Of audits: a refuted claim comes before an audit that has no power.
+
+    Examples:
+        >>> exit_code(refuted=True, blind=True), exit_code(refuted=False, blind=True)
+        (1, 5)
+    """
+    return 1 if refuted else NO_POWER if blind else 0
 
 
 def _public(scenario: Scenario, private: Sequence[Variant]) -> PublicNumbers:
@@ -82,12 +102,19 @@ def _public(scenario: Scenario, private: Sequence[Variant]) -> PublicNumbers:
     )
 
 
+def tested(point: CurvePoint | None) -> dict[str, float | None]:
+    """The fields of a record about the point of a privacy curve that was tested."""
+    known = (None, None, None) if point is None else (point.epsilon, point.claimed, point.lower_bound)
+    return dict(zip(("tested_epsilon", "tested_delta", "tested_delta_bound"), known, strict=True))
+
+
 def _record(finding: VariantAudit) -> dict[str, object]:
     return {
         "variant": finding.variant,
         "epsilon": finding.result.claimed,
         "delta": finding.result.delta,
         "lower_bound": finding.result.lower_bound,
+        **tested(finding.result.point),
         "claim_stands": finding.result.passed,
         "verdict": finding.word,
         "lower_bound_with_half_the_noise": finding.twin.lower_bound,
@@ -101,12 +128,15 @@ def _table(
     findings: list[VariantAudit], exposed: list[str], epsilon: float, epsilons: Sequence[float], world: str
 ) -> Table:
     choice = f" alone, of {', '.join(f'{one:g}' for one in epsilons)}" if len(epsilons) > 1 else ""
+    others = "Other epsilons and the" if choice else "The"
+    points = any(finding.result.point for finding in findings)
     table = Table(
-        Column("variant", no_wrap=True), "delta", "bound", "verdict", "half noise",
+        Column("variant", no_wrap=True), "delta", "bound", *(["tested"] if points else []),
+        Column("verdict", min_width=len(NON_PRIVATE)), "half noise", padding=(0, 0 if points else 1),
         title=f"Lower bounds at epsilon {epsilon:g}{choice}, end to end, confidence {CONFIDENCE:g}",
-        caption=f"A small world of its own: {world}. "
-        f"{'Other epsilons and the' if choice else 'The'} scenario's own data are not audited. No power: the bound is "
-        "below half the claim, which is loose for this pair or has a delta too small to test.",
+        caption=f"A small world of its own: {world}. {others} scenario's own data are not audited. "
+        f"{_TESTED if points else ''}No power: half of the noise could be missing, and these runs would not show it; "
+        "the claim is loose for this pair, or they are too few.",
     )  # fmt: skip
     width = name_width([*(finding.variant for finding in findings), *exposed])
     for finding in findings:
@@ -117,9 +147,16 @@ def _table(
             "\n".join(broken(finding.variant, width)),
             f"{result.delta:g}",
             f"{result.lower_bound:.3f}{own}",
+            *([_tested(result.point)] if points else []),
             finding.word,
             f"{twin.lower_bound:.3f} {seen}",
         )
     for name in exposed:
-        table.add_row("\n".join(broken(name, width)), "", "", NON_PRIVATE, "")
+        table.add_row("\n".join(broken(name, width)), "", "", *([""] if points else []), NON_PRIVATE, "")
     return table
+
+
+def _tested(point: CurvePoint | None) -> str:
+    if point is None:
+        return ""
+    return f"{point.lower_bound:.2g} of {point.claimed:.2g}\nat {point.epsilon:.2f}"

@@ -19,11 +19,12 @@ from aggregator.contract.worst_case import PrivateWorstCase, Seen, TrustedWorstC
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee
-from federation.contract.question import OFF, Noise, PrivateQuestion, Question, ReleaseId
+from federation.contract.question import OFF, Curve, Noise, PrivateQuestion, Question, ReleaseId
 from federation.contract.randomness import NoiseBits
 from federation.contract.submission import Submission
+from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
 from federation.mechanisms.audit.estimate import AuditResult, audit
-from federation.mechanisms.noise.additive import calibrate
+from federation.mechanisms.noise.additive import AdditiveMechanism, calibrate
 from parties.guard.answering import answered
 from scenarios.audits.small_worlds import begun, chosen_of, cohort
 from scenarios.settings.sweep import Variant
@@ -43,11 +44,16 @@ class VariantAudit:
     twin: AuditResult
 
     @property
+    def powerful(self) -> bool:
+        """Whether the same audit, with as many runs, refutes the same claim of the twin."""
+        return not self.twin.passed
+
+    @property
     def word(self) -> str:
-        """What was found: without power, even missing noise might go unseen."""
+        """What was found: without power, half of the noise may be missing and nobody would see it."""
         if not self.result.passed:
             return "REFUTED"
-        return "stands" if self.result.lower_bound >= self.result.claimed / 2 else "stands, no power here"
+        return "stands" if self.powerful else "stands, no power here"
 
 
 def audit_variant(
@@ -117,23 +123,44 @@ def _of_parties(
     if isinstance(charged, NoGuarantee):
         return None
     claimed = claim(variant, epsilon, replace(public, features=session.feature_map.dimension), charged)
-    result, twin = (audit_sides(sampler(worst, question), claimed, runs) for worst in (one, two))
+    curve = claimed_curve(claimed[1], charged, question.curve())
+    result, twin = (audit_sides(sampler(worst, question), claimed, runs, curve) for worst in (one, two))
     return result, twin
 
 
-def audit_sides(sample: Sampler, claimed: tuple[float, float], runs: int) -> AuditResult:
-    """The audit of a claim with so many runs of either side."""
+def claimed_curve(delta: float, charged: Guarantee, known: Curve | None = None) -> Curve | None:
+    """The deltas that a release claims at all epsilons: those that are known, or what a `gaussian_mu` says.
+
+    None for pure claims, whose epsilon says it all.
+    """
+    if not delta:
+        return None
+    normal = GaussianCurve.of([charged])
+    return known or (None if normal is None else normal.delta)
+
+
+def audit_sides(sample: Sampler, claimed: tuple[float, float], runs: int, curve: Curve | None = None) -> AuditResult:
+    """The audit of a claim with so many runs of either side, and of the curve of a mechanism that claims one."""
     (epsilon, delta), sides = claimed, (partial(sample, False), partial(sample, True))
-    return audit(*sides, np.asarray, epsilon=epsilon, delta=delta, runs=runs, confidence=CONFIDENCE)
+    return audit(*sides, np.asarray, epsilon=epsilon, delta=delta, runs=runs, confidence=CONFIDENCE, curve=curve)
 
 
 def _of_the_aggregator(
     variant: Variant, worst: TrustedWorstCase, epsilon: float, public: PublicNumbers, runs: int
 ) -> tuple[AuditResult, AuditResult]:
     pair = [perturbable(worst, variant, epsilon, public.delta, there) for there in (False, True)]
-    halved = [replace(side, sensitivity=side.sensitivity / 2) for side in pair]
-    known = (variant, epsilon, public, runs)
-    return _additive(variant.name, pair, *known), _additive(f"{variant.name}|half", halved, *known)
+    one, target = pair[0], {"epsilon": epsilon, "delta": public.delta}
+    mechanism, halved = (
+        calibrate(one.noise, sensitivity=one.sensitivity / part, dimension=len(one.value), **target) for part in (1, 2)
+    )
+    charged = mechanism.guarantee(one.unit, Adjacency.REPLACE)
+    claimed = claim(variant, epsilon, public, charged)
+    curve = claimed_curve(claimed[1], charged)
+    result, twin = (
+        audit_sides(_additive(f"{name}|{epsilon!r}", pair, noise), claimed, runs, curve)
+        for name, noise in ((variant.name, mechanism), (f"{variant.name}|half", halved))
+    )
+    return result, twin
 
 
 def perturbable(worst: TrustedWorstCase, variant: Variant, epsilon: float, delta: float, there: bool) -> Perturbable:
@@ -149,27 +176,23 @@ def perturbable(worst: TrustedWorstCase, variant: Variant, epsilon: float, delta
 
 def _submission(worst: TrustedWorstCase, there: bool, question: Question) -> Submission:
     """What the parties of one side send."""
-    held = worst.side(there, question, 1)
     if (sent := worst.sent(there, question)) is not None:
-        return Submission(question.kind, np.arange(len(held)), dict(sent))
+        return Submission(question.kind, np.arange(len(next(iter(sent.values())))), dict(sent))
+    held = worst.side(there, question, 1)
     with cohort(held, len(held)) as node:
         return answered(node, question)
 
 
-def _additive(
-    purpose: str, pair: list[Perturbable], variant: Variant, epsilon: float, public: PublicNumbers, runs: int
-) -> AuditResult:
-    one, target = pair[0], {"epsilon": epsilon, "delta": public.delta}
-    mechanism = calibrate(one.noise, sensitivity=one.sensitivity, dimension=len(one.value), **target)
+def _additive(purpose: str, pair: list[Perturbable], mechanism: AdditiveMechanism) -> Sampler:
     centres = [side.decode(side.value[None], mechanism).ravel() for side in pair]
-    bits = [NoiseBits(1, f"audit|{purpose}|{epsilon!r}", side) for side in (0, 1)]
+    bits = [NoiseBits(1, f"audit|{purpose}", side) for side in (0, 1)]
+    power = 1 if mechanism.gaussian_mu is None else 2
 
     def sample(there: bool, count: int) -> np.ndarray:
         """How much nearer the released weights are to one neighbour's than to the other's."""
         side = pair[there]
         weights = side.decode(mechanism.release(side.value, bits[there], count), mechanism).reshape(count, -1)
-        far, near = (np.linalg.norm(weights - centre, axis=1) for centre in centres)
+        far, near = (np.linalg.norm(weights - centre, axis=1) ** power for centre in centres)
         return np.asarray(far - near)
 
-    charged = mechanism.guarantee(pair[0].unit, Adjacency.REPLACE)
-    return audit_sides(sample, claim(variant, epsilon, public, charged), runs)
+    return sample

@@ -27,16 +27,21 @@ def audit(
     runs: Annotated[int | None, Option(min=1000, help="Runs on each of the two neighbours.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check claimed epsilons against lower bounds from many runs; exit code 1 if one is refuted."""
+    """Check claimed epsilons against lower bounds from many runs.
+
+    Exit codes: 1 if a claim is refuted, else 5 if an audit has no power, else 0.
+
+    An audit of a scenario has power if it refutes the same claim, by as many runs, of a twin with half the noise, or
+    with half the shares of a noise. That of a mechanism must refute all its twins, and show half of the claim.
+    """
     from federation.mechanisms.audit.audited import RUNS, audited_mechanisms, judge
+    from scenarios.audits.audit_scenario import audit_scenario, exit_code, tested
 
     mechanisms = audited_mechanisms()
     spelled = (target or "").replace("-", "_")  # the audited ones; `federation privacy` has hyphens
     wanted = None if target is None else _OTHER_NAMES.get(spelled, spelled)
     chosen = [case for name, case in mechanisms.items() if wanted in (None, name, _family(name))]
     if not chosen and target is not None:
-        from scenarios.audits.audit_scenario import audit_scenario
-
         _require_scenario(target, mechanisms)
         raise Exit(audit_scenario(target, as_json, runs))
     verdicts = [judge(case, runs=runs or RUNS) for case in chosen]
@@ -46,19 +51,29 @@ def audit(
         name, stands = verdict.audited.name, verdict.result.passed
         for mistake, twin in verdict.twins:
             text.append(f"{name}: {'MISSED' if twin.passed else 'caught'} {twin.lower_bound:.2f}  {mistake}")
+        if (point := verdict.result.point) is not None:
+            text.append(
+                f"{name}: tested at epsilon {point.epsilon:.2f}, of whose delta {point.claimed:.2g} the bound is "
+                f"{point.lower_bound:.2g}"
+            )
         if not verdict.as_expected:
             text.append(f"{name}: {'NO POWER' if stands else 'REFUTED'}")
     records = [_record(verdict) for verdict in verdicts]
-    tell(as_json, records, text=text, hidden=("confidence", "runs", "event", "broken_twins"))
-    raise Exit(0 if all(verdict.as_expected for verdict in verdicts) else 1)
+    tell(as_json, records, text=text, hidden=("confidence", "runs", "event", "broken_twins", *tested(None)))
+    refuted = any(not verdict.result.passed for verdict in verdicts)
+    raise Exit(exit_code(refuted=refuted, blind=not all(verdict.as_expected for verdict in verdicts)))
 
 
 def _record(verdict: Verdict) -> dict[str, Any]:
+    from scenarios.audits.audit_scenario import tested
+
     result = asdict(verdict.result)
+    del result["point"]
     return {
         "mechanism": verdict.audited.name,
         "epsilon": result.pop("claimed"),
         **result,
+        **tested(verdict.result.point),
         "claim_stands": verdict.result.passed,
         "as_expected": verdict.as_expected,
         "broken_twins": [

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from scenarios.commands.csv_lines import csv_lines
 from scenarios.commands.options import AsJson
 from scenarios.commands.output import save, tell
 
@@ -30,9 +29,11 @@ def predict_command(
 ) -> None:
     """Apply a released model to new rows.
 
-    Prints csv, `row,prediction` with rows counted from 0: a class, or the number that a regression gives. A model of
-    class ratios gives `class,ratio` of all rows, or `set,class,ratio` of the rows with equal values in the column --by,
-    followed by `low,high` where it knows how far off it may be. What was used goes to standard error.
+    Prints csv, `row,prediction` with rows counted from 0: a class, or the number that a regression gives. Networks of
+    error_marginals add a column `probability_CLASS` for each class; other models know none. A model of class ratios
+    gives `class,ratio` of all rows, or `set,class,ratio` of the rows with equal values in the column --by, followed by
+    `low,high` where it knows how far off it may be. Texts that a spreadsheet would run as formulas stand behind an
+    apostrophe. What was used goes to standard error.
     """
     from scenarios.scores.prediction import LEVEL, RatioPrediction, predict
 
@@ -47,13 +48,17 @@ def predict_command(
     else:
         lines = [{"row": row, "prediction": one} for row, one in enumerate(found.values)]
         record = {"predictions": found.values}
-    table = io.StringIO()
-    writer = csv.DictWriter(table, lines[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
+        if found.probabilities is not None:
+            named = [f"probability_{name}" for name in found.classes]
+            for line, shares in zip(lines, found.probabilities.tolist(), strict=True):
+                line.update(zip(named, shares, strict=True))
+            record["probabilities"] = [
+                dict(zip(found.classes, row, strict=True)) for row in found.probabilities.tolist()
+            ]
+    table = csv_lines(lines)
     if out is not None:
-        save("--out", out, table.getvalue())
-    text = [] if out else [table.getvalue().removesuffix("\n")]
+        save("--out", out, table)
+    text = [] if out else [table.removesuffix("\n")]
     tell(as_json, record | {"guarantee": found.used.guarantee}, text=text, hidden=[*record, "guarantee"])
 
 

@@ -13,7 +13,7 @@ from scenarios.commands.options import AsJson, DataDirectory, ScenarioName, Sett
 from scenarios.commands.output import tell
 
 if TYPE_CHECKING:
-    from scenarios.runs.runner import Run
+    from scenarios.runs.finished_run import Run
 
 Engine = Literal["inline", "ray", "flower"]
 
@@ -67,6 +67,7 @@ def _tell(finished: Run, as_json: bool) -> None:
     from scenarios.reports.readings import hints
     from scenarios.reports.summary import summarise
     from scenarios.reports.terminal import tables
+    from scenarios.scores.unscored import unscored
 
     record = {
         "directory": str(finished.directory),
@@ -76,7 +77,7 @@ def _tell(finished: Run, as_json: bool) -> None:
     }
     if not as_json:
         Console().print(*tables(summarise(finished.rows)))
-        for line in (*hints(finished.rows), *bag_remarks(finished.rows)):
+        for line in (*hints(finished.rows), *bag_remarks(finished.rows), *unscored(finished.rows)):
             print(f"hint: {line}", file=sys.stderr)
         if finished.failures:
             failed = sum(finished.failures.values())

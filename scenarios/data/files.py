@@ -105,7 +105,7 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, m
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
         return _complete(rows, path, columns) if not missing else rows
-    return _features(open_sheet(path, columns), columns, text, missing)
+    return features_of(open_sheet(path, columns), columns, text, missing)
 
 
 def read_public(path: Path, table: Table, source: str, *, missing: bool = False) -> Floats:
@@ -178,7 +178,7 @@ def _from_sheet(
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
-    rows = _features(sheet, columns, text, missing)
+    rows = features_of(sheet, columns, text, missing)
     remarks = tuple(_remarks(columns, rows, text))
     return Table(path.name, columns, classes, labels, (rows,), text, grouped, remarks=remarks)
 
@@ -257,7 +257,11 @@ def names_somebody(column: str) -> bool:
     return _IDENTIFIER.search(column.lower()) is not None
 
 
-def _features(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
+def features_of(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
+    """The columns of a sheet as raw features (n, d), found by name; those numbered in `text` as codes of texts.
+
+    Raises `InputError` for missing columns and unreadable values.
+    """
     cells = [sheet.codes(name) if i in text else sheet.numbers(name, missing=True) for i, name in enumerate(columns)]
     rows = np.column_stack(cells)
     return rows if missing else _complete(rows, sheet, columns, text)

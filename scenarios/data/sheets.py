@@ -115,6 +115,7 @@ class Sheet:
             )
         column = self.table.column(name)
         column = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+        column = column.cast("string") if types.is_string_view(column.type) else column  # which Arrow cannot take from
         known = (_is_string, types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
         if not any(is_one(column.type) for is_one in known):
             raise InputError(
@@ -174,6 +175,9 @@ def read_parquet(path: Path) -> Sheet:
 
     try:
         with ParquetFile(path) as file:
+            for number in range(file.num_row_groups):
+                # Raises where a column's own description is damaged: to ask for that then would end the process.
+                next(file.iter_batches(1, [number], use_threads=False), None)
             _require_plausible(path, file.metadata)
             table = file.read(use_threads=False)
         table.validate(full=True)  # else texts that are no UTF-8 are found when they are used

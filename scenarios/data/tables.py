@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.numbers import apart
 from federation.numerics.arrays import Floats, Integers
 
 _CLASSES_SHOWN, _TEXTS_SHOWN = 8, 6
@@ -112,7 +113,7 @@ class Table:
             )
         lo, hi = self.label_range or (-math.inf, math.inf)
         if not ((self.labels >= lo) & (self.labels <= hi)).all():
-            raise InputError(f"'{self.name}' has labels outside its range [{lo:g}, {hi:g}]")
+            raise InputError(f"'{self.name}' has labels outside its range [{', '.join(apart(lo, hi))}]")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -219,9 +220,10 @@ class Table:
         labels = np.clip(self.labels, lo, hi)
         moved = np.flatnonzero(labels != self.labels)
         if len(moved) and outside == "refuse":
+            low, high, label = apart(lo, hi, float(self.labels[moved[0]]))
             raise InputError(
-                f"data.range: {len(moved)} of the {len(self)} labels of '{self.name}' lie outside [{lo:g}, {hi:g}], "
-                f"such as {self.labels[moved[0]]:g} in row {moved[0]} (counted from 0); correct them, widen the range "
+                f"data.range: {len(moved)} of the {len(self)} labels of '{self.name}' lie outside [{low}, {high}], "
+                f"such as {label} in row {moved[0]} (counted from 0); correct them, widen the range "
                 "or choose data.outside: clip"
             )
         return replace(self, labels=labels, label_range=(float(lo), float(hi)))
@@ -255,7 +257,7 @@ def describe(table: Table) -> str:
     """
     text = listed([cut(table.columns[i]) for i in table.text], _TEXTS_SHOWN)
     if table.label_range is not None:
-        labels = f"labels from {table.label_range[0]:g} to {table.label_range[1]:g}"
+        labels = f"labels from {' to '.join(apart(*table.label_range))}"
     else:
         sizes = np.bincount(table.labels, minlength=len(table.classes))
         counts = [f"{cut(name)} {size}" for name, size in zip(table.classes, sizes, strict=True)]

@@ -20,6 +20,7 @@ from scenarios.reports.tables import pivots, results
 from scenarios.scores.metrics import heading, primary
 from scenarios.scores.results import AIMED, Row, read_results
 from scenarios.scores.tasks import ACCURACY, L1, MSE
+from scenarios.scores.unscored import UNSCORED
 
 _METRICS = (ACCURACY.name, "balanced_accuracy", "auc", L1.name, MSE.name)
 _CHECKS = {
@@ -27,6 +28,7 @@ _CHECKS = {
     "checked": "checked: the run stops when it does not hold",
     "declared": "declared: nobody can check it here, whoever runs this vouches for it",
 }
+_ALWAYS = "bytes_per_party"  # a metric of every release, scored or not
 _REMEDY = "name a directory that a run has written"
 _SAID = ("non_private", "status", "worlds", "failures", "seconds", "peak_memory_mebibytes")  # of run.json, as it is
 _RULE = ("protocol", "default", "rule", "validated")  # of each entry of "defaults" in run.json
@@ -44,6 +46,8 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
     stored = finished_rows(directories) if finished is None else finished
     try:
         page = _page(stored)
+    except InputError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, TemplateError) as error:
         raise InputError(
             f"the artefacts in {', '.join(map(str, stored))} do not belong together: {error!r}; {_REMEDY}"
@@ -112,8 +116,11 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
         **{key: run[key] for key in _SAID},
         "name": name,
         "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
-        "readings": [*readings(compared, metric), *(("", f"Remark: {line}.") for line in bag_remarks(rows))],
-        "protection": protection(leaders(compared), protected),
+        "readings": [
+            *(readings(compared, metric) if compared else [("", UNSCORED)]),
+            *(("", f"Remark: {line}.") for line in bag_remarks(rows)),
+        ],
+        "protection": protection(leaders(compared or summarise(rows, _ALWAYS)), protected),
         "exposure": _exposure(protected),
         "metrics": _metrics(rows, directory / "figures"),
         "guarantees": protected,
@@ -126,7 +133,7 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
         "defaults": [[rule[part] for part in _RULE] for rule in run.get("defaults", [])],
         "bytes": [
             (summary.variant, summary.place, next(iter(summary.by_epsilon.values())).mean)
-            for summary in summarise(rows, "bytes_per_party")
+            for summary in summarise(rows, _ALWAYS)
         ],
         "scenario": read_text(directory / "scenario.yaml", _REMEDY),
     }

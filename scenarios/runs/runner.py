@@ -6,7 +6,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,9 +17,11 @@ from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee
 from federation.grids.launch import open_grid
 from federation.grids.simulation import SimulationGrid
+from scenarios.data.frames import as_file
 from scenarios.data.tables import Table, describe
 from scenarios.runs.checksums import replaced
 from scenarios.runs.directory import RunDirectory
+from scenarios.runs.finished_run import Run
 from scenarios.runs.progress import Progress
 from scenarios.runs.world import Costs, World, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
@@ -34,29 +35,6 @@ from scenarios.simulated.floors import require_floors
 from scenarios.simulated.targets import wants_targets
 
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: its directory, its measured values, what it cost, and failed parties of all worlds by cause.
-
-    `failed_variants` says which variants failed in which worlds, and why: `variant`, `world` and `cause` of each.
-    """
-
-    directory: Path
-    rows: list[Row]
-    costs: Costs
-    failures: dict[str, int]
-    failed_variants: list[dict[str, str]]
-
-    @property
-    def results(self) -> Any:
-        """The rows as a pandas DataFrame when pandas is installed, as a list of dicts otherwise."""
-        try:
-            import pandas
-        except ImportError:
-            return self.rows
-        return pandas.DataFrame(self.rows)
 
 
 class IncompleteRunError(FederationError):
@@ -96,9 +74,12 @@ def run(
     keep_models: bool = False,
     progress: Progress | None = None,
     grid: SimulationGrid | None = None,
+    data: Any = None,
 ) -> Run:
     """Run a scenario: a file, a library name, a dict of the same shape, or a resolved `Scenario`.
 
+    `data`: a data frame in place of `data.source`, of pandas, Polars, DuckDB, Arrow or any library that has
+    `__arrow_c_stream__` or `__dataframe__`; as if it had been written to a Parquet file, of which nothing stays behind.
     `overrides` are KEY=VALUE texts as for `--set`. Writes the artefacts to `out` (default runs/NAME) and keeps
     finished worlds whatever happens later; `resume` goes on with them, and tries variants that failed again. `grid` is
     one that is open already and stays so; None opens the one of `engine.kind`. Raises `FederationError`s: `InputError`
@@ -112,8 +93,34 @@ def run(
         ...     done = run("quickstart", out=folder, overrides=few)
         ...     print((done.directory / "report.html").exists(), {row["variant"] for row in done.rows} >= {"soft_vote"})
         True True
+
+        With rows of one's own, which `data.label` names the labels of:
+
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> import pyarrow
+        >>> found = load_breast_cancer()
+        >>> columns = dict(zip(found.feature_names, found.data.T)) | {"found": found.target_names[found.target]}
+        >>> with TemporaryDirectory() as folder:
+        ...     known = {"label": "found"}, {"count": 40}, {"epsilon": 10}, {"splits": 1, "noise": 1}
+        ...     scenario = dict(zip(("data", "parties", "privacy", "trials"), known))
+        ...     done = run(scenario, out=folder, data=pyarrow.table(columns))
+        ...     print([row["value"] > 0.7 for row in done.rows if row["metric"] == "accuracy"])
+        [True]
     """
-    resolved = scenario if isinstance(scenario, Scenario) else resolve(scenario, overrides)
+    plain: Any = scenario.to_plain() if isinstance(scenario, Scenario) and (overrides or data is not None) else scenario
+    if data is not None:
+        with as_file(data) as (source, folder):
+            return run(
+                plain,
+                out=out,
+                overrides=[*overrides, f"data.source={source}"],
+                data_dir=folder,
+                resume=resume,
+                keep_models=keep_models,
+                progress=progress,
+                grid=grid,
+            )
+    resolved = plain if isinstance(plain, Scenario) else resolve(plain, overrides)
     check_budget(resolved)
     watcher, costs = progress or Progress(), Costs()
     with costs.phase("data"):  # data that cannot be used must stop us before anything is written

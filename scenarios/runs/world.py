@@ -32,6 +32,7 @@ from scenarios.scores.regression_scoring import RegressionScoring
 from scenarios.scores.results import Row, missed, protection
 from scenarios.scores.scoring import Scoring
 from scenarios.scores.tasks import REGRESSION, scoring
+from scenarios.scores.unscored import Unscored
 from scenarios.settings.classifier import leading
 from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, task
 from scenarios.settings.schema import Scenario
@@ -128,7 +129,9 @@ class World:
         return target_sets(pieces.table, pieces.cut.test, **chosen, seed=point.seed, split=self.spec.split)
 
     def scoring(self) -> Scoring:
-        """What scores the releases, by the labels of the data and the task of the protocols."""
+        """What scores the releases, by the data's labels and the task of the protocols; nothing without test rows."""
+        if not len(self.split.cut.test):
+            return Unscored(self.split.table, self.split.cut.order, self.split.cut.test)
         known = task(variant.kind for variant in self.variants)
         if not self.split.table.classes:  # as of a scenario with baselines only
             known = known if known.labels == "real" else REGRESSION
@@ -139,7 +142,7 @@ class World:
         """What the aggregator is asked to do, with its files in `directory` and `per_node` parties behind each node."""
         scenario, budget, cut = self.scenario, self.scenario.privacy.budget, self.split.cut
         protocols = [variant for variant in self.variants if variant.kind not in BASELINES]
-        asked = any(variant.kind == INDIVIDUAL for variant in self.variants)
+        asked = any(variant.kind == INDIVIDUAL for variant in self.variants) and len(cut.test) > 0
         return WorldPlan(
             world=self.key,
             directory=str(directory),
@@ -216,6 +219,8 @@ class World:
             **variant.swept,
         }
         if variant.kind in BASELINES:
+            if isinstance(scored, Unscored):
+                return  # there is nothing else to a baseline
             metrics = self._baseline(variant.kind, scored, summary)
             yield from ({**base, **_NOBODY, "metric": metric, "value": value} for metric, value in metrics.items())
             return

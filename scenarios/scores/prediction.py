@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,30 @@ class Used:
     guarantee: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
+class Chosen:
+    """One release of a file, by its number, and one of its noise draws."""
+
+    models: ReleasedFile[Any]
+    release: int
+    draw: int
+    used: Used
+
+    def __repr__(self) -> str:
+        return f"Chosen('{self.models.variant}', epsilon={self.used.epsilon:g}, draw={self.draw})"
+
+
+@dataclass(frozen=True, eq=False)
 class Prediction:
-    """One class name per row, or one number per row of a regression."""
+    """One class name per row, or one number per row of a regression.
+
+    `probabilities` (n, C) are of the `classes`, where the model was learned to tell them.
+    """
 
     values: tuple[str, ...] | tuple[float, ...]
     used: Used
+    classes: tuple[str, ...] = ()
+    probabilities: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,37 +101,59 @@ def predict(
     something asked for is not there, and for unreadable files.
     """
     source = find_model(directory, variant, split)
+    chosen = choose(source, epsilon, draw)
+    models, release, used = chosen.models, chosen.release, chosen.used
+    if by is not None and models.predicts != "ratios":
+        does = "predicts a number for" if models.predicts == "numbers" else "names the class of"
+        raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
+    rows = read_rows(file, models.columns, models.text_columns, missing=models.feature_maps[release].imputes)
+    groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
+    with applied(chosen, str(file)):
+        if models.predicts == "ratios":
+            members = {str(value): np.broadcast_to(groups == value, len(rows)) for value in np.unique(groups)}
+            with threadpool_limits(1):  # many small products, which threads slow down
+                found = {name: _ratios(models, release, draw, rows[member]) for name, member in members.items()}
+            return RatioPrediction(found, len(rows), used)
+        predicted = models.predicted(release, draw, rows)
+        if models.predicts == "numbers":
+            return Prediction(tuple(map(float, finite(predicted))), used)
+        names = tuple(models.classes[code] for code in predicted)
+        shares = models.probabilities(release, draw, rows)
+        return Prediction(names, used, models.classes, None if shares is None else finite(shares))
+
+
+def choose(source: Path, epsilon: float | None = None, draw: int = 0) -> Chosen:
+    """The release of a file that aimed at `epsilon`, or at the largest that there is, and one of its noise draws.
+
+    Raises `InputError` naming what there is when one of them is not there, and for a file that is no released model.
+    """
     kind, _ = head(source)
     try:
         loaded = model(kind)
     except InputError as error:
         raise InputError(f"{source}: {error}; install what has written it, perhaps a later release") from error
-    if by is not None and loaded.predicts != "ratios":
-        does = "predicts a number for" if loaded.predicts == "numbers" else "names the class of"
-        raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
     models = loaded.load(source)
     known = [float(value) for value in models.epsilons]
     wanted = max(known) if epsilon is None else epsilon
-    index = next((i for i, value in enumerate(known) if math.isclose(value, wanted, rel_tol=1e-9)), None)
-    if index is None:
+    release = next((i for i, value in enumerate(known) if math.isclose(value, wanted, rel_tol=1e-9)), None)
+    if release is None:
         there = _are(f"{value:g}" for value in known)
-        raise InputError(f"--epsilon {wanted:g} has no release in {source}; there {there}")
-    if not 0 <= draw < models.draws(index):
-        raise InputError(f"--draw must be from 0 to {models.draws(index) - 1} for {source}, got {draw}")
-    used = Used(source, known[index], tuple(known), models.guarantees[index])
-    rows = read_rows(file, models.columns, models.text_columns, missing=models.feature_maps[index].imputes)
-    groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
-    with reading(source, f"{loaded.what} that can be applied to {file}"), np.errstate(all="ignore"):
-        _require_told(used.guarantee)
-        if loaded.predicts == "ratios":
-            members = {str(value): np.broadcast_to(groups == value, len(rows)) for value in np.unique(groups)}
-            with threadpool_limits(1):  # many small products, which threads slow down
-                found = {name: _ratios(models, index, draw, rows[chosen]) for name, chosen in members.items()}
-            return RatioPrediction(found, len(rows), used)
-        predicted = models.predicted(index, draw, rows)
-        if loaded.predicts == "numbers":
-            return Prediction(tuple(map(float, _finite(predicted))), used)
-        return Prediction(tuple(models.classes[code] for code in predicted), used)
+        raise InputError(f"epsilon {wanted:g} has no release in {source}; there {there}")
+    if not 0 <= draw < models.draws(release):
+        raise InputError(f"draw must be from 0 to {models.draws(release) - 1} for {source}, got {draw}")
+    with reading(source, loaded.what):
+        _require_told(models.guarantees[release])
+    return Chosen(models, release, draw, Used(source, known[release], tuple(known), models.guarantees[release]))
+
+
+@contextmanager
+def applied(chosen: Chosen, rows: str) -> Iterator[None]:
+    """A context in which a model is applied to `rows`; what a damaged one raises there becomes an `InputError`."""
+    with (
+        reading(chosen.used.source, f"{chosen.models.what} that can be applied to {rows}"),
+        np.errstate(all="ignore"),
+    ):
+        yield
 
 
 def _require_told(guarantee: Mapping[str, Any]) -> None:
@@ -127,7 +168,7 @@ def _require_told(guarantee: Mapping[str, Any]) -> None:
         require_delta(delta)
 
 
-def _finite(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+def finite(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
     """What a damaged model may not give. Raises `ValueError`."""
     if not np.isfinite(predicted).all():
         raise ValueError("what it predicts must be finite numbers")
@@ -135,7 +176,7 @@ def _finite(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _ratios(models: ReleasedFile[Any], release: int, draw: int, rows: NDArray[np.float64]) -> list[Ratio]:
-    shares, known = _finite(models.predicted(release, draw, rows)), models.intervals(release, draw, rows, LEVEL)
+    shares, known = finite(models.predicted(release, draw, rows)), models.intervals(release, draw, rows, LEVEL)
     ends = [None] * len(shares) if known is None else [(float(low), float(high)) for low, high in known]
     return [Ratio(name, float(share), end) for name, share, end in zip(models.classes, shares, ends, strict=True)]
 
@@ -145,7 +186,7 @@ def find_model(directory: Path, variant: str, split: int) -> Path:
     if not is_folder(directory):
         raise InputError(f"there is no run in {directory}; name a directory that `federation run` has written")
     if variant.split("/")[0] in BASELINES:
-        raise InputError(f"--variant '{variant}' is a baseline, and baselines keep no model; name another variant")
+        raise InputError(f"variant '{variant}' is a baseline, and baselines keep no model; name another variant")
     root = directory / "models"
     stored: dict[str, dict[int, Path]] = {}
     for path in sorted(root.rglob("*.npz")):
@@ -157,14 +198,14 @@ def find_model(directory: Path, variant: str, split: int) -> Path:
     matching = [name] if name in stored else [key for key in stored if key.startswith(f"{name}/")]
     if not matching:
         raise InputError(
-            f"--variant '{name}' has no model in {root}; there {_are(stored)}{nearest_name(name, stored)} "
+            f"variant '{name}' has no model in {root}; there {_are(stored)}{nearest_name(name, stored)} "
             "(`federation run --keep-models` keeps all variants)"
         )
     if len(matching) > 1:
-        raise InputError(f"--variant '{name}' was released in several settings; name one of {', '.join(matching)}")
+        raise InputError(f"variant '{name}' was released in several settings; name one of {', '.join(matching)}")
     splits = stored[matching[0]]
     if split not in splits:
-        raise InputError(f"--split {split} has no model of '{matching[0]}'; there {_are(map(str, sorted(splits)))}")
+        raise InputError(f"split {split} has no model of '{matching[0]}'; there {_are(map(str, sorted(splits)))}")
     return splits[split]
 
 
@@ -174,7 +215,7 @@ def _default(directory: Path, stored: Iterable[str]) -> str:
     if len(variants) > 1:
         variants = {row["variant"] for row in read_results(directory / "results.csv") if row["default"]}
     if len(variants) != 1:
-        raise InputError(f"{directory} has no default variant; --variant must name one: there {_are(stored)}")
+        raise InputError(f"{directory} has no default variant; variant must name one: there {_are(stored)}")
     return variants.pop()
 
 

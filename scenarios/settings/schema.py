@@ -16,7 +16,7 @@ from scenarios.settings.classifier import LOGISTIC, single_classifiers
 from scenarios.settings.label_rules import unsuited
 from scenarios.settings.loader import load
 from scenarios.settings.problems import checked, problems, rule
-from scenarios.settings.protocol_options import Protocols, misplaced, wanted_features
+from scenarios.settings.protocol_options import BASELINES, Protocols, misplaced, wanted_features
 from scenarios.settings.sections import Data, Engine, Parties, Privacy, Trials
 from scenarios.settings.unused_settings import unused
 from scenarios.settings.values import Name, Section, all_values
@@ -62,6 +62,8 @@ class Scenario(Section):
             for text in protocol.refusals(self.data.features, classifier)
         }
         found |= {(("protocols", position), text) for position, text in misplaced(self.protocols)}
+        if 0 in all_values(self.data.test) and all(protocol.kind in BASELINES for protocol in self.protocols):
+            found.add((("data", "test"), "0 leaves no row to score baselines on, and they release no model; raise it"))
         return sorted({*found, *unsuited(*world), *unused(*world)})
 
     def to_plain(self) -> dict[str, Any]:

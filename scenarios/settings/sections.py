@@ -94,7 +94,7 @@ class Data(Section):
     file (its labels, if any, are not used). All but the first two leave other rows for tests and parties alone."""
     test: Annotated[TestShare, Sweep()] = 0.2
     """Held-out rows: official (the data set's own), a count or a fraction of all rows but public rows that are set
-    apart before."""
+    apart before. With 0 models learn from all rows, and nothing is scored."""
     features: tuple[Stage, ...] = ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
     """Feature map, fitted on the auxiliary rows only and applied in this order; its default is the protocol's. impute,
     which must come first, takes missing cells: they become the column's median, and indicators tell of them unless it
@@ -111,7 +111,9 @@ class Data(Section):
     0.9], vary: CLASS}; null takes the defaults where a protocol needs them."""
 
     def clashes(self) -> Iterator[tuple[KeyPath, str]]:
-        """A cap of rows without persons, and own files whose labels have no name."""
+        """A cap of rows without persons, target sets without test rows, and own files whose labels have no name."""
+        if self.targets is not None and 0 in all_values(self.test):
+            yield ("targets",), "are drawn from the test rows, and data.test is 0; remove them or hold out rows"
         if None in all_values(self.person) and max(all_values(self.rows_per_person)) > 1:
             yield ("rows_per_person",), "needs data.person, the column that says whose row each is"
         named = (".csv", ".parquet")

@@ -160,11 +160,12 @@ def all_distinct(least: int, sentence: str) -> AfterValidator:
     return AfterValidator(checked)
 
 
-Share = Whole | Annotated[float, Field(strict=True, gt=0, lt=1)]
+Fraction = Annotated[float, Field(strict=True, gt=0, lt=1)]
+Share = Whole | Fraction
 TestShare = Annotated[
     str | int | float,
-    read_as(Literal["official"] | Share),
-    Told("must be official, a count of rows (a whole number from 1) or a fraction between 0 and 1"),
+    read_as(Literal["official"] | Annotated[int, Field(strict=True, ge=0)] | Fraction),
+    Told("must be official, a count of rows (a whole number, 0 for none) or a fraction between 0 and 1"),
 ]
 ClassName = Annotated[
     str,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.contract.numbers import apart
 from federation.numerics.arrays import Floats, Integers
 from scenarios.settings.words import MAJORITY, PROPORTIONS
 
@@ -43,9 +44,11 @@ def bag_shares(kind: str, value: Any, classes: int) -> Floats:
     """
     if kind == MAJORITY:
         if value >= 1 / classes:
+            limit, given = apart(1 / classes, value)
+            equal = "" if limit == given else f" = {limit}"
             raise InputError(
-                f"parties.partition.majority must be below 1/{classes} = {1 / classes:.4g} for {classes} classes, "
-                f"got {value:g}: no class would be in the majority"
+                f"parties.partition.majority must be below 1/{classes}{equal} for {classes} classes, "
+                f"got {given}: no class would be in the majority"
             )
         return shifted_shares(np.full(classes, 1 - (classes - 1) * value), np.arange(classes), classes)
     for listed in value:

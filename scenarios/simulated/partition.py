@@ -166,7 +166,7 @@ def cut(
     if official is not None:
         train, tested = official[0][np.isin(official[0], own)], official[1]
     else:
-        count = _size("data.test", test, len(own))
+        count = 0 if test == 0 and not isinstance(test, bool) else _size("data.test", test, len(own))
         shuffled = generator(seed, "test", trial=split).permutation(own)
         train, tested = np.sort(shuffled[count:]), shuffled[:count]
     private = generator(seed, "auxiliary", trial=split).permutation(train)

@@ -19,8 +19,8 @@ from scenarios.simulated.skew import dealt
 
 
 def wants_targets(scenario: Scenario) -> bool:
-    """Whether a scenario estimates class ratios."""
-    return task(entry.kind for entry in scenario.protocols).targets
+    """Whether a scenario estimates class ratios of sets that are drawn from its test rows, of which there are some."""
+    return scenario.data.test != 0 and task(entry.kind for entry in scenario.protocols).targets
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from federation.contract.errors import BudgetExceededError, FederationError, Inp
 from federation.contract.guarantee import Guarantee
 from federation.contract.installed import installed
 from federation.contract.limits import CODE
+from federation.contract.numbers import apart
 from federation.contract.question import TrustedQuestion
 from federation.grids.codec import (
     decode_question,
@@ -302,10 +303,10 @@ def _paid(one: Checked) -> None:
             raise CheckFailed(f"{plan.parties - len(ledgers)} of {plan.parties} parties have paid nothing")
         for ledger in ledgers:
             spent = [record for known in json.loads(ledger.read_text()).values() for record in known]
-            if sum(record["epsilon"] for record in spent) > charged["guarantee"]["epsilon"] * (1 + 1e-9):
-                raise CheckFailed(
-                    f"a party has paid more than the {charged['guarantee']['epsilon']:g} that are charged"
-                )
+            paid, due = sum(record["epsilon"] for record in spent), charged["guarantee"]["epsilon"]
+            if paid > due * (1 + 1e-9):
+                more, due = apart(paid, due)
+                raise CheckFailed(f"a party has paid an epsilon of {more}, more than the {due} that are charged")
 
 
 def _audit(one: Checked) -> None:

@@ -29,6 +29,11 @@ def test_the_page_lists_what_a_package_offers(package: str) -> None:
     assert sorted(LISTED[package]) == sorted(importlib.import_module(package).__all__)
 
 
+@pytest.mark.parametrize("package", LISTED)
+def test_tab_completion_offers_them(package: str) -> None:
+    assert set(LISTED[package]) <= set(dir(importlib.import_module(package)))
+
+
 @pytest.mark.parametrize(("package", "name"), PUBLIC)
 def test_every_public_name_can_be_imported_and_is_described(package: str, name: str) -> None:
     found = getattr(importlib.import_module(package), name)

@@ -30,7 +30,7 @@ def table(rng, rows):
     return cells, np.array([[height, text_code(colour), weight] for height, colour, weight in cells])
 
 
-def store(directory, rng, name="soft_vote", splits=(0, 1), draws=4, non_private=False):
+def store(directory, rng, name="soft_vote", splits=(0, 1), draws=4, non_private=False, classes=("a", 'b"', "c,d")):
     _, public = table(rng, 40)
     feature_map = fit(["standardise", "constant", "unit_norm"], public, [1])
     epsilons = (math.inf,) if non_private else EPSILONS
@@ -40,7 +40,7 @@ def store(directory, rng, name="soft_vote", splits=(0, 1), draws=4, non_private=
         weights = rng.normal(size=(len(epsilons), draws, 3, feature_map.dimension))
         maps = (feature_map,) * len(epsilons)
         ReleasedModels(
-            name.split("/")[0], ("a", 'b"', "c,d"), COLUMNS, (1,), np.array(epsilons), tuple(weights), maps,
+            name.split("/")[0], classes, COLUMNS, (1,), np.array(epsilons), tuple(weights), maps,
             tuple(g.to_dict() for g in promised),
         ).save(directory / "models" / name / f"split-{split}.npz")  # fmt: skip
 

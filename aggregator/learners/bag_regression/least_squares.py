@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import qr
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from federation.contract.errors import InputError
 
@@ -32,7 +32,7 @@ class BagLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc, unus
         regularisation: lam >= 0.
 
     Attributes:
-        weights_: r (d,).
+        weights_: r (d,); also as `coef_`, beside an `intercept_` of 0.
         rank_: of the sums.
 
     Examples:
@@ -46,11 +46,18 @@ class BagLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc, unus
 
     regularisation: float = 0.0
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to sums of rows X (m, d) and of labels y (m,). Raises `InputError` for a negative regularisation."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to sums of rows X (m, d) and of labels y (m,) of bags.
+
+        They count by their `sample_weight` (m,), at least 0, if given: a weight of 2 as if a bag were there twice.
+        Raises `InputError` for a negative regularisation, and `ValueError` for data or weights that cannot be used.
+        """
         if not 0 <= self.regularisation < np.inf:
             raise InputError(f"regularisation must be a finite number from 0, got {self.regularisation!r}")
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            X, y = X * np.sqrt(weights)[:, None], y * np.sqrt(weights)
         norms = np.abs(X).max(axis=0)
         norms[norms == 0] = 1.0
         norms *= np.linalg.norm(X / norms, axis=0)
@@ -63,6 +70,16 @@ class BagLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc, unus
         shrunk = values[kept] / (values[kept] ** 2 + self.regularisation)
         self.weights_ = right[kept].T @ (shrunk * (left[:, kept].T @ triangle[:, -1])) / norms
         return self
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """`weights_`, as scikit-learn's linear regressions call them."""
+        return np.asarray(self.weights_)
+
+    @property
+    def intercept_(self) -> float:
+        """Zero."""
+        return 0.0
 
     def predict(self, X: Any) -> np.ndarray:
         """r'x of rows X (n, d), shape (n,)."""

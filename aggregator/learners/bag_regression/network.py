@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from aggregator.learners.bag_regression.perceptron import Perceptron
 from aggregator.learners.bag_regression.training import ReleasedBags, train
 from aggregator.learners.bag_regression.validation import checked_bags, checked_range, checked_rows, column_scaling
+from aggregator.learners.inputs.feature_names import remember_names, require_same_names
 from aggregator.learners.inputs.validation import require_integer, require_number, shaped
 from federation.contract.errors import FederationError, InputError
 from federation.contract.randomness import generator
@@ -89,6 +90,7 @@ class BagNetwork(RegressorMixin, BaseEstimator):  # type: ignore[misc, unused-ig
 
         Raises `InputError` for arrays or parameters that cannot be used, and `FederationError` when training diverges.
         """
+        remember_names(self, [rows])
         rows, (bags, weights, sums) = checked_rows(rows), checked_bags(bags, weights, sums, len(rows))
         lowest, highest = checked_range(self.label_range)
         count, size = bags.shape
@@ -117,6 +119,7 @@ class BagNetwork(RegressorMixin, BaseEstimator):  # type: ignore[misc, unused-ig
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """Labels (n,) within the declared range, float64, of rows (n, d). Raises `InputError` for rows out of form."""
         check_is_fitted(self, "parameters_")
+        require_same_names(self, rows)
         rows = checked_rows(rows, len(self.centre_))
         lowest, highest = checked_range(self.label_range)
         network, found = self._network(), np.empty(len(rows))

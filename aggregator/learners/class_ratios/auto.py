@@ -15,6 +15,7 @@ from aggregator.learners.class_ratios.candidates import Candidate, Evidence, mem
 from aggregator.learners.class_ratios.drift import Sketch, drift_test
 from aggregator.learners.class_ratios.estimator import RatioEstimator
 from aggregator.learners.class_ratios.leaving_out import folds, left_out, left_out_of_all, mean_error, stacked
+from aggregator.learners.inputs.feature_names import remember_names
 from aggregator.learners.inputs.validation import checked, checked_covariance, checked_means, checked_proportions
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
@@ -83,6 +84,7 @@ class AutoRatios(RatioEstimator):
     ) -> Self:
         """As `RatioEstimator.fit`; bags of equal `groups` (M,), as those of one person, are left out together."""
         rows, shares, covariance = checked(bags, proportions, noise)
+        remember_names(self, bags)
         self._check_parameters()
         evidence = Evidence(np.array([len(bag) for bag in rows]), shares, covariance)
         try:
@@ -108,6 +110,7 @@ class AutoRatios(RatioEstimator):
         `DistributionRegression`.
         """
         self._check_parameters()
+        remember_names(self, [means])
         means, counts, variance = checked_means(means, sizes, mean_noise)
         shares, errors = checked_proportions(proportions, noise, len(means))
         sketch = None

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.kernel_means import KernelMeans
+from aggregator.learners.inputs.feature_names import remember_names
 from aggregator.learners.inputs.validation import checked_means, checked_proportions
 from aggregator.learners.kernels.exact import ExactSupport
 from aggregator.learners.kernels.features import FeatureKernel, LinearKernel
@@ -66,6 +67,7 @@ class DistributionRegression(KernelMeans):
         self._check_parameters()
         if self.kernel != "linear":
             raise InputError(f"fit_means needs kernel 'linear', which takes rows for features, got {self.kernel!r}")
+        remember_names(self, [means])
         means, *_ = checked_means(means, sizes, 0.0)
         proportions, _ = checked_proportions(proportions, noise, len(means))
         self.n_features_in_, self.bandwidth_ = means.shape[1], None

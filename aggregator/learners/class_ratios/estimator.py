@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from aggregator.learners.inputs.feature_names import remember_names, require_same_names
 from aggregator.learners.inputs.validation import checked, doubles, require_integer
 
 
@@ -30,8 +31,10 @@ class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
 
         `noise` (M, C, C) is the covariance of the proportions' known noise; with it they may leave the simplex.
         Raises `InputError` for parameters that cannot be used, and as `aggregator.learners.inputs.validation.checked`.
+        Bags may be data frames of equal columns; `ValueError` says where they are not, and where a set has others.
         """
         checked_bags, shares, covariance = checked(bags, proportions, noise)
+        remember_names(self, bags)
         self._check_parameters()
         self._fit(checked_bags, shares, covariance)
         return self
@@ -50,6 +53,7 @@ class RatioEstimator(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """Class ratios (C,) on the simplex of the set of rows (n, d). Raises `InputError` for rows of another kind."""
+        require_same_names(self, rows)
         return self.estimate(self.embed(doubles(rows, "a set")))
 
     def _fit(self, bags: list[np.ndarray], proportions: np.ndarray, noise: np.ndarray | None) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.numbers import apart
 
 _ROUNDING = 1e-6  # how far proportions may miss the simplex
 _DEPENDENT = 1e-8  # singular values below this share of the largest are zero
@@ -112,14 +113,16 @@ def checked_proportions(
     off = np.abs(shares.sum(axis=1) - 1)
     if off.max() > _ROUNDING:
         worst = int(np.argmax(off))
+        total, one = apart(shares[worst].sum(), 1)
         raise InputError(
-            f"proportions must sum to 1 in each bag; those of bag {worst} sum to {shares[worst].sum():.6g}: divide "
+            f"proportions must sum to {one} in each bag; those of bag {worst} sum to {total}: divide "
             "counts by the size of the bag"
         )
     if noise is None and (shares.min() < -_ROUNDING or shares.max() > 1 + _ROUNDING):
         worst = int(np.argmin(shares.min(axis=1)))
+        least, most, zero, one = apart(shares[worst].min(), shares[worst].max(), 0, 1)
         raise InputError(
-            f"proportions must lie from 0 to 1; those of bag {worst} go down to {shares[worst].min():.6g}: project "
+            f"proportions must lie from {zero} to {one}; those of bag {worst} lie from {least} to {most}: project "
             "noisy ones onto the simplex, or give the covariance of their noise"
         )
     _identifiable(shares)
@@ -251,6 +254,8 @@ def doubles(values: npt.ArrayLike, what: str) -> NDArray[np.float64]:
         if np.iscomplexobj(values):
             raise InputError(f"{what} must be real numbers, got complex ones; leave out the imaginary parts")
         return np.asarray(values, dtype=np.float64)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be an array of numbers: {error}") from error
 

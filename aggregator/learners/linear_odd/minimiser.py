@@ -12,6 +12,7 @@ from aggregator.learners.linear_odd.losses import LinearOddLoss, PiecewiseLinear
 from aggregator.learners.linear_odd.newton import minimise_quadratic, minimise_smooth
 from aggregator.learners.linear_odd.problem import Problem, lengths
 from federation.contract.errors import FederationError, InputError
+from federation.contract.numbers import apart
 from federation.numerics.arrays import Floats, numbers
 from federation.numerics.label_losses import check_finite, checked_statistic
 
@@ -84,9 +85,10 @@ def minimise_linear_odd(
         found, distances = minimise_smooth(problem, loss, aim)
     excess = distances / np.maximum(1.0, lengths(found))
     if not excess.max() <= limit:
+        wanted, reached = apart(limit, float(excess.max()))
         raise FederationError(
-            f"the risk of loss {loss.name!r} could not be minimised to tolerance {limit:g}, only to "
-            f"{excess.max():.2g}; scale the rows to norms of about 1, or raise the regularisation (now "
+            f"the risk of loss {loss.name!r} could not be minimised to tolerance {wanted}, only to "
+            f"{reached}; scale the rows to norms of about 1, or raise the regularisation (now "
             f"{regularisation:g}) or the tolerance"
         )
     return LinearOddMinimiser(found.reshape(moment.shape), distances.reshape(moment.shape[:-1]))

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from aggregator.learners.inputs.validation import shaped
 from aggregator.learners.linear_odd.catalogue import loss
@@ -23,7 +23,7 @@ from federation.contract.errors import InputError
 from federation.mechanisms.moments import bounds
 
 
-class NotTwoClassesError(InputError, ValueError):
+class NotTwoClassesError(InputError):
     """Labels of one class, or of more than two; also a `ValueError`, which scikit-learn's tools expect."""
 
 
@@ -53,7 +53,7 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     Attributes:
         classes_: (2,), those of y = -1 and y = +1.
-        weights_: w (d,).
+        weights_: w (d,); as `coef_` (1, d), beside an `intercept_` of 0.
         distance_: to the exact minimiser at most.
         regularisation_: the lam that was used.
         estimate_: the mean operator (d,) and the variance of its error, a `MomentEstimate`.
@@ -77,8 +77,11 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to rows X (n, d) and one label per row. Raises `NotTwoClassesError` unless there are two classes."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows X (n, d) and one label per row, which count by their `sample_weight` (n,), at least 0, if given.
+
+        Raises `NotTwoClassesError` unless there are two classes, and `ValueError` for weights that cannot be used.
+        """
         X, y = validate_data(self, X, y, dtype=np.float64)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         classes, codes = np.unique(y, return_inverse=True)
@@ -88,7 +91,11 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"Only binary classification is supported. The type of the target is {kind}: y must hold two classes, "
                 f"got {found}; leave out or merge the others"
             )
-        return self._minimise(X, self._estimated(X, codes), classes)
+        if sample_weight is None:
+            return self._minimise(X, self._estimated(X, codes), classes)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weighted = X * (weights / weights.mean())[:, None]  # the mean operator is linear in rows
+        return self._minimise(X, self._estimated(weighted, codes), classes, weights)
 
     def fit_moment(self, X: Any, moment: Any, noise_variance: float = 0.0, classes: Sequence[Any] = (0, 1)) -> Self:
         """Fit to rows X (n, d) without labels and an estimate of their mean operator, `moment` (d,).
@@ -111,14 +118,17 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _loss(self) -> LinearOddLoss:
         return loss(self.loss) if self.rho is None else loss(self.loss, rho=self.rho)
 
-    def _minimise(self, rows: np.ndarray, estimate: MomentEstimate, classes: np.ndarray) -> Self:
+    def _minimise(
+        self, rows: np.ndarray, estimate: MomentEstimate, classes: np.ndarray, weights: np.ndarray | None = None
+    ) -> Self:
         noise_variance = estimate.noise_variance
         if not 0 <= noise_variance < math.inf:
             raise InputError(f"noise_variance must be a finite number of at least 0, got {noise_variance}")
         lam = bounds.regularisation(noise_variance) if self.regularisation is None else self.regularisation
         if lam == 0 and noise_variance > 0:
             raise InputError("regularisation must be > 0 for a noisy mean operator, got 0; leave it out for a rule")
-        found = minimise_linear_odd(self._loss(), rows, estimate.moment, lam, tolerance=self.tolerance)
+        known = self._loss(), rows, estimate.moment, lam
+        found = minimise_linear_odd(*known, tolerance=self.tolerance, weights=weights)
         if not found.weights.any():
             warnings.warn(
                 f"the risk of loss {self.loss!r} is least at weights of zero, which put every row in one class, "
@@ -128,6 +138,16 @@ class MeanOperatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.classes_, self.estimate_, self.regularisation_ = classes, estimate, lam
         self.weights_, self.distance_ = found.weights, float(found.distance)
         return self
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """`weights_` as scikit-learn's linear classifiers have them, (1, d)."""
+        return self.weights_[None]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Zero, (1,)."""
+        return np.zeros_like(self.weights_, shape=1)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores <w, x> (n,) of the second class."""

@@ -12,6 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 from aggregator.learners.inputs.validation import checked, require_number
 from aggregator.learners.mean_operators.moments import MomentEstimate
 from federation.contract.errors import InputError
+from federation.contract.numbers import apart
 
 LARGEST_CONDITION = 1e3
 MOST_BAGS = 3000  # two unknowns for each, in a dense system
@@ -48,10 +49,12 @@ class BagMeans:
         shares, positive = sizes / sizes.sum(), np.clip(proportions[:, 1], 0.0, 1.0)
         condition = np.linalg.cond(np.sqrt(shares)[:, None] * np.column_stack([positive, 1 - positive]))
         if condition > LARGEST_CONDITION:
+            low, high = apart(float(positive.min()), float(positive.max()))
+            grow, most = apart(float(condition), LARGEST_CONDITION)
             raise InputError(
-                f"proportions are too nearly equal to tell the classes apart: they lie from {positive.min():.6g} to "
-                f"{positive.max():.6g}, and errors of the bags' means grow {condition:.3g} times, at most "
-                f"{LARGEST_CONDITION:g} is allowed; use bags whose proportions differ more"
+                f"proportions are too nearly equal to tell the classes apart: they lie from {low} to "
+                f"{high}, and errors of the bags' means grow {grow} times, at most "
+                f"{most} is allowed; use bags whose proportions differ more"
             )
         rows = np.concatenate(arrays)
         means = np.stack([bag.mean(axis=0) for bag in arrays])

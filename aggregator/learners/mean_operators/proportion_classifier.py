@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
+from aggregator.learners.inputs.feature_names import remember_names
 from aggregator.learners.inputs.validation import require_one_of
 from aggregator.learners.mean_operators.classifier import MeanOperatorClassifier
 from aggregator.learners.mean_operators.mean_map import GAMMA, laplacian_mean_map, mean_map
@@ -47,11 +48,13 @@ class ProportionClassifier(MeanOperatorClassifier):
         """Learn from M bags, arrays (n_i, d), and their label proportions (M, 2), a column for each of `classes`.
 
         Raises `InputError` for what `mean_map`, `laplacian_mean_map` or the classifier cannot use, equal proportions
-        above all, and for an unknown method.
+        above all, and for an unknown method; `ValueError` for data frames whose columns are not those of the first.
         """
         require_one_of("method", self.method, get_args(Method))
         if self.method == "mean_map":
             estimate = mean_map(bags, proportions)
         else:
             estimate = laplacian_mean_map(bags, proportions, self.gamma, self.bandwidth)
-        return self.fit_moment(np.concatenate(bags), estimate.moment, estimate.noise_variance, classes)
+        self.fit_moment(np.concatenate(bags), estimate.moment, estimate.noise_variance, classes)
+        remember_names(self, bags)
+        return self

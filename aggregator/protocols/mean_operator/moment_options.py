@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from aggregator.contract.option_rules import refuse_misplaced, require_positive
 from aggregator.learners.inputs.limits import require_waves
 from federation.contract.errors import InputError
+from federation.contract.numbers import apart
 from federation.contract.question import OFF
 from federation.questions.moments import RESPONSE
 
@@ -69,8 +70,9 @@ class MomentOptions:
     def __post_init__(self) -> None:
         require_positive("rho", self.rho)
         if self.regularisation is not None and self.regularisation < _LEAST_REGULARISATION:
+            least, given = apart(_LEAST_REGULARISATION, self.regularisation)
             raise InputError(
-                f"regularisation must be at least {_LEAST_REGULARISATION:g}, got {self.regularisation:g}: without it a "
+                f"regularisation must be at least {least}, got {given}: without it a "
                 "noisy mean operator has no minimiser, and double precision finds none"
             )
         for name in ("l1_bound", "bandwidth"):

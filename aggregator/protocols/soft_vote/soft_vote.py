@@ -8,13 +8,14 @@ from typing import ClassVar, Literal
 from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.protocol import Rule
+from aggregator.contract.worst_case import TrustedWorstCase
 from aggregator.ensembles.collected import CollectedSession
 from aggregator.ensembles.decoding import Decoder
 from aggregator.ensembles.ensemble import Ensemble
 from aggregator.ensembles.output import PUBLISHED_REGULARISATION, perturb_output
 from aggregator.ensembles.share_answers import ShareAnswers, perturb_shares
 from aggregator.ensembles.votes import VoteProtocol
-from aggregator.ensembles.worst_votes import WorstVotes, of_votes
+from aggregator.ensembles.worst_votes import of_minimisers, of_votes
 from aggregator.protocols.soft_vote import decoders
 from aggregator.protocols.soft_vote.noisy_votes import perturb_votes
 from aggregator.protocols.soft_vote.statistic import perturb_statistic
@@ -140,16 +141,15 @@ class SoftVote(VoteProtocol):
             return StudentSession(world, self, epsilon, self.shape)
         return super().begin(world, epsilon, draws)
 
-    def worst_case(self, units: int, public: PublicNumbers) -> WorstVotes:
-        """Votes of one party in five that decide."""
+    def worst_case(self, units: int, public: PublicNumbers) -> TrustedWorstCase:
+        """Votes of one party that decide."""
         slow = [_RUNS[chosen] for chosen in (self.perturb, self.decoder) if chosen in _RUNS]
-        return of_votes(
-            units,
-            min(slow, default=_MANY_RUNS),
-            perturb=self.perturb,
-            sensitivity=self.sensitivity,
-            protect=self.protect,
-        )
+        runs = min(slow, default=_MANY_RUNS)
+        if self.perturb != "output":
+            return of_votes(units, runs, perturb=self.perturb)
+        strength = self.regularisation or PUBLISHED_REGULARISATION
+        known = {"sensitivity": self.sensitivity, "protect": self.protect}
+        return of_minimisers(units, runs, labels="soft", regularisation=strength, **known)
 
     def prepare(self, ensemble: Ensemble | ShareAnswers) -> Perturbable:
         """The vector to perturb, with its sensitivity and decoder."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, require_delta
-from federation.mechanisms.noise import discrete_gaussian, gaussian
+from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
 from federation.mechanisms.noise.checks import require_delta_above_zero, require_positive
 
 
@@ -81,13 +81,9 @@ def _compose_gaussian(guarantees: Sequence[Guarantee], target: float) -> tuple[f
     summed = _sum(guarantees)
     if target <= 0:
         return summed
-    mu = gaussian.compose(g.gaussian_mu for g in guarantees if g.gaussian_mu is not None)
-    discrete = [g.parameters for g in guarantees if "grid_scale" in g.parameters]
-    if discrete:
-        dimension = sum(int(p["dimension"]) for p in discrete)
-        sigma = min(int(p["grid_scale"]) for p in discrete)
-        bound = discrete_gaussian.epsilon_bound(target, mu, dimension, sigma)
-        exact = min(bound, concentrated_epsilon(target, mu**2 / 2))
-    else:
-        exact = gaussian.epsilon(target, mu)
+    curve = GaussianCurve.of(guarantees)
+    assert curve is not None
+    exact = curve.epsilon(target)
+    if curve.grid is not None:
+        exact = min(exact, concentrated_epsilon(target, curve.mu**2 / 2))
     return summed if summed[1] <= target and summed[0] < exact else (exact, target)

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.mechanisms.noise.checks import require_known, require_positive, require_whole
+from federation.mechanisms.noise.checks import require_from_zero, require_known, require_positive, require_whole
 from federation.numerics.arrays import Floats
 
 FORMS = ("published", "tight", "diameter", "public_features")
@@ -142,8 +142,7 @@ def solver_slack(gradient_tolerance: float, regularisation: float) -> float:
         2e-08
     """
     require_positive("regularisation", regularisation)
-    if not 0 <= gradient_tolerance < math.inf:
-        raise InputError(f"gradient_tolerance must be finite and not negative, got {gradient_tolerance}")
+    require_from_zero("gradient_tolerance", gradient_tolerance)
     return 2 * gradient_tolerance / regularisation
 
 

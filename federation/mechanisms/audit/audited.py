@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from federation.contract.question import Curve
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audit.estimate import AuditResult, audit
 from federation.mechanisms.counts import discrete_gaussian as count_gaussian
@@ -24,7 +25,7 @@ from federation.numerics.arrays import Floats
 
 RUNS = 500_000
 CONFIDENCE = 0.999
-_EPSILON, _DELTA = 1.0, 0.01
+_EPSILON, _DELTA = 1.0, 1e-6
 _COUNTS = np.array([[0, 30, 30], [1, 29, 30]])  # the worst pair for what redraws negative counts
 _COARSE = 5.0  # in sensitivities: a rounding that multiplies the distance of a pair by five
 
@@ -47,7 +48,8 @@ class Audited:
 
     Additive mechanisms have sensitivity 1; those for label counts take what one replaced label changes.
 
-    The bound of a correct mechanism should pass `tight` times the claim, or the audit has no power.
+    The bound of a correct mechanism should pass `tight` times the claim, or the audit has no power. `curve` is what is
+    claimed at other epsilons, where the claim has a delta.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Audited:
     statistic: Statistic
     twins: tuple[Twin, ...]
     tight: float = 0.5
+    curve: Curve | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Verdict:
 
 
 def audited_mechanisms() -> dict[str, Audited]:
-    """All audited mechanisms by name, at epsilon 1 (Gaussian: delta 0.01, as smaller ones need more runs).
+    """All audited mechanisms by name, at epsilon 1; those with a delta at 1e-6.
 
     Examples:
         >>> list(audited_mechanisms())
@@ -107,6 +110,7 @@ def judge(audited: Audited, *, runs: int = RUNS, seed: int | None = 1) -> Verdic
             delta=audited.delta,
             runs=runs,
             confidence=CONFIDENCE,
+            curve=audited.curve,
         )
 
     twins = tuple((twin.mistake, run(twin.sample, twin.statistic, twin.mistake)) for twin in audited.twins)
@@ -139,8 +143,8 @@ def _gaussian(dimension: int) -> Audited:
         # When every coordinate moves by 1, the change has norm sqrt(D), not the 1 that was calibrated for.
         moved = _release(mechanism, dimension**0.5)
         twins.append(Twin("sensitivity of one coordinate only", moved, _projection))
-    name = f"discrete_gaussian_{dimension}d"
-    return Audited(name, _EPSILON, _DELTA, _release(mechanism, 1.0), _projection, tuple(twins))
+    name, sample = f"discrete_gaussian_{dimension}d", _release(mechanism, 1.0)
+    return Audited(name, _EPSILON, _DELTA, sample, _projection, tuple(twins), curve=mechanism.delta_at)
 
 
 def _lattice_laplace() -> Audited:
@@ -184,7 +188,8 @@ def _count_gaussian() -> Audited:
         Twin("half the noise", _release_counts(replace(mechanism, scale=mechanism.scale / 2)), ratio),
         Twin("sensitivity of one class only", _release_counts(replace(mechanism, scale=one_class)), ratio),
     )
-    return Audited(mechanism.name, _EPSILON, _DELTA, _release_counts(mechanism), ratio, twins)
+    sample, curve = _release_counts(mechanism), mechanism.delta_at
+    return Audited(mechanism.name, _EPSILON, _DELTA, sample, ratio, twins, curve=curve)
 
 
 def _release_counts(mechanism: AdditiveCounts) -> Sampler:

@@ -12,7 +12,7 @@ from federation.contract.errors import InputError
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.weight_ratio import mean_delta
 from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.noise.checks import require_epsilon_from_zero, require_positive
+from federation.mechanisms.noise.checks import require_epsilon_from_zero, require_from_zero, require_positive
 
 
 def delta(
@@ -30,6 +30,7 @@ def delta(
         1.432e-05
     """
     require_epsilon_from_zero(epsilon)
+    require_from_zero("charge", charge)
     ratio = width(label_range) / require_positive("sigma", sigma)
     if not 1e-9 <= ratio <= 1e9:
         raise InputError(f"sigma must be within a factor 1e9 of the label range, got their ratio {ratio:g}")
@@ -42,5 +43,4 @@ def delta(
 
 def width(label_range: tuple[float, float]) -> float:
     """Delta = highest - lowest label. Raises `InputError` as `LabelRange`."""
-    low, high = label_range
-    return LabelRange(low, high).width
+    return LabelRange.of(label_range).width

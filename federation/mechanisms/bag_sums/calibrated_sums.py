@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 
 from federation.contract.errors import InputError
+from federation.contract.numbers import apart
 from federation.mechanisms.bag_sums.accounting import delta, width
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
-from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero
+from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero, require_from_zero
 
 _SAFE = 1e-9  # relative step to the safe side of a root
 _WIDEST = 1e9  # largest ratio of the label range and a noise scale, either way
@@ -29,8 +30,9 @@ def smallest_sigma(
     """
     require_target(epsilon, target)
     if design.noise_free >= target:
+        wanted, revealed = apart(target, design.noise_free)
         raise InputError(
-            f"delta {target:g} is out of reach of any noise: with probability {design.noise_free:.3g} a label lies in "
+            f"delta {wanted} is out of reach of any noise: with probability {revealed} a label lies in "
             "a bag without noise; use larger bags, more noisy labels, or a number of them in every bag"
         )
     span = width(label_range)
@@ -49,6 +51,7 @@ def smallest_tau(epsilon: float, target: float, *, label_range: tuple[float, flo
         9.854
     """
     require_target(epsilon, target)
+    require_from_zero("charge", charge)
     return width(label_range) * _smallest_scale(lambda scale: mean_delta_chi(epsilon, 1 / scale, charge=charge), target)
 
 

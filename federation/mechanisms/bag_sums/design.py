@@ -12,6 +12,8 @@ from federation.contract.errors import InputError
 from federation.mechanisms.noise.checks import require_known, require_whole
 from federation.numerics.arrays import Floats, Integers
 
+_MOST_RECORDS = 2**40
+
 Weights = Literal["gaussian", "signs"]
 
 
@@ -134,7 +136,7 @@ def hypergeometric(population: int, marked: int, drawn: int) -> tuple[Integers, 
 def require_bags(records: int, bags: int, size: int) -> None:
     """Raises `InputError` unless all are integers >= 1 and m k <= n."""
     for name, value in (("records", records), ("bags", bags), ("size", size)):
-        require_whole(name, value, 1)
+        require_whole(name, value, 1, _MOST_RECORDS)
     if bags * size > records:
         raise InputError(
             f"bags are disjoint, so {bags} bags of {size} need {bags * size} records, got {records}; "

@@ -15,9 +15,11 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
+from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums.accounting import width
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.numerics.arrays import Floats
 
 LABEL_STEPS = 2**20  # of the label range
@@ -62,6 +64,7 @@ def charged(delta_at: Callable[[float], float], epsilon: float) -> float:
         >>> charged(lambda e: 1e-6 * math.exp(-e), epsilon=1.0)
         3.679e-07
     """
+    epsilon = require_epsilon_from_zero(epsilon)
     if epsilon < _LAW_SLACK:
         return min(1.0, delta_at(0.0) + 2 * _LAW_SLACK)
     return min(1.0, delta_at(epsilon - _LAW_SLACK) * (1 + 1e-9))
@@ -133,7 +136,8 @@ def _checked(labels: Floats, weights: Floats, label_range: tuple[float, float]) 
     if not np.all(np.abs(weights) <= _LARGEST_WEIGHT):
         raise InputError(f"weights must be numbers between -{_LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}")
     if not np.all((labels >= low) & (labels <= high)):  # NaN is refused too
-        raise InputError(f"labels must be numbers from {low:g} to {high:g}, the declared range; clip or refuse others")
+        least, most = apart(low, high)
+        raise InputError(f"labels must be numbers from {least} to {most}, the declared range; clip or refuse others")
     return np.clip(np.rint((labels - low) / span * LABEL_STEPS), 0, LABEL_STEPS), weights
 
 

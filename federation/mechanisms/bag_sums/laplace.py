@@ -11,6 +11,7 @@ from federation.mechanisms.bag_sums import accounting, label_sums
 from federation.mechanisms.bag_sums.design import Weights, require_bags
 from federation.mechanisms.bag_sums.sum_mechanism import AlikeBags, public_numbers
 from federation.mechanisms.noise import discrete_laplace
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.mechanisms.noise.scales import require_scale
 from federation.numerics.arrays import Floats
@@ -53,6 +54,7 @@ class LaplaceBagSums(AlikeBags):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0: 0 from the claimed one on."""
+        epsilon = require_epsilon_from_zero(epsilon)
         return self.inclusion * discrete_laplace.delta(epsilon, label_sums.LABEL_STEPS, self.grid_scale)
 
     @property

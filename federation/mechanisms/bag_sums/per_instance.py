@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.mechanisms.bag_sums.accounting import width
+from federation.contract.numbers import apart, required
 from federation.mechanisms.bag_sums.perturbed_pair import pair_delta
-from federation.numerics.arrays import Floats, Integers
+from federation.mechanisms.labels.label_range import LabelRange
+from federation.numerics.arrays import Floats, Integers, numbers
 
 _RANK_CUT = 1e-10  # of a unit column, times sqrt(k)
-_NO_RESIDUAL = 1e-12  # of the labels' squared norm
+_NO_RESIDUAL = 1e-12  # of the labels' squared norm, less their mean where rows have a constant
+_ROUNDED = 1e-15  # of a label: what is left of labels may be due to how doubles hold them
 _CANDIDATES = 9  # equally spaced changed labels that are tried first
 _REFINEMENTS = 10  # golden-section steps around the worst of them
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -78,8 +80,14 @@ def per_instance_delta(
         >>> found.mean, found.largest, found.revealed
         (0.0002628, 0.001459, 0.0)
     """
-    if bags.ndim != 2 or bags.size == 0:
-        raise InputError(f"bags must be row numbers (bags, size), at least one, got shape {bags.shape}")
+    rows, labels, bags = numbers(rows, "rows"), numbers(labels, "labels"), np.asarray(bags)
+    if rows.ndim != 2 or labels.shape != rows.shape[:1]:
+        raise InputError(f"rows must be (n, d) and labels (n,), got shapes {rows.shape} and {labels.shape}")
+    if bags.ndim != 2 or bags.size == 0 or bags.dtype.kind not in "iu":
+        raise InputError(f"bags must be row numbers (bags, size), at least one, got {bags.dtype} of shape {bags.shape}")
+    if not 0 <= bags.min() <= bags.max() < len(rows):
+        raise InputError(f"bags must be numbers of the {len(rows)} rows, from 0, got {bags.min()} to {bags.max()}")
+    required("inclusion", inclusion, "lie in [0, 1]", lambda given: 0 <= given <= 1)
     found = np.stack([bag_deltas(epsilon, rows[bag], labels[bag], label_range=label_range) for bag in bags])
     worst = found.max(axis=1)
     mean, mean_largest, largest, revealed = map(float, (found.mean(), worst.mean(), worst.max(), (found == 1).mean()))
@@ -98,14 +106,16 @@ def bag_deltas(epsilon: float, rows: Floats, labels: Floats, *, label_range: tup
         >>> found.shape, float(found.max())
         ((30,), 0.0006402)
     """
-    low, high = label_range
-    width(label_range)
+    declared = LabelRange.of(label_range)
+    low, high = declared.low, declared.high
     if not (np.all(np.isfinite(rows)) and np.all((labels >= low) & (labels <= high))):
-        raise InputError(f"rows must be finite and labels from {low:g} to {high:g}, the declared range; clip or refuse")
+        least, most = apart(low, high)
+        raise InputError(f"rows must be finite and labels from {least} to {most}, the declared range; clip or refuse")
     leverage, residual = leverages_and_residuals(rows, labels)
     rss = float(residual @ residual)
-    if rss <= _NO_RESIDUAL * float(labels @ labels):
+    if rss == 0:
         return np.ones(len(labels))
+    labels, high = labels - low, high - low  # differences keep the digits that labels far from zero have left
 
     def at(changed: Floats, coarse: bool = True) -> Floats:
         """Deltas at other labels, shape of `changed`: (c, k)."""
@@ -115,10 +125,10 @@ def bag_deltas(epsilon: float, rows: Floats, labels: Floats, *, label_range: tup
 
     # Where the label fits the rest of the bag best, the residual that hides it is smallest.
     with np.errstate(divide="ignore", invalid="ignore"):
-        fitting = np.where(leverage < 1, labels - residual / (1 - leverage), low)
+        fitting = np.where(leverage < 1, labels - residual / (1 - leverage), 0.0)
     everyone = np.arange(len(labels))
-    grid = np.repeat(np.linspace(low, high, _CANDIDATES)[:, None], len(labels), axis=1)
-    candidates = np.sort(np.concatenate([grid, np.clip(fitting, low, high)[None]]), axis=0)
+    grid = np.repeat(np.linspace(0.0, high, _CANDIDATES)[:, None], len(labels), axis=1)
+    candidates = np.sort(np.concatenate([grid, np.clip(fitting, 0.0, high)[None]]), axis=0)
     best = at(candidates).argmax(axis=0)
     ends = (candidates[np.clip(best + step, 0, len(candidates) - 1), everyone] for step in (-1, 1))
     refined = _golden_section(at, *ends)
@@ -139,7 +149,8 @@ def leverages_and_residuals(rows: Floats, labels: Floats) -> tuple[Floats, Float
     """Of least squares of the labels (k,) on the rows (k, d): h_i and r_i, both (k,).
 
     Columns are scaled to unit length and a pivoted QR factorisation drops dependent ones, so that neither units nor
-    duplicate columns matter; the residual is orthogonalised twice.
+    duplicate columns matter; the residual is orthogonalised twice. It is exactly zero where the labels are a function
+    of the rows up to rounding; where the rows have a constant, the labels' distance from zero does not matter.
 
     Examples:
         >>> leverages_and_residuals(np.ones((4, 1)), np.array([0.0, 0.0, 1.0, 3.0]))
@@ -154,6 +165,16 @@ def leverages_and_residuals(rows: Floats, labels: Floats) -> tuple[Floats, Float
     basis, triangle, _ = qr(scaled, mode="economic", pivoting=True)
     rank = int((np.abs(np.diag(triangle)) > _RANK_CUT * math.sqrt(len(labels))).sum())
     basis = basis[:, :rank]
-    residual = labels - basis @ (basis.T @ labels)
-    residual -= basis @ (basis.T @ residual)
+
+    def rest(values: Floats) -> Floats:
+        once: Floats = values - basis @ (basis.T @ values)
+        left: Floats = once - basis @ (basis.T @ once)
+        return left
+
+    held = _ROUNDED * math.sqrt(len(labels)) * float(np.abs(labels).max())
+    if np.linalg.norm(rest(np.ones(len(labels)))) <= _RANK_CUT * math.sqrt(len(labels)):
+        labels = labels - labels.mean()
+    residual = rest(labels)
+    if residual @ residual <= max(_NO_RESIDUAL * float(labels @ labels), held**2):
+        residual = np.zeros(len(labels))
     return np.minimum(np.square(basis).sum(axis=1), 1.0), residual

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from federation.contract.errors import InputError
+from federation.contract.numbers import required
 from federation.numerics.arrays import Floats
 
 # Least value and step of x = ln(distance from where the integrand begins)
@@ -38,8 +38,9 @@ def pair_delta(
         >>> pair_delta(0.5, change, leverage, residual, rss=4.0)
         array([6.421e-10, 0.02816])
     """
-    if not 0 <= epsilon <= _LARGEST_EPSILON:
-        raise InputError(f"epsilon must lie between 0 and {_LARGEST_EPSILON:g}, got {epsilon}")
+    required(
+        "epsilon", epsilon, f"lie between 0 and {_LARGEST_EPSILON:g}", lambda given: 0 <= given <= _LARGEST_EPSILON
+    )
     shift = np.abs(change) * np.sqrt(leverage / rss)
     square = 1 + (2 * change * residual + change**2 * (1 - leverage)) / rss
     collapsed = square <= _COLLAPSED

@@ -24,6 +24,7 @@ _SAMPLED = 64  # counts at which the size of the integrals is estimated first
 _NEGLIGIBLE = 50.0  # nats below the largest value: what lies beyond adds less than e^-45 of the integral
 _FIRST, _LAST = 64, 2**15  # intervals of the trapezoidal rule
 _TOLERANCE = 1e-9
+MOST_EPSILON = 1e4  # whose delta bounds that of larger ones, where integrands would lose all digits
 
 
 def mean_delta(epsilon: float, ratio: float, part: Exposure, weights: Weights, charge: float = 0.0) -> float:
@@ -36,6 +37,7 @@ def mean_delta(epsilon: float, ratio: float, part: Exposure, weights: Weights, c
         >>> mean_delta(1.0, 1.0, bag, "signs"), mean_delta(1.0, 1.0, bag, "gaussian")
         (0.01039, 0.02141)
     """
+    epsilon = min(epsilon, MOST_EPSILON)
     empty = part.others == 0
     alone = float(part.probability[empty].sum())
     if part.own and alone:
@@ -59,6 +61,7 @@ def mean_delta_chi(epsilon: float, ratio: float, releases: int = 1, charge: floa
         >>> mean_delta_chi(1.0, ratio=0.1), float(gaussian.delta(1.0, 0.1))
         (8.461e-07, 1.231e-25)
     """
+    epsilon = min(epsilon, MOST_EPSILON)
     half = releases / 2
     constant = math.log(2) - half * math.log(2) - math.lgamma(half)
 

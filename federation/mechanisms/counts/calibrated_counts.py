@@ -23,6 +23,7 @@ CountNoise = Literal[
     "dirichlet_floor",
     "dirichlet_shifted",
 ]
+_MOST_CLASSES = 2**20
 _FREE = 1.001  # at so little more error than with delta, a pure guarantee is preferred
 _NEED_DELTA = ("gaussian", "published_gaussian", "dirichlet_floor", "dirichlet_shifted")
 
@@ -57,7 +58,7 @@ def calibrate(
                [49., 32., 19.]])
     """
     require_wanted(noise, epsilon, delta, known=get_args(CountNoise), with_delta=_NEED_DELTA, pure="laplace or pure")
-    require_whole("classes", classes, 2)
+    require_whole("classes", classes, 2, _MOST_CLASSES)
     _check_extra("floor", floor, noise, "dirichlet_floor")
     _check_extra("pseudo_count", pseudo_count, noise, "dirichlet_shifted")
     if floor is not None:

@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.contract.guarantee import require_delta, require_epsilon
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, checked_counts
 from federation.mechanisms.counts.calibrated_counts import CountNoise, calibrate
@@ -15,6 +16,7 @@ from federation.mechanisms.counts.dirichlet import MAX_FLOOR
 from federation.mechanisms.counts.dirichlet_divergence import MeasuredDelta
 from federation.mechanisms.counts.distortion import DRAWS, Distortion, affordable, distortion, sampled
 from federation.mechanisms.counts.published_dirichlet import published_release, sigma_for_counts, true_delta
+from federation.mechanisms.noise.checks import require_whole
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Integers
 
@@ -60,7 +62,7 @@ def compare(
 
     `counts` (C,) are invented or public. `floor` defaults to their smallest, `pseudo_count` to half their sum, and
     neither to more than 10^6.
-    Raises `InputError` for counts that are none.
+    Raises `InputError` for counts that are none, and numbers out of range.
 
     Examples:
         >>> found = compare(np.array([500, 300, 200]), epsilon=1.0, delta=1e-6)
@@ -70,7 +72,12 @@ def compare(
         pure Distortion(mean=0.003665, standard_error=0.0)
         independent_laplace Distortion(mean=0.00514, standard_error=0.0)
     """
-    counts = checked_counts(counts, len(counts))
+    counts = checked_counts(counts, np.size(counts))
+    require_epsilon(epsilon)
+    require_delta(delta)
+    for name, given in (("floor", floor), ("pseudo_count", pseudo_count)):
+        if given is not None:
+            require_whole(name, given, 0, MAX_FLOOR)
     half = min(max(1, int(counts.sum()) // 2), MAX_FLOOR)
     extra = {
         "dirichlet_floor": {"floor": min(int(counts.min()), MAX_FLOOR) if floor is None else floor},
@@ -91,7 +98,7 @@ def published_dirichlet(counts: Integers, epsilon: float, delta: float) -> Candi
         NOT differentially private: sigma comes from the counts; its true delta to 6,994 is 0.577, 5.8e+02
         times the claim
     """
-    counts = checked_counts(counts, len(counts))
+    counts = checked_counts(counts, np.size(counts))
     try:
         sigma = sigma_for_counts(counts, epsilon, delta)
     except InputError as error:
@@ -100,7 +107,7 @@ def published_dirichlet(counts: Integers, epsilon: float, delta: float) -> Candi
     if sigma is None or neighbour is None:
         note = "NOT differentially private: no sigma serves these counts, and that it fails here tells them from others"
         return Candidate(PUBLISHED_DIRICHLET, {}, None, None, private=False, note=note)
-    runs = max(2**12, _RUNS // len(counts)) if len(counts) > 2 else None  # exact for two classes
+    runs = max(2**9, _RUNS // len(counts)) if len(counts) > 2 else None  # exact for two classes
     pairs = ((counts, neighbour), (neighbour, counts))
     both = (true_delta(here, there, epsilon, delta, runs=runs or 1) for here, there in pairs)
     worst = max(both, key=lambda found: found.value)

@@ -16,12 +16,13 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
+from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import PUBLIC_BAG, WHOLE_COUNTS, checked_counts, exchangeable
 from federation.mechanisms.counts.count_mechanism import CountReplacement
 from federation.mechanisms.counts.dirichlet_loss import delta_exact, delta_exact_limit, require_level
 from federation.mechanisms.counts.dirichlet_sampler import GRID_BITS, sample
-from federation.mechanisms.noise.checks import require_whole
+from federation.mechanisms.noise.checks import require_draws, require_epsilon_from_zero, require_whole
 from federation.mechanisms.noise.mechanism import NOISE_KEY, Parameters
 from federation.mechanisms.noise.scales import first_between
 from federation.numerics.arrays import Floats, Integers
@@ -54,9 +55,10 @@ class ScaledDirichlet(CountReplacement):
     def __post_init__(self) -> None:
         _check(self.classes, self.epsilon, self.delta, self._least, "floor + pseudo_count")
         if self.delta_at(self.epsilon) > self.delta:
+            most, given = apart(self.delta, self.delta_at(self.epsilon))
             raise InputError(
-                f"sigma must give delta {self.delta:g} or less at epsilon {self.epsilon:g}, got {self.sigma:g} with "
-                f"delta {self.delta_at(self.epsilon):g}; take it from calibrate_floor or calibrate_shifted"
+                f"sigma must give delta {most} or less at epsilon {self.epsilon:g}, got {self.sigma:g} with "
+                f"delta {given}; take it from calibrate_floor or calibrate_shifted"
             )
 
     @property
@@ -78,6 +80,7 @@ class ScaledDirichlet(CountReplacement):
         without pseudo-counts an empty class is released as exactly 0. Only the public m is: it must be at least
         C * floor. Raises `InputError` otherwise.
         """
+        require_draws(draws)
         eta = checked_counts(counts, self.classes)
         size = int(eta.sum())
         if size < self.classes * self.floor:
@@ -90,6 +93,7 @@ class ScaledDirichlet(CountReplacement):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0."""
+        epsilon = require_epsilon_from_zero(epsilon)
         return float(delta_exact(epsilon, self._least + 1, self._least, self.sigma))
 
     def covariance(self, size: int) -> Floats:

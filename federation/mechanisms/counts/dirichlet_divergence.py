@@ -19,6 +19,7 @@ from federation.mechanisms.counts.dirichlet_loss import beta_tail
 from federation.mechanisms.counts.dirichlet_sampler import log_gamma
 from federation.numerics.arrays import Floats
 
+MOST_RUNS = 2**30
 _BLOCK = 2**16  # draws at a time
 _REACH = 1e9  # log odds beyond every root that matters
 _LARGE = 700.0  # an epsilon whose exponential is a double; the delta of a larger one is at most its own

@@ -17,11 +17,12 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, centred_l1
 from federation.mechanisms.counts.grid import smallest_scale
 from federation.mechanisms.noise import discrete_gaussian, gaussian
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats, Integers
 
 _MAX_SUM_SIGMA = 100.0  # beyond, the corrected integral is exact to double precision
-_SMOOTH_SIGMA = 8.0  # from here on the centred noise has the moments of its continuous limit, with one correction
+_MOST_EPSILON = 1e6  # whose delta bounds that of larger ones, where no integer holds the threshold
 _REACH = 26  # in sigma: what the sum leaves out is below e^-160 of its first terms
 _SAFE = 2e-9  # relative distance to the safe side of delta: covers the rounding of its computation
 # B_p(u)/p! for p = 2..7, coefficients of u^p, ..., u^0 (Euler-Maclaurin)
@@ -58,6 +59,7 @@ class CountGaussian(AdditiveCounts):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0."""
+        epsilon = require_epsilon_from_zero(epsilon)
         return exact_delta(epsilon, float(self.scale))
 
     def variance(self) -> float:
@@ -69,16 +71,8 @@ class CountGaussian(AdditiveCounts):
         return float(k**2 @ mass / mass.sum()) * (1 - 1 / self.classes)
 
     def expected_l1(self) -> float:
-        """E sum_i |released count_i - count_i|, in records.
-
-        From sigma = 8 on by Euler-Maclaurin at the kink of |y|: relative error below 1e-6, for thousands of classes
-        below 1e-3.
-        """
-        sigma = float(self.scale)
-        if sigma < _SMOOTH_SIGMA:
-            return centred_l1(_characteristic, sigma, self.classes, tail=9.0)
-        deviation = sigma * math.sqrt(self.classes * (self.classes - 1))
-        return math.sqrt(2 / math.pi) * (deviation - 1 / (12 * deviation))
+        """E sum_i |released count_i - count_i|, in records; relative error below 1e-4."""
+        return centred_l1(_characteristic, float(self.scale), self.classes, tail=9.0)
 
     def escape(self, count: float) -> float:
         """exp(-count²/(2 scale² (1 - 1/C))): the discrete Gaussian is subgaussian (Canonne et al. 2020)."""
@@ -114,6 +108,7 @@ def exact_delta(epsilon: float, sigma: float) -> float:
         >>> exact_delta(1.0, sigma=4.0), float(gaussian.delta(1.0, math.sqrt(2) / 4))
         (0.000387, 0.0003978)
     """
+    epsilon = min(epsilon, _MOST_EPSILON)
     threshold = 1 - epsilon * sigma**2
     last = math.ceil(threshold) - 1
     if sigma > _MAX_SUM_SIGMA:

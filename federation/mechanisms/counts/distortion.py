@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +10,15 @@ import numpy as np
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, checked_counts
 from federation.mechanisms.counts.count_mechanism import CountMechanism
+from federation.mechanisms.counts.lattice_laplace import LatticeLaplace
+from federation.mechanisms.noise.checks import require_whole
 from federation.numerics.arrays import Floats, Integers
 from federation.numerics.simplex import project
 
 DRAWS = 20_000
 _NEGLIGIBLE = 1e-9  # probability that the projection moves anything
-_MAX_ENTRIES = 4_000_000  # of the matrix of draws
+_MOST_NUMBERS = 2_000_000  # that all draws together may take
+_OF_A_SHARE = 8.0  # such numbers are as much work as a Dirichlet share
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,12 @@ class Distortion:
     standard_error: float
 
 
-def affordable(draws: int, classes: int) -> int:
-    """So many draws, or fewer for very many classes; at least 2."""
-    return max(2, min(draws, _MAX_ENTRIES // classes))
+def affordable(draws: int, classes: int, each: float = _OF_A_SHARE) -> int:
+    """So many draws, or fewer for many classes, each of which takes `each` numbers; at least 2.
+
+    The mean error of many classes is as exact with few draws as that of few classes is with many.
+    """
+    return int(max(2, min(draws, _MOST_NUMBERS / (classes * each))))
 
 
 def distortion(mechanism: CountMechanism, counts: Integers, draws: int = DRAWS, seed: int = 1) -> Distortion:
@@ -46,12 +53,17 @@ def distortion(mechanism: CountMechanism, counts: Integers, draws: int = DRAWS, 
         Distortion(mean=0.003665, standard_error=0.0)
     """
     counts = checked_counts(counts, mechanism.classes)
+    require_whole("draws", draws, 1)
     size = int(counts.sum())
     additive = mechanism if isinstance(mechanism, AdditiveCounts) else None
     if additive and sum(map(additive.escape, counts)) < _NEGLIGIBLE:
         return Distortion(additive.expected_l1() / size, 0.0)
     bits = NoiseBits(seed, f"distortion of {mechanism.name}")
-    released = mechanism.release(counts, bits, affordable(draws, len(counts)))
+    if isinstance(mechanism, LatticeLaplace):
+        each = math.sqrt(math.pi * mechanism.classes)  # proposals for a draw
+    else:
+        each = _OF_A_SHARE if additive is None else 1.0
+    released = mechanism.release(counts, bits, affordable(draws, len(counts), each))
     return sampled(released, counts, additive.expected_l1() / size if additive else None)
 
 

@@ -12,6 +12,7 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts, centred_l1
 from federation.mechanisms.counts.lattice_laplace import least_scale, loss_beyond
 from federation.mechanisms.noise import discrete_laplace
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.numerics.arrays import Floats, Integers
 
 
@@ -24,6 +25,7 @@ class IndependentLaplace(AdditiveCounts):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0, before centring, which can only lower it."""
+        epsilon = require_epsilon_from_zero(epsilon)
         return exact_delta(epsilon, float(self.scale))
 
     def variance(self) -> float:

@@ -19,6 +19,7 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import AdditiveCounts
 from federation.mechanisms.counts.grid import smallest_scale
 from federation.mechanisms.noise import discrete_laplace
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.lazy_uniform import below_exp, collect
 from federation.numerics.arrays import Integers
 
@@ -34,6 +35,7 @@ class LatticeLaplace(AdditiveCounts):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0."""
+        epsilon = require_epsilon_from_zero(epsilon)
         return exact_delta(epsilon, self.classes, float(self.scale))
 
     def variance(self) -> float:

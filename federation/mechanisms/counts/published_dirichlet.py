@@ -9,6 +9,7 @@ fall-back, tells some neighbours apart for certain. So this is no mechanism obje
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain
 
@@ -19,14 +20,17 @@ from federation.contract.guarantee import NoGuarantee
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import checked_counts
 from federation.mechanisms.counts.baselines import LaplacePrior, published_laplace
-from federation.mechanisms.counts.dirichlet_divergence import MeasuredDelta, divergence
+from federation.mechanisms.counts.dirichlet_divergence import MOST_RUNS, MeasuredDelta, divergence
 from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_eq9_limit, require_level
 from federation.mechanisms.counts.dirichlet_sampler import sample
+from federation.mechanisms.noise.checks import require_draws, require_whole
 from federation.mechanisms.noise.scales import first_between
 from federation.numerics.arrays import Floats, Integers
 
 _STEP = 1 / 8  # of ln sigma in the scan
 _BLOCK = 16  # sigmas at a time: most scans end early
+_FEW = 256  # pairs of classes that are looked at first
+_ALL = slice(None)
 _TINY = 1e-4  # sigma times the largest count below which the delta is at its limit
 _SIZE = 1000  # records of the two-class bags on which the true delta is measured
 
@@ -35,8 +39,8 @@ def sigma_for_counts(counts: Integers, epsilon: float, delta: float) -> float | 
     """The largest sigma found whose Eq. 9 delta is at most `delta` for all ordered pairs of classes; None without one.
 
     A scan of ln sigma from the top, as the delta is not monotone in sigma, then bisection; the answer is one of the
-    sigmas at which the delta was computed. `counts` (C,): whole numbers >= 0. The result depends on private counts.
-    Raises `InputError` for other counts, epsilon <= 0 or delta outside (0, 1).
+    sigmas at which the delta of all pairs was computed. `counts` (C,): whole numbers >= 0. The result depends on
+    private counts. Raises `InputError` for other counts, epsilon <= 0 or delta outside (0, 1).
 
     Examples:
         >>> sigma_for_counts(np.array([50, 30, 20]), epsilon=1.0, delta=1e-3)
@@ -45,31 +49,43 @@ def sigma_for_counts(counts: Integers, epsilon: float, delta: float) -> float | 
         True
     """
     require_level(epsilon, delta)
-    eta = checked_counts(counts, len(counts))
+    eta = checked_counts(counts, np.size(counts))
     if eta.min() < 2:  # a class that a neighbour lacks, or has alone, tells them apart at any sigma
         return None
     a, b = _pairs(eta)
+    few = np.argsort(a + b, kind="stable")[:_FEW]  # the worst are mostly among them
 
-    def worst(sigmas: Floats) -> Floats:
-        largest: Floats = delta_eq9(epsilon, a[:, None], b[:, None], sigmas).max(axis=0)
-        return largest
+    def exceeds(log_sigma: float, level: float, among: Integers | slice = _ALL) -> bool:
+        return bool(delta_eq9(epsilon, a[among], b[among], math.exp(log_sigma)).max() > level)
+
+    def refused(log_sigma: float, level: float) -> bool:
+        return exceeds(log_sigma, level, few) or exceeds(log_sigma, level)
 
     top = 0.0
-    while worst(np.exp([top]))[0] <= (1 + delta) / 2:
+    while not refused(top, (1 + delta) / 2):
         top += 1.0
     bottom = math.log(_TINY / eta.max())
     if delta_eq9_limit(epsilon, a, b).max() < delta:
-        while worst(np.exp([bottom]))[0] > delta:
+        while refused(bottom, delta):
             bottom -= 1.0
     scan = np.append(np.arange(top, bottom, -_STEP), bottom)
-    blocks = (worst(np.exp(scan[start : start + _BLOCK])) for start in range(0, len(scan), _BLOCK))
-    private = next((k for k, each in enumerate(chain.from_iterable(blocks)) if each <= delta), None)
+    starts = range(0, len(scan), _BLOCK)
+    blocks = (delta_eq9(epsilon, a[few, None], b[few, None], np.exp(scan[i : i + _BLOCK])).max(axis=0) for i in starts)
+    hopeful = (k for k, each in enumerate(chain.from_iterable(blocks)) if each <= delta)
+    private = next((k for k in hopeful if not exceeds(scan[k], delta)), None)
     if private is None:
         return None
-    low, high = scan[private], scan[private - 1]
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        low, high = (middle, high) if worst(np.exp([middle]))[0] <= delta else (low, middle)
+
+    def bisected(too_much: Callable[[float], bool]) -> float:
+        low, high = float(scan[private]), float(scan[private - 1])
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            low, high = (low, middle) if too_much(middle) else (middle, high)
+        return low
+
+    low = bisected(lambda log_sigma: exceeds(log_sigma, delta, few))
+    if exceeds(low, delta):
+        low = bisected(lambda log_sigma: refused(log_sigma, delta))
     return math.exp(low)
 
 
@@ -83,7 +99,8 @@ def published_release(counts: Integers, epsilon: float, delta: float, bits: Nois
         >>> published_release(np.array([50, 30, 20]), 1.0, 1e-3, NoiseBits(1, "example")).round(1)
         array([[56. , 27.9, 16.1]])
     """
-    eta = checked_counts(counts, len(counts))
+    require_draws(draws)
+    eta = checked_counts(counts, np.size(counts))
     sigma = sigma_for_counts(eta, epsilon, delta)
     if sigma is None:
         return LaplacePrior(published_laplace(len(eta), epsilon)).release(eta, bits, draws)
@@ -103,8 +120,9 @@ def true_delta(
         >>> true_delta(np.array([7, 993]), np.array([6, 994]), epsilon=1.0, delta=1e-3).value
         0.2553
     """
-    pair = [checked_counts(each, len(counts)) for each in (counts, neighbour)]
-    if sorted(pair[1] - pair[0]) != [-1, *[0] * (len(counts) - 2), 1]:
+    pair = [checked_counts(each, np.size(counts)) for each in (counts, neighbour)]
+    require_whole("runs", runs, 1, MOST_RUNS)
+    if sorted(pair[1] - pair[0]) != [-1, *[0] * (np.size(counts) - 2), 1]:
         raise InputError("neighbour must hold one record less in one class and one more in another than counts")
     sigmas = [sigma_for_counts(each, epsilon, delta) for each in pair]
     laws = [sigma * each.astype(np.float64) for sigma, each in zip(sigmas, pair, strict=True) if sigma is not None]

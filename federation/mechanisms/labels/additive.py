@@ -15,6 +15,7 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels.label_mechanism import LabelReplacement
 from federation.mechanisms.labels.label_range import LabelRange
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 
@@ -70,6 +71,7 @@ class AdditiveLabels(LabelReplacement):
 
     def delta_at(self, epsilon: float) -> float:
         """Delta of one release at another epsilon >= 0: exact, for Gaussian noise but for about 1e-9 of itself."""
+        epsilon = require_epsilon_from_zero(epsilon)
         if self.gaussian_mu is None:
             return discrete_laplace.delta(epsilon, STEPS, self.scale)
         return discrete_gaussian.delta_bound(epsilon, self.gaussian_mu, 1, self.scale)

@@ -20,6 +20,7 @@ from federation.mechanisms.labels import response
 from federation.mechanisms.labels.bins import MAX_POINTS, Bins, optimal_bins
 from federation.mechanisms.labels.label_mechanism import LabelReplacement
 from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats, Integers
 
@@ -74,6 +75,7 @@ class BinnedResponse(LabelReplacement):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0: that of two different bins."""
+        epsilon = require_epsilon_from_zero(epsilon)
         return response.delta(epsilon, len(self.starts), self.redraw)
 
     @property

@@ -14,6 +14,7 @@ from federation.mechanisms.labels.label_mechanism import LabelMechanism
 from federation.mechanisms.labels.label_range import LabelRange, Outside
 from federation.mechanisms.labels.private_prior import DEFAULT_POINTS, DEFAULT_SHARE, EstimatedBins
 from federation.mechanisms.noise.checks import require_wanted, require_whole
+from federation.numerics.arrays import numbers
 
 LabelNoise = Literal["laplace", "gaussian", "one_bit", "unbiased", "bins", "estimated_bins"]
 
@@ -50,7 +51,7 @@ def calibrate(
     require_wanted(noise, epsilon, delta, known=known, with_delta=("gaussian",), pure="laplace or one_bit")
     if prior is not None and noise != "bins":
         raise InputError(f"prior is for noise bins and for no other, got one for {noise}; leave it out")
-    labels = LabelRange(float(label_range[0]), float(label_range[1]), outside)
+    labels = LabelRange.of(label_range, outside)
     if noise == "gaussian":
         return additive.gaussian(labels, epsilon, delta)
     if noise == "laplace":
@@ -62,6 +63,6 @@ def calibrate(
     if noise == "bins":
         if prior is None:
             require_whole("points", points, 2, MAX_POINTS)
-        weights = np.full(points, 1 / points) if prior is None else np.asarray(prior, dtype=np.float64)
+        weights = np.full(points, 1 / points) if prior is None else numbers(prior, "prior")
         return binned_response.calibrate(labels, epsilon, weights, debiased)
     return EstimatedBins(labels, epsilon, points, share, debiased)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
+from federation.contract.numbers import apart, is_number, shown
 from federation.numerics.arrays import Floats, Integers
 
 Outside = Literal["refuse", "clip"]
@@ -39,14 +41,22 @@ class LabelRange:
     outside: Outside = "refuse"
 
     def __post_init__(self) -> None:
-        if not (max(abs(self.low), abs(self.high)) <= _LARGEST and self.high - self.low >= _NARROWEST):
+        ends = (self.low, self.high)
+        if not (all(map(is_number, ends)) and max(map(abs, ends)) <= _LARGEST and ends[1] - ends[0] >= _NARROWEST):
             raise InputError(
                 f"label_range must be two numbers up to {_LARGEST:g}, the smaller one first and {_NARROWEST:g} or more "
-                f"apart, got {self.low} and {self.high}; declare what labels can be, not what the smallest and largest "
-                "of yours are"
+                f"apart, got {shown(self.low)} and {shown(self.high)}; declare what labels can be, not what the "
+                "smallest and largest of yours are"
             )
         if self.outside not in get_args(Outside):
             raise InputError(f"outside must be 'refuse' or 'clip', got {self.outside!r}")
+
+    @classmethod
+    def of(cls, ends: tuple[float, float], outside: Outside = "refuse") -> LabelRange:
+        """From its two ends as a pair. Raises `InputError` for anything else."""
+        if not (isinstance(ends, Sequence | np.ndarray) and len(ends) == 2 and all(map(is_number, ends))):
+            raise InputError(f"label_range must be two finite numbers, the smaller one first, got {shown(ends)}")
+        return cls(float(ends[0]), float(ends[1]), outside)
 
     @property
     def width(self) -> float:
@@ -59,9 +69,13 @@ class LabelRange:
         return self.low + self.width / 2
 
     @property
+    def _shown(self) -> str:
+        return f"[{', '.join(apart(self.low, self.high))}]"
+
+    @property
     def assumption(self) -> Assumption:
         """Why a label changes by at most `width`."""
-        text = f"every label lies in [{self.low:g}, {self.high:g}], which was declared without looking at any; "
+        text = f"every label lies in {self._shown}, which was declared without looking at any; "
         if self.outside == "clip":
             return Assumption(text + "others are moved to the nearer end", Check.ENFORCED)
         return Assumption(text + "others are refused", Check.CHECKED)
@@ -82,7 +96,7 @@ class LabelRange:
             return np.clip(given, self.low, self.high)
         if given.min() < self.low or given.max() > self.high:
             raise InputError(
-                f"labels must lie in label_range, [{self.low:g}, {self.high:g}], and some do not; declare what labels "
+                f"labels must lie in label_range, {self._shown}, and some do not; declare what labels "
                 "can be, or clip those outside"
             )
         return given

@@ -16,6 +16,7 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels import response
 from federation.mechanisms.labels.label_mechanism import LabelReplacement
 from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 
@@ -63,6 +64,7 @@ class OneBitLabels(LabelReplacement):
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of one release at another epsilon >= 0: that of the two ends, the worst pair."""
+        epsilon = require_epsilon_from_zero(epsilon)
         return response.delta(epsilon, 2, self.redraw)
 
     @property

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts import lattice_laplace
@@ -21,7 +20,7 @@ from federation.mechanisms.labels.binned_response import BinnedResponse
 from federation.mechanisms.labels.bins import MAX_POINTS
 from federation.mechanisms.labels.label_mechanism import LabelReplacement
 from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.noise.checks import require_whole
+from federation.mechanisms.noise.checks import require_epsilon_from_zero, require_share, require_whole
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 from federation.numerics.simplex import project
@@ -55,8 +54,7 @@ class EstimatedBins(LabelReplacement):
 
     def __post_init__(self) -> None:
         require_whole("points", self.points, 2, MAX_POINTS)
-        if not 0 < self.share < 1:
-            raise InputError(f"share must lie strictly between 0 and 1, got {self.share}")
+        require_share("share", self.share)
 
     @property
     def parameters(self) -> Parameters:
@@ -98,6 +96,7 @@ class EstimatedBins(LabelReplacement):
 
         The histogram's loss is 2/s or -2/s, or 0, whatever the counts, and independent of that of the answers.
         """
+        epsilon = require_epsilon_from_zero(epsilon)
         loss = 2 / float(self._histogram.scale)
         likely = 1 / lattice_laplace.ratio(self.points - 1, float(self._histogram.scale))
         losses = ((loss, likely), (-loss, likely * math.exp(-loss)), (0.0, 1 - likely * (1 + math.exp(-loss))))

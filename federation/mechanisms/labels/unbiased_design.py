@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from federation.contract.errors import InputError
+from federation.contract.numbers import apart
 from federation.mechanisms.labels.label_range import LabelRange
 from federation.mechanisms.labels.unbiased_response import (
     MOST_EPSILON,
@@ -70,8 +71,9 @@ def require_in_reach(epsilon: float) -> None:
     """Raises `InputError` unless epsilon is from .01 to 12."""
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         better = "one_bit, which is as good there," if epsilon < LEAST_EPSILON else "laplace"
+        least, most, given = apart(LEAST_EPSILON, MOST_EPSILON, epsilon)
         raise InputError(
-            f"epsilon of unbiased label noise must be from {LEAST_EPSILON:g} to {MOST_EPSILON:g}, got {epsilon:g}; "
+            f"epsilon of unbiased label noise must be from {least} to {most}, got {given}; "
             f"choose noise {better} or auto"
         )
 

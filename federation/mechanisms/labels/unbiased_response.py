@@ -21,9 +21,11 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
+from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels.label_mechanism import LabelReplacement
 from federation.mechanisms.labels.label_range import LabelRange
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 
@@ -61,9 +63,10 @@ class UnbiasedResponse(LabelReplacement):
         bound = exponential_below(self.epsilon)
         for column in zip(*self.weights, strict=True):
             if max(column) > bound * min(column):
+                ratio, most = apart(max(column) / min(column), float(bound))
                 raise InputError(
                     f"the table of label noise is not private at epsilon {self.epsilon:g}: one label makes an output "
-                    f"{max(column) / min(column):.6g} times as likely as another, and e^epsilon is {float(bound):.6g}; "
+                    f"{ratio} times as likely as another, and e^epsilon is {most}; "
                     "make the table anew for this epsilon"
                 )
 
@@ -111,6 +114,7 @@ class UnbiasedResponse(LabelReplacement):
 
         It is convex in either label's law, and a label between two points has a mixture of their rows.
         """
+        epsilon = require_epsilon_from_zero(epsilon)
         shares = np.array(self.weights) / TOTAL
         above = shares[:, None] - math.exp(min(epsilon, 700.0)) * shares[None]
         return float(np.maximum(above, 0.0).sum(axis=2).max())
@@ -162,9 +166,9 @@ def exponential_below(epsilon: float) -> Fraction:
         (True, 2.71828)
     """
     if not 0 < epsilon <= MOST_EPSILON:
+        most, given = apart(MOST_EPSILON, epsilon)
         raise InputError(
-            f"epsilon of unbiased label noise must be above 0 and at most {MOST_EPSILON:g}, got {epsilon:g}; choose "
-            "laplace or auto"
+            f"epsilon of unbiased label noise must be above 0 and at most {most}, got {given}; choose laplace or auto"
         )
     exact, term, total = Fraction(epsilon), Fraction(1), Fraction(1)
     for power in range(1, _TERMS):

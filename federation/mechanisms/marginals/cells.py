@@ -69,7 +69,7 @@ def laplace_delta(epsilon: float, cells: int, scale: Fraction) -> float:
 
     t = float(scale)
     least = int((cells + Fraction(epsilon) * scale) // 2) + 1  # the fewest gains whose loss exceeds epsilon
-    plus = np.arange(least, cells + 1)
+    plus = np.arange(min(least, cells + 1), cells + 1)
     log_mass = gammaln(cells + 1) - gammaln(plus + 1) - gammaln(cells - plus + 1)
     log_mass -= (cells - plus) / t + cells * np.log1p(np.exp(-1 / t))
     return float(np.exp(log_mass) @ -np.expm1(np.minimum(epsilon - (2 * plus - cells) / t, 0.0)))

@@ -28,7 +28,7 @@ from federation.mechanisms.marginals.cells import (
 )
 from federation.mechanisms.marginals.neighbours import MAX_CELLS, moved_cells, premises
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, gaussian
-from federation.mechanisms.noise.checks import require_wanted, require_whole
+from federation.mechanisms.noise.checks import require_epsilon_from_zero, require_wanted, require_whole
 from federation.mechanisms.noise.mechanism import NOISE_KEY, Parameters, promised
 from federation.numerics.arrays import Integers
 
@@ -145,6 +145,7 @@ class MarginalNoise:
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of all Q answers together at another epsilon >= 0; Gaussian: as `gaussian_delta`."""
+        epsilon = require_epsilon_from_zero(epsilon)
         if self.delta:
             return gaussian_delta(epsilon, self.cells, float(self.scale))
         return laplace_delta(epsilon, self.cells, self.scale)

@@ -18,6 +18,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.marginals.noise import MarginalNoise, calibrate
+from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats, Integers
 
@@ -94,6 +95,7 @@ class PublishedRates:
 
     def delta_at(self, epsilon: float) -> float:
         """The exact delta of the noisy errors of all Q answers at another epsilon >= 0; rates can only lower it."""
+        epsilon = require_epsilon_from_zero(epsilon)
         return self.noise.delta_at(epsilon)
 
     def guarantee(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from federation.contract.errors import InputError
 from federation.mechanisms.moments.calibrated_moments import SumNoise
+from federation.mechanisms.noise.checks import require_share
 
 _LEAST_REGULARISATION = 1e-4
 
@@ -25,8 +25,7 @@ def noise_quantile(noise: SumNoise, probability: float) -> float:
     """
     from scipy.special import chdtri, gammainccinv
 
-    if not 0 < probability < 1:
-        raise InputError(f"probability must lie strictly between 0 and 1, got {probability}")
+    require_share("probability", probability)
     dimension, beyond = noise.additive.dimension, 1 - probability
     if noise.additive.name == "l2_gamma":
         return float(gammainccinv(dimension, beyond)) * math.sqrt(noise.variance() / (dimension + 1))

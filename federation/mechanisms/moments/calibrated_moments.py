@@ -19,7 +19,7 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import AdditiveMechanism, OnAdditive, calibrate_laplace, summation_error
 from federation.mechanisms.noise.additive import calibrate as calibrate_additive
-from federation.mechanisms.noise.checks import require_positive, require_wanted, require_whole
+from federation.mechanisms.noise.checks import require_draws, require_positive, require_wanted, require_whole
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 
@@ -89,6 +89,7 @@ class SumNoise(OnAdditive):
             )
         if not self.contributors:
             return self.additive.release(total, bits, draws)
+        require_draws(draws)
         noisy: Floats = steps + shares.draw(self.additive, self.contributors, bits, draws)
         return noisy * self.additive.step
 

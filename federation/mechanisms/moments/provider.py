@@ -9,9 +9,11 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.features.steps import finite_rows
 from federation.mechanisms.moments.calibrated_moments import SumNoise, SumNoiseKind, calibrate
+from federation.mechanisms.noise.checks import require_positive
 from federation.numerics.arrays import Floats
 from federation.numerics.norms import within_norm
 
@@ -85,15 +87,19 @@ def release_moment(
     if not np.isin(labels, (0, 1)).all():
         wrong = labels[~np.isin(labels, (0, 1))][0]
         raise InputError(f"labels must be 0 or 1, got {wrong!r}; code the class with y = 1 as 1 and the other as 0")
+    if l1_bound is not None:
+        require_positive("l1_bound", l1_bound)
     cut = within_norm(rows, l1_bound)
     longer = np.linalg.norm(rows - cut, axis=1) > _LONGER * np.linalg.norm(cut, axis=1)
     if long_rows == "refuse" and longer.any():
         first = int(np.argmax(longer))
-        found = f"norm {np.linalg.norm(rows[first]):.4g}"
-        bound = "" if l1_bound is None else f" and L1 norm at most {l1_bound:g}"
-        found += "" if l1_bound is None else f" and L1 norm {np.abs(rows[first]).sum():.4g}"
+        norm, bound = apart(float(np.linalg.norm(rows[first])), 1)
+        found = f"norm {norm}"
+        if l1_bound is not None:
+            norm, most = apart(float(np.abs(rows[first]).sum()), l1_bound)
+            found, bound = f"{found} and L1 norm {norm}", f"{bound} and L1 norm at most {most}"
         raise InputError(
-            f"rows must have norm at most 1{bound}, and row {first} (counted from 0) has {found}; rescale all rows by "
+            f"rows must have norm at most {bound}, and row {first} (counted from 0) has {found}; rescale all rows by "
             "public numbers, or choose long_rows='cut'"
         )
     added = calibrate(noise, dimension=rows.shape[1], epsilon=epsilon, delta=delta, l1_bound=l1_bound, rows=len(rows))

@@ -15,15 +15,22 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_epsilon
+from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
-from federation.mechanisms.noise.checks import require_delta_above_zero, require_positive, require_whole
+from federation.mechanisms.noise.checks import (
+    require_delta_above_zero,
+    require_draws,
+    require_epsilon_from_zero,
+    require_positive,
+    require_whole,
+)
 from federation.mechanisms.noise.mechanism import NOISE_KEY, Parameters, Replacement, promised
 from federation.numerics.arrays import Floats, Integers
 
 Noise = Literal["pure", "gaussian"]
 
-_NOISE_STEPS = 2.0**16  # the noise scale spans so many steps or more: discrete laws are near their limits
+NOISE_STEPS = 2.0**16  # the noise scale spans so many steps or more: discrete laws are near their limits
 _SENSITIVITY_STEPS = 2.0**12  # what rounding may move is at most this part of the sensitivity
 _MAX_NOISE_STEPS = 2.0**38  # keeps every integer scale below the limit of the samplers
 _MAX_INTEGER = 2.0**52  # value plus noise stay exact in double precision
@@ -95,6 +102,7 @@ class AdditiveMechanism:
         `value`: shape (D,), finite. Raises `InputError` for another shape, non-finite entries, or entries
         beyond 2^52 steps.
         """
+        require_draws(draws)
         return (self.rounded(value) + self._noise(bits, draws)) * self.step
 
     def rounded(self, value: Floats) -> Floats:
@@ -107,9 +115,10 @@ class AdditiveMechanism:
         with np.errstate(over="ignore"):
             integers: Floats = np.rint(value / self.step)
         if np.any(np.abs(integers) > _MAX_INTEGER):
+            most, given = apart(self.step * _MAX_INTEGER, float(np.abs(value).max()))
             raise InputError(
-                f"value must stay below {self.step * _MAX_INTEGER:g} = 2^52 grid steps, "
-                f"got {np.abs(value).max():g}; clip it to the norm that the sensitivity assumes"
+                f"value must stay below {most} = 2^52 grid steps, got {given}; clip it to the norm that the "
+                "sensitivity assumes"
             )
         return integers
 
@@ -139,6 +148,7 @@ class AdditiveMechanism:
         Moving one coordinate after the other bounds the trade-off by the chain of theirs (Dong, Roth, Su 2022,
         group privacy); within one coordinate the chain is the whole move, as thresholds are best for each link.
         """
+        epsilon = require_epsilon_from_zero(epsilon)
         if self.name == "l2_gamma":
             return l2_gamma.delta(epsilon, self.charged, self.dimension, self.scale)
         if self.name == "discrete_laplace":
@@ -246,7 +256,7 @@ def summation_error(rows: int) -> float:
 
 def _grid_step(sensitivity: float, moved: float, noise_scale: float) -> float:
     """The largest power of two that is small against the noise, and `moved` times it against the sensitivity."""
-    limit = min(noise_scale / _NOISE_STEPS, sensitivity / (moved * _SENSITIVITY_STEPS))
+    limit = min(noise_scale / NOISE_STEPS, sensitivity / (moved * _SENSITIVITY_STEPS))
     if not (1e-250 < limit < 1e250 and noise_scale / limit < _MAX_NOISE_STEPS):
         raise InputError(
             f"sensitivity {sensitivity:g} with noise of scale {noise_scale:g} does not fit the grid of doubles; "

@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Sequence
 
 import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import require_delta, require_epsilon
+from federation.contract.numbers import required, shown
+
+MOST_WHOLE = 2**63 - 1  # of arrays and of the accountants
+MOST_DRAWN = 2**40  # numbers in one array of noise
 
 
 def require_positive(name: str, value: float) -> float:
     """The value. Raises `InputError` unless it is positive and finite."""
-    if not 0 < value < math.inf:
-        raise InputError(f"{name} must be a positive finite number, got {value}")
-    return value
+    return required(name, value, "be a positive finite number", lambda number: number > 0)
 
 
-def require_whole(name: str, value: object, least: int, most: float = math.inf, every: str = "") -> None:
+def require_whole(name: str, value: object, least: int, most: int = MOST_WHOLE, every: str = "") -> None:
     """Raises `InputError` unless the value is an integer from `least` to `most`; `every` is put before the latter."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-        allowed = f"of at least {least}" if most == math.inf else f"from {least} to {every}{most}"
-        raise InputError(f"{name} must be an integer {allowed}, got {value!r}")
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not (isinstance(value, int | np.integer) and whole and least <= value <= most):
+        endless = most == MOST_WHOLE and not (whole and value > most)  # type: ignore[operator]
+        allowed = f"of at least {least}" if endless else f"from {least} to {every}{most}"
+        raise InputError(f"{name} must be an integer {allowed}, got {shown(value)}")
 
 
-def require_epsilon_from_zero(epsilon: float) -> None:
-    """Raises `InputError` unless epsilon is finite and at least 0."""
-    if not 0 <= epsilon < math.inf:
-        raise InputError(f"epsilon must be a finite number >= 0, got {epsilon}")
+def require_epsilon_from_zero(epsilon: float) -> float:
+    """As a double. Raises `InputError` unless epsilon is finite and at least 0."""
+    return float(require_from_zero("epsilon", epsilon))
+
+
+def require_draws(draws: object) -> None:
+    """Raises `InputError` unless it is a number of independent releases, which may be 0."""
+    require_whole("draws", draws, 0, MOST_DRAWN)
+
+
+def require_from_zero(name: str, value: float) -> float:
+    """The value. Raises `InputError` unless it is finite and at least 0."""
+    return required(name, value, "be a finite number >= 0", lambda number: number >= 0)
 
 
 def require_delta_above_zero(delta: float) -> None:
     """Raises `InputError` unless 0 < delta < 1: for what no noise gives at delta 0."""
-    if not 0 < delta < 1:
-        raise InputError(f"delta must lie strictly between 0 and 1, got {delta}")
+    require_share("delta", delta)
+
+
+def require_share(name: str, value: float) -> float:
+    """The value. Raises `InputError` unless 0 < value < 1."""
+    return required(name, value, "lie strictly between 0 and 1", lambda number: 0 < number < 1)
 
 
 def require_wanted(

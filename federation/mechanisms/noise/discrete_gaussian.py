@@ -14,6 +14,12 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise import discrete_laplace, gaussian
+from federation.mechanisms.noise.checks import (
+    MOST_DRAWN,
+    require_epsilon_from_zero,
+    require_positive,
+    require_whole,
+)
 from federation.mechanisms.noise.lazy_uniform import below_exp_square, collect
 from federation.mechanisms.noise.scales import first, require_scale
 from federation.numerics.arrays import Integers
@@ -35,6 +41,7 @@ def sample(bits: NoiseBits, sigma: int | Fraction, size: int) -> Integers:
         [4, 0, 0, -1, 0, -3, -4, 0]
     """
     require_scale("sigma", sigma)
+    require_whole("size", size, 0, MOST_DRAWN)
     n, d = sigma.numerator, sigma.denominator
 
     def draw(count: int) -> Integers:
@@ -87,7 +94,8 @@ def delta_bound(epsilon: float, mu: float, dimension: int, sigma: int) -> float:
        d(epsilon).
 
     The same holds for several vectors of sensitivities mu_i and scales sigma_i, adaptively chosen, with
-    mu = sqrt(sum mu_i²), D the sum of dimensions and sigma the smallest scale: 1.-4. bound their joint law.
+    mu = sqrt(sum mu_i²), D the sum of dimensions and sigma the smallest scale: 1.-4. bound their joint law. Raises
+    `InputError` for arguments out of range.
 
     Examples:
         >>> delta_bound(1.0, mu=0.25, dimension=10, sigma=4000)
@@ -96,18 +104,21 @@ def delta_bound(epsilon: float, mu: float, dimension: int, sigma: int) -> float:
         2.924e-06
     """
     require_scale("sigma", sigma)
+    epsilon = min(require_epsilon_from_zero(epsilon), _MAX_EPSILON)
+    require_positive("mu", mu)
+    require_whole("dimension", dimension, 1)
     radius = math.sqrt(max(0.0, 2 * (epsilon - float(gaussian.log_delta(epsilon, mu)) - math.log(_TAIL_SHARE))))
     reach = math.sqrt(dimension) * (1 + 0.5 / sigma) + radius
     a = dimension / (24 * sigma**2)
     b = reach**2 / (24 * sigma**2) + dimension * 3 * math.exp(-2 * (math.pi * sigma) ** 2)
     shifted = float(gaussian.log_delta(epsilon - a - b, mu))
-    return min(1.0, math.exp(a + shifted) + math.exp(epsilon - b - radius**2 / 2))
+    return min(1.0, math.exp(min(a + shifted, 1.0)) + math.exp(min(epsilon - b - radius**2 / 2, 1.0)))
 
 
 def epsilon_bound(delta: float, mu: float, dimension: int, sigma: int) -> float:
     """An epsilon for which `delta_bound` is at most `delta`, within 1e-9 of the smallest; infinite if there is none.
 
-    There is one unless the grid is as coarse as a few sigma.
+    There is one unless the grid is as coarse as a few sigma. Raises `InputError` as `delta_bound`.
 
     Examples:
         >>> epsilon_bound(1e-5, mu=0.25, dimension=10, sigma=4000)

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from federation.contract.randomness import NoiseBits
+from federation.mechanisms.noise.checks import MOST_DRAWN, require_whole
 from federation.mechanisms.noise.lazy_uniform import collect, floor_exponential
 from federation.mechanisms.noise.scales import require_scale
 from federation.numerics.arrays import Booleans, Integers
@@ -40,6 +41,7 @@ def sample(bits: NoiseBits, scale: int | Fraction, size: int) -> Integers:
         [4, 0, 0, -5, 0, -1, 0, -9]
     """
     require_scale("scale", scale)
+    require_whole("size", size, 0, MOST_DRAWN)
     return collect(lambda count: propose(bits, scale, count), size, 1 + 0.5 * math.expm1(-1 / scale))
 
 

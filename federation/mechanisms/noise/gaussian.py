@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from federation.contract.errors import InputError
-from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero
-from federation.numerics.arrays import Floats
+from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero, require_positive
+from federation.numerics.arrays import Floats, numbers
 
 _SMALL_MU = 0.5  # below it the two Mills ratios nearly cancel, and their difference is integrated instead
 _SAFE = 1e-12  # relative step to the safe side of a root
@@ -32,11 +32,11 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
         >>> log_delta([0.5, 1.0, 10.0], mu=0.5).round(3).tolist()
         [-2.948, -4.986, -202.642]
     """
-    epsilon, mu = np.broadcast_arrays(np.asarray(epsilon, float), np.asarray(mu, float))
+    epsilon, mu = np.broadcast_arrays(numbers(epsilon, "epsilon"), numbers(mu, "mu"))
     if not (np.all(mu > 0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(epsilon))):
         raise InputError("mu must be positive and finite and epsilon finite; check the noise scale")
     positive = np.abs(epsilon)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         log = _log_delta_positive(positive, mu)
         mirrored = np.log(-np.expm1(-positive) + np.exp(log - positive))
     return np.where(epsilon < 0, mirrored, log)
@@ -66,11 +66,14 @@ def epsilon(delta: float, mu: float) -> float:
     from scipy.optimize import brentq
 
     require_delta_above_zero(delta)
+    require_positive("mu", mu)
     target = math.log(delta)
     if log_delta(0.0, mu) <= target:
         return 0.0
     # Φ(-x) <= e^{-x²/2}: at this epsilon even the first term is below delta.
     high = mu * (mu / 2 + math.sqrt(-2 * target))
+    if log_delta(high, mu) >= target:  # by the rounding of a huge mu
+        return high
     root = float(brentq(lambda e: float(log_delta(e, mu)) - target, 0.0, high, xtol=1e-14 * high, rtol=1e-14))
     return min(high, root + _SAFE * max(root, 0.1 * high))
 

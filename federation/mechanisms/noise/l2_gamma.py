@@ -11,8 +11,14 @@ import math
 
 import numpy as np
 
-from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
+from federation.mechanisms.noise.checks import (
+    MOST_DRAWN,
+    require_draws,
+    require_epsilon_from_zero,
+    require_positive,
+    require_whole,
+)
 from federation.numerics.arrays import Floats
 
 _NODES = 16
@@ -21,6 +27,8 @@ _NODES = 16
 def sample(bits: NoiseBits, dimension: int, scale: float, draws: int) -> Floats:
     """`draws` independent noise vectors, shape (draws, D): a Gamma(D, scale) radius times a point on the sphere.
 
+    Raises `InputError` for a dimension below 1, a scale that is not positive and finite, or a negative number of draws.
+
     Examples:
         >>> noise = sample(NoiseBits(1, "example"), dimension=10, scale=0.5, draws=2000)
         >>> noise.shape
@@ -28,6 +36,9 @@ def sample(bits: NoiseBits, dimension: int, scale: float, draws: int) -> Floats:
         >>> abs(float(np.linalg.norm(noise, axis=1).mean()) - mean_norm(10, 0.5)) < 0.1
         True
     """
+    require_whole("dimension", dimension, 1, MOST_DRAWN)
+    require_positive("scale", scale)
+    require_draws(draws)
     return sphere(bits, dimension, draws) * gamma_radius(bits, dimension, scale, draws)[:, None]
 
 
@@ -74,11 +85,10 @@ def delta(epsilon: float, sensitivity: float, dimension: int, scale: float) -> f
         >>> [round(delta(e, sensitivity=1.0, dimension=10, scale=1.0), 4) for e in (0.0, 0.5, 1.0)]
         [0.1287, 0.0078, 0.0]
     """
-    if dimension < 1 or not (sensitivity > 0 and scale > 0 and epsilon >= 0):
-        raise InputError(
-            "dimension must be >= 1, sensitivity and scale > 0, epsilon >= 0; "
-            f"got {dimension}, {sensitivity}, {scale}, {epsilon}"
-        )
+    require_epsilon_from_zero(epsilon)
+    require_positive("sensitivity", sensitivity)
+    require_whole("dimension", dimension, 1)
+    require_positive("scale", scale)
     l = sensitivity / scale
     if epsilon >= l:
         return 0.0

@@ -7,16 +7,17 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from federation.contract.errors import InputError
+from federation.contract.numbers import shown
 
 MAX_SCALE = 2**40  # beyond, too many draws need interval arithmetic, and sums could leave the exact doubles
 
 
 def require_scale(name: str, scale: int | Fraction) -> None:
     """Raises `InputError` for a scale at which the samplers would not be exact and fast."""
-    parts = (scale.numerator, scale.denominator) if isinstance(scale, int | Fraction) else (0, 0)
+    parts = (scale.numerator, scale.denominator) if isinstance(scale, int | Fraction) and scale is not True else (0, 0)
     if not all(1 <= part <= MAX_SCALE for part in parts):
         raise InputError(
-            f"{name} must be an integer from 1 to 2^40 grid units, or a Fraction of two such, got {scale!r}; "
+            f"{name} must be an integer from 1 to 2^40 grid units, or a Fraction of two such, got {shown(scale)}; "
             "choose another step"
         )
 

@@ -28,6 +28,12 @@ def test_a_release_over_budget_is_refused_and_not_recorded():
     assert ledger.entries == []
 
 
+def test_a_release_that_is_hardly_over_budget_is_told_with_the_digits_that_show_it():
+    said = r"would spend epsilon=1\.0000003, delta=0, the budget is epsilon=1, delta=1e-06"
+    with pytest.raises(BudgetExceededError, match=said):
+        Ledger(Budget(1.0, 1e-6)).charge("a", pure(1.0000003))
+
+
 def test_delta_counts_against_the_budget_too():
     with pytest.raises(BudgetExceededError):
         Ledger(Budget(5.0, 1e-7)).charge("g", Guarantee(1.0, 1e-6, Unit.PARTY, Adjacency.REPLACE, "other"))

@@ -10,7 +10,7 @@ import pytest
 from support.packages import CAUSE
 
 from aggregator.contract.protocol import Place, Protocol, Requires, Rule
-from aggregator.contract.registry import lacks, model, protocol, protocol_names
+from aggregator.contract.registry import configured, lacks, model, protocol, protocol_names
 from aggregator.releases.models import ReleasedModels
 from federation.contract.errors import InputError
 from scenarios.commands.inspect import list_choices, schema
@@ -199,3 +199,9 @@ def test_a_scenario_that_uses_it_is_refused_at_its_line(broken_package, position
         resolve(path)
     [line] = str(refused.value).splitlines()
     assert line.startswith(f"{path}:{6 + position}: protocols.{position}.kind: the entry point 'broken' of the package")
+
+
+@pytest.mark.parametrize("options", [{"noise": 1}, {"noise": []}, {"nois": "pure"}, {"protect": None}])
+def test_options_that_a_protocol_does_not_have_are_refused(options):
+    with pytest.raises(InputError, match="cannot have the options"):
+        configured(protocol("label_sums"), options)

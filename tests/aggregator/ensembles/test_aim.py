@@ -53,3 +53,9 @@ def test_more_dimensions_can_make_more_parties_too_few():
 
 def test_without_a_choice_of_dimensions_it_is_a_quotient():
     assert Aim("pure", 2.0, 0.0).parties_needed(3, 10, 5, None) == 4 * 2 * 20 / 2
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-30])
+@pytest.mark.parametrize("spectrum", [None, SPECTRUM])
+def test_beyond_all_parties_there_is_no_counting(epsilon, spectrum):
+    assert Aim("pure", epsilon, 0.0).parties_needed(3, 10, 5, spectrum) == pytest.approx(1e18)

@@ -22,6 +22,9 @@ def test_shares_equal_weighted_duplicate_rows(rng, classes):
     expected = reference.coef_[0] if classes == 2 else reference.coef_
     np.testing.assert_allclose(ours.weights_, expected, atol=1e-6)
     np.testing.assert_array_equal(ours.predict(rows), reference.predict(rows))
+    np.testing.assert_allclose(ours.coef_, reference.coef_, atol=1e-6)
+    np.testing.assert_array_equal(ours.intercept_, np.zeros(len(reference.coef_)))
+    np.testing.assert_allclose(ours.predict_proba(rows), reference.predict_proba(rows), atol=1e-6)
 
 
 def test_shares_off_the_simplex_are_refused(rng):

@@ -1,5 +1,6 @@
 """The public range of real labels in a plan."""
 
+import json
 import math
 
 import pytest
@@ -26,3 +27,55 @@ def test_a_range_has_two_finite_ends(make_plan, ends):
 def test_classes_have_no_range(make_plan):
     with pytest.raises(InputError, match="without classes"):
         make_plan(label_range=(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"parties": 10**12},
+        {"parties": 0},
+        {"parties": True},
+        {"parties": "4"},
+        {"parties_per_node": 0},
+        {"draws": 0},
+        {"bags": -1},
+        {"delta": 1.0},
+        {"delta": "0"},
+        {"epsilons": []},
+        {"epsilons": ["1"]},
+        {"epsilons": [0]},
+        {"quorum": 0},
+        {"colluding": 1},
+        {"classes": "ab"},
+        {"classes": [1, 2]},
+        {"classes": ["a"]},
+        {"classes": ["a", "a"]},
+        {"classifier": {"name": "logistic"}},
+        {"classifier": {"name": "logistic", "parameters": 1}},
+        {"classifier": {"name": [], "parameters": {}}},
+        {"features": 1},
+        {"label_range": [0, "1"]},
+        {"budget": "1"},
+        {"budget": {"epsilon": "1"}},
+        {"public": {"target": 1}},
+        {"public": []},
+        {"variants": [{"name": {}, "kind": "soft_vote", "options": {}}]},
+        {"variants": [{"name": "a", "kind": [], "options": {}}]},
+        {"variants": [[]]},
+        {"unknown": 1},
+    ],
+)
+def test_a_file_with_a_part_of_another_type_or_out_of_range_is_refused(make_plan, tmp_path, changes):
+    file = tmp_path / "plan.json"
+    make_plan().save(file)
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    with pytest.raises(InputError):
+        WorldPlan.load(file)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "1", "[" * 100_000, "{}"])
+def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
+    file = tmp_path / "plan.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match="write it again"):
+        WorldPlan.load(file)

@@ -63,3 +63,5 @@ def test_norms_are_checked_with_rounding_in_mind():
     public(np.array([[1.0 + 1e-12, 0.0]])).require_unit_norms()
     with pytest.raises(InputError, match=r"norm up to 1.1"):
         public(np.array([[1.1, 0.0]])).require_unit_norms()
+    with pytest.raises(InputError, match=r"norm up to 1\.00000002, .* needs norm <= 1;"):
+        public(np.array([[1.0 + 2e-8, 0.0]])).require_unit_norms()

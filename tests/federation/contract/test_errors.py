@@ -13,6 +13,8 @@ from federation.contract.errors import (
     nearest_name,
     told,
 )
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
+from federation.contract.limits import Limits
 
 
 def test_every_kind_of_failure_has_an_exit_code_of_its_own():
@@ -46,3 +48,17 @@ def test_what_nobody_foresaw_is_one_line_with_its_type_and_how_to_see_more():
 )
 def test_the_nearest_name_is_offered_if_one_is_near(name, allowed, hint):
     assert nearest_name(name, allowed) == hint
+
+
+def test_bad_input_is_a_value_error_as_python_knows_them():
+    with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
+        Guarantee(-1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "none")
+    assert not any(issubclass(kind, ValueError) for kind in (FederationError, BudgetExceededError, QuorumError))
+
+
+def test_what_a_reader_refuses_is_not_called_unreadable_once_more():
+    record = Guarantee(1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "none").to_dict()
+    with pytest.raises(InputError, match=r"^epsilon must be a positive finite number, got -1"):
+        Guarantee.from_dict(record | {"epsilon": -1})
+    with pytest.raises(InputError, match=r"^numbers of a node's limits must be"):
+        Limits.from_json('{"numbers": 0}')

@@ -47,7 +47,24 @@ def test_assumptions_are_numbered_from_one():
     assert [a["number"] for a in guarantee.to_dict()["assumptions"]] == [1, 2]
 
 
-@pytest.mark.parametrize("record", [{}, {"epsilon": 1}, {"unit": "planet", "adjacency": "replace", "assumptions": []}])
+KNOWN = Guarantee(1.0, 1e-6, Unit.ROW, Adjacency.REPLACE, "gaussian").to_dict()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        {"epsilon": 1},
+        {"unit": "planet", "adjacency": "replace", "assumptions": []},
+        [],
+        {**KNOWN, "epsilon": 10**400},
+        {**KNOWN, "epsilon": "1"},
+        {**KNOWN, "delta": None},
+        {**KNOWN, "unit": []},
+        {**KNOWN, "assumptions": [1]},
+        {**KNOWN, "further": 1},
+    ],
+)
 def test_damaged_records_are_input_errors(record):
     with pytest.raises(InputError):
         Guarantee.from_dict(record)

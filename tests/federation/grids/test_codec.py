@@ -1,4 +1,6 @@
+import io
 import json
+import tracemalloc
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -311,3 +313,71 @@ def test_records_that_come_twice_are_read_once_and_others_anew():
     assert decode_question(first, Every) is read
     assert decode_question(second, Every).whole == 4
     assert decode_question(first, Every).whole == 3
+
+
+def npy_promising(shape, descr="<f8", held=24):
+    """The bytes of an array whose header promises more, or other things, than it holds."""
+    header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(held)
+
+
+def zipped():
+    buffer = io.BytesIO()
+    np.savez(buffer, a=np.zeros(3))
+    return buffer.getvalue()
+
+
+UNREADABLE = {
+    "nothing": b"",
+    "cut off": npy_promising((3,))[:70],
+    "terabytes": npy_promising((2**40,)),
+    "more than came": npy_promising((4,)),
+    "less than came": npy_promising((2,)),
+    "no shape": npy_promising("(3"),
+    "objects": npy_promising((3,), "|O"),
+    "an archive": zipped(),
+    "another version": b"\x93NUMPY\x03\x00" + npy_promising((3,))[8:],
+    "no array": b"\x80\x04]\x94.",
+}
+
+
+@pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE)
+def test_an_array_is_refused_before_anything_of_its_size_is_made(question, data):
+    """A header of a few bytes may promise any size, and a file of arrays is none."""
+    array = Array(dtype="float64", shape=(3,), stype="numpy.ndarray", data=data)
+    asked, answered = encode_question(question), encode_submission(submission(question), question.fields())
+    for records, name in ((asked, "rows"), (answered, "votes")):
+        records["arrays"] = ArrayRecord({**records["arrays"], name: array})
+    tracemalloc.start()
+    with pytest.raises(InputError, match="cannot be read"):
+        decode_question(asked, VotesQuestion)
+    with pytest.raises(InputError, match="cannot be read"):
+        decode_submission(answered, question.fields())
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"failures": {"": "cause"}}, {"failures": {"1" * 5000: "cause"}}, {"failures": ["cause"]}, {"failures": "cause"}],
+)
+def test_failures_of_an_answer_are_causes_by_party(question, changes):
+    records = encode_submission(submission(question), question.fields())
+    settings = json.loads(records["settings"]["json"])
+    records["settings"] = ConfigRecord({"json": json.dumps({**settings, **changes})})
+    with pytest.raises(InputError, match="failures of an answer"):
+        decode_submission(records, question.fields())
+
+
+def test_settings_nested_without_end_are_refused(question):
+    for records in (encode_question(question), encode_submission(submission(question), question.fields())):
+        records["settings"] = ConfigRecord({"json": "[" * 100_000})
+        with pytest.raises(InputError, match="cannot be read"):
+            decode_submission(records, question.fields())
+
+
+def test_a_packed_field_without_a_party_axis_is_refused(question):
+    records = encode_submission(submission(question), question.fields())
+    records["arrays"] = ArrayRecord({**records["arrays"], "votes": Array(np.array(3, dtype=np.uint8))})
+    with pytest.raises(InputError, match="packed field"):
+        decode_submission(records, question.fields())

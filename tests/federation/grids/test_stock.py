@@ -14,7 +14,7 @@ from federation.grids.inline import InlineGrid
 from federation.grids.launch import open_grid, run_server_app
 from federation.grids.nodes import Placement
 from federation.grids.replies import PREPARE, handle
-from federation.grids.stock import StockGrid
+from federation.grids.stock import ROLL_CALL, StockGrid, present
 from parties.holdings import cohort as holdings
 from parties.node.app import app
 
@@ -146,3 +146,11 @@ def test_what_fails_when_rows_are_loaded_stays_at_a_deployed_node(monkeypatch, s
     context = Context(RUN, 5, config, RecordDict(), {})
     message = InlineGrid("parties.node.app:app").create_message(RecordDict(), f"query.{PREPARE}", 5, "")
     assert re.search(told, handle(app, message, context).error.reason)
+
+
+@pytest.mark.parametrize("config", [{"partition-id": "x"}, {"partition-id": 0, "num-partitions": "many"},
+                                    {"partition-id": float("inf")}])  # fmt: skip
+def test_a_partition_that_is_no_number_is_refused(config):
+    message = InlineGrid("parties.node.app:app").create_message(RecordDict(), f"query.{ROLL_CALL}", 5, "")
+    with pytest.raises(InputError, match="must be whole numbers"):
+        present(message, Context(RUN, 5, config, RecordDict(), {}))

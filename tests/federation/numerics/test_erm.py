@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from federation.contract.errors import FederationError, InputError
 from federation.numerics import erm
 from federation.numerics.erm import fit_labels, gradient_floor, minimise
+from federation.numerics.label_losses import LabelLoss
 
 
 def unit_rows(rng, n, d):
@@ -122,6 +123,25 @@ def test_fall_back_is_fast_enough_where_only_the_regulariser_curves():
     found = minimise(rows, mu, 1e-4, gradient_tolerance=1e-10, newton_steps=0)
     assert exact_gradient_norm(rows, mu, 1e-4, found.weights) <= 1e-10
     assert found.iterations < 4000
+
+
+@pytest.mark.parametrize("newton_steps", [0, 200])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_certificate_covers_rounding_that_makes_gradients_look_shorter(classes, newton_steps, monkeypatch):
+    """By just under half of the tolerance, as that is what the computed gradient leaves of it."""
+    rng, tolerance = np.random.default_rng(11), 1e-6
+    exact = LabelLoss.gradient
+
+    def shorter(loss, w):
+        gradient, probabilities = exact(loss, w)
+        return gradient * max(0.0, 1 - 0.49 * tolerance / np.linalg.norm(gradient)), probabilities
+
+    monkeypatch.setattr(LabelLoss, "gradient", shorter)
+    for regularisation in (1e-3, 1e-2):
+        rows = unit_rows(rng, 12, 3)
+        mu = statistic(rows, rng.dirichlet(np.ones(classes), size=12))
+        found = minimise(rows, mu, regularisation, gradient_tolerance=tolerance, newton_steps=newton_steps)
+        assert exact_gradient_norm(rows, mu, regularisation, found.weights) <= tolerance
 
 
 def test_uncertified_weights_are_never_returned(monkeypatch):

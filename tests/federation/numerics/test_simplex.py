@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize, nnls
 
 from federation.contract.errors import InputError
+from federation.numerics import simplex
 from federation.numerics.simplex import gap, least_squares, project
 
 VALUES = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -158,6 +159,15 @@ def test_where_several_points_are_minimal_the_one_nearest_to_the_centre_is_found
     found = least_squares(means.T @ means, means.T @ [0.6, 0.4])
     np.testing.assert_allclose(found, [0.3, 0.3, 0.4], atol=1e-6)
     np.testing.assert_allclose(means @ found, [0.6, 0.4], atol=1e-12)
+
+
+def test_rounds_that_start_where_the_last_one_ended_reach_what_is_far_along_a_flat_direction(monkeypatch):
+    """In three of them. Rounds that all stay near the centre come as close, but not as soon."""
+    steep, flat = np.array([1.0, -1.0, 0.0]), np.array([1.0, 1.0, -2.0])
+    quadratic = np.outer(steep, steep) + 1e-6 * np.outer(flat, flat)
+    truth = np.array([0.6, 0.3, 0.1])
+    monkeypatch.setattr(simplex, "_ROUNDS", 3)
+    np.testing.assert_allclose(least_squares(quadratic, quadratic @ truth), truth, atol=1e-5)
 
 
 def test_a_hundred_classes_of_which_most_are_absent(rng):

@@ -28,6 +28,7 @@ from federation.grids.codec import (
     question_digest,
 )
 from federation.mechanisms.accounting.composition import compose
+from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
 from federation.questions.bags import (
     LARGEST_COUNT,
     LARGEST_FEATURE,
@@ -267,6 +268,29 @@ def test_a_person_is_promised_as_much_by_more_noise_in_each_bag(noise, most):
         assert np.trace(mechanism.covariance(100)) > np.trace(once.covariance(100))
 
 
+@pytest.mark.parametrize("noise", ["gaussian", "dirichlet_shifted"])
+def test_the_curve_of_counts_is_that_of_the_mechanism(noise):
+    question = counts(noise)
+    for epsilon in (0.0, 0.25, 1.0):
+        assert question.curve()(epsilon) == question.mechanism().delta_at(epsilon)
+    assert question.curve()(1.0) <= question.promise().delta
+
+
+def test_gaussian_noise_in_several_bags_of_a_person_has_the_curve_of_all_together():
+    question = counts("gaussian", most=3)
+    bag, promised = question.mechanism().guarantee(), question.promise()
+    curve = GaussianCurve.of([bag] * 3)
+    assert question.curve()(0.5) == curve.delta(0.5)
+    assert curve.mu == pytest.approx(math.sqrt(3) * bag.gaussian_mu)
+    assert question.curve()(promised.epsilon) < promised.delta  # less than the sum that is promised
+    assert counts("dirichlet_shifted", most=3).curve() is None
+
+
+@pytest.mark.parametrize("noise", ["pure", "laplace"])
+def test_of_laplace_noise_epsilon_says_it_all(noise):
+    assert counts(noise).curve() is None
+
+
 def texts(promised, check):
     return " / ".join(assumption.text for assumption in promised.assumptions if assumption.check is check)
 
@@ -346,7 +370,7 @@ def test_the_joint_noise_covers_labels_and_rows_at_once(epsilon, delta, weight):
     [
         (lambda: counts("gaussian", delta=0.0), "delta must be above 0"),
         (lambda: counts("pure", epsilon=0.0), "epsilon must be a positive"),
-        (lambda: counts("pure", classes=1), "classes must be an integer of at least 2"),
+        (lambda: counts("pure", classes=1), "classes must be an integer from 2 to"),
         (lambda: counts("gauss"), "did you mean 'gaussian'"),
         (lambda: replace(counts("pure"), noise=CountsNoise("dirichlet_floor", 1.0, 1e-6)), "floor must be given"),
         (lambda: counts("dirichlet_floor", epsilon=0.05), "floor must be at least 161"),

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from aggregator.world.fitting import fit
 from federation.contract.declared import Declared
@@ -182,3 +184,34 @@ def test_a_table_travels_as_it_is_and_its_reader_checks_it():
     for changed in ({"epsilon": 1.9}, {"weights": ()}, {"outputs": ()}, {"epsilon": 13.0}):
         with pytest.raises(InputError, match="label noise"):
             replace(asked, noise=replace(asked.noise, **changed)).promise()
+
+
+@pytest.mark.parametrize("kind", ["bag_sums", "weighted_sums", "label_sums"])
+def test_the_curve_falls_to_the_promised_point(kind):
+    question = ASKED[kind]
+    if kind == "label_sums":
+        question = replace(question, noise=replace(question.noise, kind="gaussian"))
+    promised, curve = question.promise(), question.curve()
+    deltas = [curve(epsilon) for epsilon in (0.0, 0.3, 0.6, 1.0)]
+    assert deltas == sorted(deltas, reverse=True)
+    assert deltas[0] > 10 * promised.delta
+    assert deltas[-1] == pytest.approx(promised.delta, rel=1e-2)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10**6),
+    shape=st.sampled_from(["optimal", "whitened", "isotropic"]),
+    epsilon=st.floats(0.1, 4.0),
+    part=st.floats(0.0, 1.0),
+)
+def test_noise_of_no_shape_exceeds_the_curve_of_label_sums(seed, shape, epsilon, part):
+    rows = np.random.default_rng(seed).normal(size=(30, 3)) * [1.0, 0.01, 5.0]
+    question = LabelSumsQuestion(LabelSumsNoise("gaussian", epsilon, 1e-6), ROWS, shape, **KNOWN)
+    own = question.mechanism(rows)
+    assert own.delta_at(part * epsilon) <= question.curve()(part * epsilon)
+
+
+def test_pure_noise_and_single_labels_have_no_further_curve():
+    assert replace(ASKED["label_sums"], noise=LabelSumsNoise("pure", 1.0, 0.0)).curve() is None
+    assert ASKED["private_labels"].curve() is None  # a guarantee's own says it all

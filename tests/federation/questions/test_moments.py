@@ -79,6 +79,15 @@ def test_what_is_taken_for_granted_is_what_the_noise_rests_on():
     assert moment("gaussian", contributors=7).assumes() == Declared(most_rows=50, honest=7)
 
 
+@pytest.mark.parametrize("noise", ["gaussian", "pure", "laplace", "sums"])
+@pytest.mark.parametrize("contributors", [0, 7])
+def test_the_noise_is_for_as_many_rows_as_a_party_may_have(noise, contributors):
+    for most in (1, 50, 10**6):
+        question = replace(moment(noise, contributors=contributors), most=most)
+        mechanism = question.mechanism()
+        assert (question.most_rows, mechanism.rows, mechanism.contributors) == (most, most, contributors)
+
+
 def test_a_share_hides_nothing_by_itself_and_is_for_simulations():
     share, whole = moment("gaussian", contributors=7), moment("gaussian")
     assert (share.shared, whole.shared) == (True, False)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -6,6 +8,7 @@ from support.synthetic import Parties
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.world.fitting import fit
 from aggregator.world.public_rows import PublicRows
+from federation.contract.errors import InputError
 from federation.contract.reference import Reference
 from federation.contract.submission import check_submission
 from federation.numerics.contrasts import contrasts
@@ -122,3 +125,17 @@ def test_long_rows_are_served_too(public, stages):
     submission = parameters.answer(cohort(), asked)
     assert not submission.failures
     assert not asked.fields()["parameters"].invalid(submission.arrays["parameters"]).any()
+
+
+@pytest.mark.parametrize(
+    ("classifier", "words"),
+    [
+        ({"name": "GaussianNB", "parameters": {}}, "only a logistic regression"),
+        ({"name": "logistic", "parameters": [LAM]}, "must be a name with parameters"),
+        ({"name": "logistic", "parameters": {"regularisation": "1"}}, "positive number"),
+    ],
+)
+def test_only_a_logistic_regression_is_asked_for_its_parameters(public, classifier, words):
+    asked = question(public)
+    with pytest.raises(InputError, match=words):
+        parameters.answer(cohort(), replace(asked, training=replace(asked.training, classifier=classifier)))

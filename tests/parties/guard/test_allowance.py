@@ -1,5 +1,6 @@
 import json
 import os
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ def test_a_party_answers_while_its_allowance_lasts(tmp_path):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
     allowance.spend(0, pure(0.5), A)
     allowance.spend(0, pure(0.5), B)
-    with pytest.raises(BudgetExceededError, match=r"1\.5"):
+    with pytest.raises(BudgetExceededError, match=r"spend epsilon=1\.5, .* \(2 releases are in "):
         allowance.spend(0, pure(0.5), C)
     assert len(json.loads((tmp_path / "spent.json").read_text())["0"]) == 2
 
@@ -80,10 +81,24 @@ def test_gaussian_releases_are_composed_at_the_delta_of_the_allowance(tmp_path):
         allowance.spend(0, noise.guarantee(), C)
 
 
-def test_delta_is_part_of_the_allowance(tmp_path):
+@pytest.mark.parametrize("deltas", [(1.01e-6,), (2e-6,), (1e-5,), (0.6e-6, 0.6e-6), (1e-6, 1e-8), (0.4e-6,) * 3])
+def test_delta_is_part_of_the_allowance(tmp_path, deltas):
+    """Whatever epsilon would be left, and however little delta is above."""
     allowance = Allowance(tmp_path / "spent.json", 9.0, 1e-6)
+    *before, last = (Guarantee(0.1, delta, Unit.LABEL, Adjacency.REPLACE, "sampled") for delta in deltas)
+    for number, release in enumerate(before):
+        allowance.spend(0, release, ReleaseId(str(number)))
+    with pytest.raises(BudgetExceededError, match="its allowance is epsilon=9, delta=1e-06"):
+        allowance.spend(0, last, C)
+
+
+def test_all_of_an_allowance_may_be_spent_and_one_of_nothing_pays_for_nothing(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 0.3, 3e-6)
+    for release in (A, B, C):  # whose sums are above, by rounding
+        allowance.spend(0, Guarantee(0.1, 1e-6, Unit.LABEL, Adjacency.REPLACE, "sampled"), release)
+    nothing = Allowance(tmp_path / "nothing.json", 0.0, 0.0)
     with pytest.raises(BudgetExceededError):
-        allowance.spend(0, Guarantee(1.0, 1e-5, Unit.LABEL, Adjacency.REPLACE, "discrete_gaussian"), A)
+        nothing.spend(0, pure(1e-9), A)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"ledger": "a", "epsilon": "x", "delta": 0}', "[1]"])
@@ -144,10 +159,31 @@ def test_of_nodes_that_trust_at_once_as_many_answer_as_may(tmp_path):
     assert sum(one.exception() is None for one in given) == 5
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [("NaN", 0), (-1, 0), (1, "NaN"), (1, 1)])
+@pytest.mark.parametrize(("epsilon", "delta"), [("NaN", 0), (-1, 0), (1, "NaN"), (1, 1), (1, -1e-9)])
 def test_an_allowance_is_a_number_that_can_be_exceeded(tmp_path, epsilon, delta):
     with pytest.raises(InputError, match="epsilon from 0"):
         Allowance.from_json(f'{{"ledger": "{tmp_path}/a", "epsilon": {epsilon}, "delta": {delta}}}')
+
+
+def test_a_new_ledger_and_its_folder_are_on_the_disk_before_an_answer_is_given(tmp_path, monkeypatch):
+    written, folders, fsync = [], [], os.fsync
+
+    def watched(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            folders.append(descriptor)
+            assert os.path.samestat(os.fstat(descriptor), os.stat(tmp_path))
+            assert (tmp_path / "spent.json").exists()
+        else:
+            written.append(json.loads((tmp_path / "spent.json.new").read_text()))
+        fsync(descriptor)
+
+    with monkeypatch.context() as watching:
+        watching.setattr(os, "fsync", watched)
+        Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(1.0), A)
+    assert written == [json.loads((tmp_path / "spent.json").read_text())]
+    [folder] = folders
+    with pytest.raises(OSError, match="Bad file descriptor"):  # it was closed
+        os.fstat(folder)
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
@@ -168,18 +204,15 @@ def test_a_write_that_is_interrupted_forgets_nothing(tmp_path, monkeypatch, step
         allowance.spend(0, pure(0.1), B)
 
 
+UNNAMED, NAMED = '{"epsilon": 1.0}', '{"release": "a", "answered": [0]}'  # without a guarantee
+BOTH = '{"trusted": "votes", "epsilon": 1.0}'
+
+
 @pytest.mark.parametrize(
     "content",
-    [
-        "",
-        '{"0": [',
-        "null",
-        "[]",
-        '{"0": null}',
-        '{"0": [{"epsilon": 1.0}]}',
-        '{"0": [{"trusted": "votes", "epsilon": 1.0}]}',
-    ],
-)
+    ["", '{"0": [', "null", "[]", '{"0": null}', f'{{"0": [{UNNAMED}]}}', f'{{"0": [{NAMED}, {UNNAMED}]}}',
+     f'{{"0": [{NAMED}], "1": null}}', f'{{"0": [{BOTH}]}}'],
+)  # fmt: skip
 def test_a_damaged_ledger_ends_the_answers(tmp_path, content):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
     allowance.ledger.write_text(content)

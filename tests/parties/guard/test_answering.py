@@ -103,6 +103,16 @@ def test_answers_without_noise_are_bounded_before_a_row_is_touched(tmp_path, que
         answered(node(tmp_path, allowance=None), question)
 
 
+@by_kind([*PUBLIC, *TRUSTED])
+def test_answers_without_noise_are_agreed_on_before_a_row_is_touched(tmp_path, question):
+    for seed in (None, 1):
+        told = replace(node(tmp_path, declared=Declared(classes=2), allowance=None), seed=seed)
+        with pytest.raises(InputError, match="takes classes to be 3, this side declares 2"):
+            answered(told, question)
+        with pytest.raises(Touched):
+            answered(replace(told, declared=Declared(classes=3)), question)
+
+
 @by_kind([*PRIVATE, *PUBLIC, *TRUSTED])
 def test_a_simulations_party_is_bounded_too(tmp_path, question):
     with pytest.raises(InputError, match=f"'{question.kind}' is too large"):
@@ -149,6 +159,14 @@ def test_what_only_a_simulation_may_ask_touches_no_row(tmp_path, question):
             answered(node(tmp_path), replace(question, draws=2))
     with pytest.raises(InputError, match="this node has no allowance"):
         answered(node(tmp_path, allowance=None), question)
+    assert not (tmp_path / "spent.json").exists()
+
+
+@pytest.mark.parametrize("noise", ["pure", "gaussian"])
+def test_a_share_of_a_noise_leaves_a_simulation_only(tmp_path, noise):
+    share = replace(moment(noise, contributors=7), seeded=False)
+    with pytest.raises(InputError, match="no secure summation, and a share of the noise hides nothing by itself"):
+        answered(node(tmp_path), share)
     assert not (tmp_path / "spent.json").exists()
 
 

@@ -90,3 +90,12 @@ def test_a_cohort_reads_the_nodes_own_configuration():
     assert Cohort.from_config(config).seed is None
     with pytest.raises(InputError, match="holdings"):
         Cohort.from_config({})
+
+
+@pytest.mark.parametrize(
+    "changes", [{"first-party": "x"}, {"first-party": -1}, {"first-party": []}, {"parties": 0}, {"parties": 10**12},
+                {"parties": float("inf")}, {"seed": "x"}],
+)  # fmt: skip
+def test_numbers_of_a_configuration_that_are_none_are_refused(changes):
+    with pytest.raises(InputError, match="node's configuration"):
+        Cohort.from_config({**CONFIG, **changes})

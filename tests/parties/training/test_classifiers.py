@@ -4,7 +4,7 @@ from sklearn.linear_model import LogisticRegression
 from support.synthetic import draw
 
 from federation.contract.errors import InputError
-from parties.training.classifiers import check_classifier, drawn_member, fit
+from parties.training.classifiers import check_classifier, drawn_member, fit, require_form
 
 LOGISTIC = {"name": "logistic", "parameters": {"regularisation": 0.05}}
 
@@ -118,3 +118,29 @@ def test_a_member_is_drawn_in_proportion_to_its_weight(number, member):
             return number
 
     assert drawn_member(mixture(members=[LOGISTIC] * 3, weights=[1, 2, 1]), Fixed()) == member
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        {},
+        {"name": "logistic"},
+        {"name": ["logistic"], "parameters": {}},
+        {"name": "SVC", "parameters": None},
+        {"name": "SVC", "parameters": []},
+        mixture(members=[1], weights=[1]),
+        mixture(members=[{}], weights=[1]),
+        mixture(members=[{"name": "SVC"}], weights=[1]),
+    ],
+)
+def test_what_is_no_name_with_parameters_is_refused_before_anybody_trains(classifier):
+    with pytest.raises(InputError, match="must be a"):
+        require_form(classifier)
+    with pytest.raises(InputError, match="must be a"):
+        check_classifier(classifier)
+
+
+def test_what_a_classifier_of_scikit_learn_takes_is_for_itself_to_say():
+    require_form({"name": "SVC", "parameters": {"kernel": "none"}})
+    with pytest.raises(InputError, match="kernel"):
+        check_classifier({"name": "SVC", "parameters": {"kernel": "none"}})

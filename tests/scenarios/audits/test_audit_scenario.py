@@ -1,13 +1,14 @@
 """`federation audit`: what of a scenario it audits, on what worlds, and that it tells what it cannot."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
-from federation.mechanisms.audit.estimate import AuditResult
+from federation.mechanisms.audit.estimate import AuditResult, CurvePoint
 from scenarios.audits.audit_scenario import audit_scenario
 from scenarios.audits.auditor import VariantAudit
 from scenarios.settings.schema import resolve
@@ -62,13 +63,18 @@ def test_private_variants_of_class_ratios_are_audited_and_all_others_listed(audi
     assert (tight["epsilon"], tight["delta"], tight["verdict"]) == (1.0, 0.0, "stands")
     assert 0.5 < tight["lower_bound"] <= 1.0
     assert tight["half_the_noise_caught"]
-    for name in ("class_ratio-gaussian", row):  # no run shows a delta of 1e-6
-        assert (found[name]["delta"], found[name]["verdict"]) == (1e-6, "stands, no power here")
+    assert tight["tested_epsilon"] is None
+    for name in ("class_ratio-gaussian", row):  # at a point of its curve whose delta is larger than 1e-6
+        assert (found[name]["delta"], found[name]["verdict"]) == (1e-6, "stands")
+        assert found[name]["half_the_noise_caught"]
+        assert found[name]["tested_delta_bound"] <= found[name]["tested_delta"]
+        assert 0 <= found[name]["tested_epsilon"] <= 1
 
 
 def test_a_delta_that_can_be_tested_gives_power(audited):
     head = RATIOS.replace("1.0e-6", "0.05")
-    _, found = audited(head, ["{kind: class_ratio, noise: [gaussian, laplace]}", ROW], 20_000)
+    code, found = audited(head, ["{kind: class_ratio, noise: [gaussian, laplace]}", ROW], 20_000)
+    assert code == 0
     assert {record["verdict"] for record in found.values()} == {"stands"}
     assert all(record["half_the_noise_caught"] for record in found.values())
 
@@ -82,14 +88,15 @@ def test_private_variants_of_regressions_are_audited_and_all_others_listed(audit
         SMALL,
     ]
     code, found = audited(REGRESSIONS, entries, 8000)
-    assert code == 0
+    assert code == 5
     assert {"label_sums-off", "weighted_lba-size=2-published", "pooled"} < exposed(found)
     assert len(exposed(found)) == 4  # and the sigma that is too small
     for name in ("label_sums", "private_labels"):  # pure
         assert (found[name]["epsilon"], found[name]["delta"], found[name]["verdict"]) == (1.0, 0.0, "stands")
         assert found[name]["half_the_noise_caught"]
-    for name in ("private_labels-gaussian", "weighted_lba-size=2"):  # no run shows a delta of 1e-6
-        assert (found[name]["delta"], found[name]["verdict"]) == (1e-6, "stands, no power here")
+    gaussian, weak = found["private_labels-gaussian"], found["weighted_lba-size=2"]  # which so few runs tell nothing of
+    assert (gaussian["delta"], gaussian["verdict"]) == (1e-6, "stands")
+    assert (weak["delta"], weak["verdict"], weak["half_the_noise_caught"]) == (1e-6, "stands, no power here", False)
 
 
 def test_a_mixed_scenario_is_audited_by_what_each_variant_protects(audited):
@@ -112,8 +119,8 @@ def test_a_mixed_scenario_is_audited_by_what_each_variant_protects(audited):
     honest = found["mean_operator-published_laplace"]  # of 3 features, the constant one included
     assert honest["epsilon"] == pytest.approx(3**0.5, rel=1e-6)
     assert 1.0 < honest["lower_bound"] <= honest["epsilon"]
-    gaussian = found["mean_operator-gaussian"]  # no run shows a delta of 1e-6
-    assert (gaussian["delta"], gaussian["verdict"]) == (1e-6, "stands, no power here")
+    gaussian = found["mean_operator-gaussian"]
+    assert (gaussian["delta"], gaussian["verdict"]) == (1e-6, "stands")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +212,7 @@ def scenario(tmp_path, asked):
 def test_it_says_what_was_audited_and_what_not(scenario, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     path, _, arguments = scenario
-    assert audit_scenario(path, as_json=False, runs=1234) == 0  # no power refutes nothing
+    assert audit_scenario(path, as_json=False, runs=1234) == 5  # no power refutes nothing, and shows nothing
     assert {(epsilon, runs) for epsilon, _, runs in arguments.values()} == {(1.2, 1234)}
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
@@ -217,11 +224,37 @@ def test_it_says_what_was_audited_and_what_not(scenario, capsys, monkeypatch):
         assert word in text
 
 
-def test_only_a_refuted_claim_fails(scenario, capsys):
+def test_a_refuted_claim_comes_before_an_audit_without_power(scenario, capsys):
     path, bounds, _ = scenario
     bounds["soft_vote-output-published-regularisation=1e-06"] = 1.3
     assert audit_scenario(path, as_json=True) == 1
     assert [record["verdict"] for record in json.loads(capsys.readouterr().out)] == ["stands, no power here", "REFUTED"]
+
+
+def test_audits_that_refute_half_of_the_noise_exit_with_0(scenario, capsys, monkeypatch):
+    """Though their own bounds are far below the claim: another pair of neighbours may be worse."""
+
+    def strong(variant, epsilon, public, runs=None):
+        return VariantAudit(variant.name, "a small world", found(0.1, epsilon), found(2 * epsilon, epsilon))
+
+    monkeypatch.setattr("scenarios.audits.audit_scenario.audit_variant", strong)
+    assert audit_scenario(scenario[0], as_json=True) == 0
+    assert {record["verdict"] for record in json.loads(capsys.readouterr().out)} == {"stands"}
+
+
+def test_the_table_says_which_point_was_tested(audited, monkeypatch):
+    pointed = replace(found(0.8), delta=1e-6, point=CurvePoint(0.25, 0.5, 0.42))
+    monkeypatch.setattr(
+        "scenarios.audits.audit_scenario.audit_variant",
+        lambda variant, *rest: VariantAudit(variant.name, "a small world", pointed, found(1.5)),
+    )
+    for columns in ("200", "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        _, text = audited(VOTES, ["{kind: soft_vote, noise: [gaussian, 'off']}", "{kind: pooled}"], 2000, as_json=False)
+        assert "0.42 of 0.5" in text
+        assert "at 0.25" in text
+        assert "Tested: the point of a privacy curve that half of the runs choose" in text
+        assert text.count("NON-PRIVATE") == 2
 
 
 @pytest.mark.parametrize(

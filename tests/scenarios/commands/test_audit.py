@@ -30,6 +30,10 @@ def test_audit_reports_claims_and_twins() -> None:
     assert record["as_expected"]
     assert 0.5 < record["lower_bound"] <= record["epsilon"] == 1
     assert all(twin["caught"] for twin in record["broken_twins"])
+    assert record["tested_epsilon"] is None
+    (counts,) = records("audit", "count_gaussian", "--runs", "50000")
+    assert (counts["delta"], counts["as_expected"]) == (1e-6, True)
+    assert counts["tested_delta_bound"] <= counts["tested_delta"]
     family = records("audit", "l2_gamma", "--runs", "20000")
     assert [row["mechanism"] for row in family] == ["l2_gamma_2d", "l2_gamma_3d"]
 
@@ -42,6 +46,19 @@ def test_audit_fails_when_a_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) ->
     result = CliRunner().invoke(app, ["audit", "--runs", "20000"])
     assert result.exit_code == 1
     assert "REFUTED" in result.output
+
+
+def test_audit_without_power_has_an_exit_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a twin has all of the noise: what cannot be told from it says nothing about the mechanism."""
+    honest = audited.audited_mechanisms()["discrete_laplace"]
+    missed = replace(honest, twins=(replace(honest.twins[0], sample=honest.sample),))
+    monkeypatch.setattr(audited, "audited_mechanisms", lambda: {"unseen": missed})
+    result = CliRunner().invoke(app, ["audit", "--runs", "20000"])
+    assert result.exit_code == 5
+    assert "NO POWER" in result.output
+    both = {"unseen": missed, "broken": replace(honest, sample=honest.twins[0].sample)}
+    monkeypatch.setattr(audited, "audited_mechanisms", lambda: both)
+    assert CliRunner().invoke(app, ["audit", "--runs", "20000"]).exit_code == 1  # a refuted claim comes first
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,27 @@ def test_a_seeded_simulation_is_said_to_be_one(tmp_path, rng, capsys, monkeypatc
 def test_the_command_prints_classes_and_the_epsilon_that_is_kept(networks, capsys):
     predict_command(networks[0], "error_marginals", networks[1], None, 0, 0, None, None, False)
     out, err = capsys.readouterr()
-    assert out == "row,prediction\n0,well\n1,ill\n2,ill\n"
+    head, *lines = csv.reader(io.StringIO(out))
+    assert head == ["row", "prediction", "probability_ill", "probability_well"]
+    assert [name for _, name, _, _ in lines] == ["well", "ill", "ill"]
+    shares = np.array([line[2:] for line in lines], dtype=float)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert (shares[:, 1] >= 0.5).tolist() == [True, False, False]
     assert "epsilon=8, delta=0 for one row (replace), laplace; the largest epsilon of 0.5, 2" in err
+
+
+def test_json_has_probabilities_by_class(networks, capsys):
+    predict_command(networks[0], "error_marginals", networks[1], None, 0, 0, None, None, True)
+    record = json.loads(capsys.readouterr().out)
+    assert [set(row) for row in record["probabilities"]] == [{"ill", "well"}] * 3
+
+
+def test_names_of_classes_do_not_become_formulas(tmp_path, rng, capsys):
+    store(tmp_path, rng, classes=("=cmd|' /C calc'!A0", "-1", "@x"))
+    file = write_csv(tmp_path / "new.csv", table(rng, 40)[0])
+    predict_command(tmp_path, "soft_vote", file, None, 0, 0, None, None, False)
+    named = {name for _, name in csv.reader(io.StringIO(capsys.readouterr().out))}
+    assert named == {"prediction", "'=cmd|' /C calc'!A0", "-1", "'@x"}
 
 
 def command(run, *, epsilon=None, draw=0, by=None, out=None, as_json=False):

@@ -327,3 +327,22 @@ def test_one_long_text_does_not_make_all_as_long(tmp_path, label, groups):
     path.write_text("a,x,y\n1,u," + "z" * 100_000 + "\n" + "2,v,w\n" * 20_000)
     with pytest.raises(InputError, match=r"own\.csv:2: column 'y' is a text of 100000 characters, too long for one of"):
         read_table(path, label, groups)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_texts_of_every_type_are_told_where_numbers_are_wanted(save, kind):
+    path = save(a=pa.array(["1", "x", None], kind), b=[1, 2, 3])
+    assert read_rows(path, ("a", "b"), (0,)).shape == (3, 2)
+    with pytest.raises(InputError, match="column 'a' is 'x', not a finite number"):
+        read_rows(path, ("a", "b"))
+
+
+def test_a_damaged_description_of_a_column_does_not_end_the_process(save):
+    """One bit says that a column has no missing cells, and no longer fits the statistics beside it."""
+    path = save(x=[1.0, None, 3.0])
+    content = path.read_bytes()
+    optional, required = (b"\x15\x0a\x25" + how + b"\x18\x01x" for how in (b"\x02", b"\x00"))
+    assert content.count(optional) == 1
+    path.write_bytes(content.replace(optional, required))
+    with pytest.raises(InputError, match="is damaged or not a Parquet file"):
+        read_rows(path, ("x",))

@@ -70,7 +70,7 @@ def test_majorities_take_turns():
 
 
 def test_the_share_of_a_minority_depends_on_the_classes():
-    with pytest.raises(InputError, match=r"majority must be below 1/3 = 0.3333 for 3 classes, got 0.4: no class"):
+    with pytest.raises(InputError, match=r"majority must be below 1/3 = 0.333333 for 3 classes, got 0.4: no class"):
         bag_shares("majority", 0.4, 3)
 
 

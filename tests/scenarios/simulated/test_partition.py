@@ -284,7 +284,7 @@ def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
     [
         ({"test": "official"}, "'toy' has no official test rows; give a count"),
         ({"test": "offical"}, "data.test must be a count or a fraction .* got 'offical'"),
-        ({"test": 0}, "data.test must take from 1 to 99 of the 100 rows, got 0"),
+        ({"test": 100}, "data.test must take from 1 to 99 of the 100 rows, got 100"),
         ({"test": 100}, "data.test must take from 1 to 99"),
         ({"test": True}, "data.test must be a count or a fraction"),
         ({"test": 99}, "data.auxiliary needs 2 rows at least, to take some and leave some, got 1; add rows"),

@@ -12,6 +12,7 @@ import numpy as np
 from aggregator.learners.error_marginals.fits import dual_newton, interior_point
 from aggregator.learners.error_marginals.fits.bounded_fits import BoundedFit, Entropy, Penalty, Quadratic
 from federation.contract.errors import FederationError, InputError
+from federation.contract.numbers import apart
 from federation.numerics.arrays import Floats, numbers
 
 if TYPE_CHECKING:
@@ -112,9 +113,10 @@ def _solve(fit: BoundedFit) -> Floats:
             start = interior_point.multipliers(fit.of_positive_weight())
             found = dual_newton.ascend(fit, start, _MORE_STEPS)
     if not found.residual <= accuracy < np.inf:
+        left, needed = apart(found.residual, accuracy)
         raise FederationError(
             f"a fit of {len(fit.target)} marginals by {len(fit.weights)} rows could not be solved at this strength: "
-            f"rounding leaves a residual of {found.residual:.2g} where {accuracy:.2g} is needed; raise strength"
+            f"rounding leaves a residual of {left} where {needed} is needed; raise strength"
         )
     return fit.penalty.unknowns(found.arguments)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import lstsq
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aggregator.learners.bag_regression.least_squares import BagLeastSquares, expected_error
@@ -20,6 +20,19 @@ from parties.answers.sketch import sketch
 @parametrize_with_checks([BagLeastSquares(), BagLeastSquares(regularisation=0.1)])
 def test_it_is_a_scikit_learn_regressor(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("regularisation", [0.0, 0.3])
+def test_a_weight_counts_as_so_many_equal_bags(rng, regularisation):
+    sums, labels = drawn(30, 4)
+    weights = rng.integers(0, 4, 30)
+    weighted = BagLeastSquares(regularisation).fit(sums, labels, sample_weight=weights)
+    repeated = BagLeastSquares(regularisation).fit(np.repeat(sums, weights, axis=0), np.repeat(labels, weights))
+    np.testing.assert_allclose(weighted.coef_, repeated.weights_, atol=1e-12)
+    assert weighted.intercept_ == 0.0
+    if not regularisation:
+        reference = LinearRegression(fit_intercept=False).fit(sums, labels, weights)
+        np.testing.assert_allclose(weighted.coef_, reference.coef_, atol=1e-12)
 
 
 def drawn(bags, columns, seed=0):

@@ -54,7 +54,7 @@ def test_bags_that_are_no_tables_of_numbers_are_refused(bags, message):
         (SHARES[:2], "one row for each of 3 bags"),
         (np.ones((3, 1)), "at least 2"),
         (SHARES * 30, "divide counts by the size"),
-        (np.array([[-0.1, 1.1], [0.9, 0.1], [0.5, 0.5]]), "those of bag 0 go down to -0.1"),
+        (np.array([[-0.1, 1.1], [0.9, 0.1], [0.5, 0.5]]), "those of bag 0 lie from -0.1 to 1.1"),
         (SHARES * np.nan, "proportions must be finite"),
     ],
 )

@@ -40,6 +40,29 @@ def test_labels_and_their_mean_operator_give_the_same(table):
     reference = LogisticRegression(C=1 / (0.02 * 80), fit_intercept=False, tol=1e-12).fit(rows, labels)
     np.testing.assert_allclose(fitted.weights_, reference.coef_[0], atol=1e-6)
     np.testing.assert_allclose(fitted.predict_proba(rows), reference.predict_proba(rows), atol=1e-6)
+    np.testing.assert_allclose(fitted.coef_, reference.coef_, atol=1e-6)
+    assert fitted.intercept_.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("loss", ["logistic", "square", "double_hinge"])
+def test_a_weight_counts_as_so_many_equal_rows(table, rng, loss):
+    rows, labels = table
+    weights = rng.integers(0, 4, 80)
+    weighted = MeanOperatorClassifier(loss, regularisation=0.01).fit(rows, labels, sample_weight=weights)
+    repeated = MeanOperatorClassifier(loss, regularisation=0.01)
+    repeated.fit(np.repeat(rows, weights, axis=0), np.repeat(labels, weights))
+    np.testing.assert_allclose(weighted.weights_, repeated.weights_, atol=1e-4)
+    np.testing.assert_allclose(weighted.estimate_.moment, repeated.estimate_.moment, atol=1e-14)
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        MeanOperatorClassifier(loss).fit(rows, labels, sample_weight=-np.ones(80))
+
+
+def test_weights_agree_with_an_independent_solver(table, rng):
+    rows, labels = table
+    weights = rng.random(80)
+    fitted = MeanOperatorClassifier(regularisation=0.01, tolerance=1e-9).fit(rows, labels, weights)
+    reference = LogisticRegression(C=1 / (0.02 * weights.sum()), fit_intercept=False, tol=1e-12)
+    np.testing.assert_allclose(fitted.weights_, reference.fit(rows, labels, weights).coef_[0], atol=1e-6)
 
 
 def test_square_probabilities_are_clipped_scores(table):

@@ -82,3 +82,13 @@ def test_other_numbers_of_classes_are_refused(tumours):
     rows, _ = tumours
     with pytest.raises(NotTwoClassesError):
         NoisyLabelClassifier().fit(rows, np.arange(len(rows)) % 3)
+
+
+def test_the_noise_of_weighted_labels_is_that_of_weighted_rows(rng):
+    rows, labels = rng.normal(size=(200, 3)) / 3, rng.integers(0, 2, 200)
+    weights = rng.random(200)
+    fitted = NoisyLabelClassifier(flipped_positive=0.2, flipped_negative=0.2).fit(rows, labels, weights)
+    shares = weights / weights.sum()
+    known = 4 * 0.2 * 0.8 / 0.6**2  # the variance of an unbiased label
+    np.testing.assert_allclose(fitted.estimate_.noise_variance, known * np.sum(shares**2 * np.sum(rows**2, axis=1)))
+    np.testing.assert_allclose(fitted.estimate_.moment, (shares * (2 * labels - 1) / 0.6) @ rows)

@@ -112,6 +112,35 @@ def test_no_honest_answer_is_out_of_reach(plan, noise, epsilon):
     assert collector.add(Submission("counts", np.array([0]), arrays, promise)) == {}
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_labels_get_their_share_of_the_noises_budget_and_what_is_known_of_noise_follows(plan, share):
+    """A replaced row moves weighted counts by sqrt 2 times their weight, and the sum of rows by 2."""
+    options = {"noise": "gaussian", "protect": "row", **EMBEDDED, "dimensions": 8, "label_share": share}
+    chosen = plan(variants=(VariantPlan("one", "class_ratio", options),), epsilons=(1.0,))
+    world = World(chosen, Views(chosen)).of(chosen.variants[0])
+    session = protocol("class_ratio")(**options).begin(world, 1.0, chosen.draws)
+    [asked] = session.questions()
+    weight, sigma = asked.question.label_weight, asked.question.mechanism().parameters["scale"]
+    assert 2 * weight**2 / (2 * weight**2 + 4) == pytest.approx(share)
+
+    covariances, variance = session._noise_of(np.array([60.0, 30.0]))
+    released = asked.question.mechanism().release(np.zeros(3 + 8), NoiseBits(1, "noise"), 20_000)
+    counts = (released[:, :3] - released[:, :3].mean(axis=1, keepdims=True)) / weight  # moved to the public size
+    for covariance in covariances:
+        np.testing.assert_allclose(covariance, np.cov(counts, rowvar=False), atol=0.05 * covariance.max())
+    assert variance == pytest.approx(released[:, 3:].var(), rel=0.05)
+
+    def sent(deviations):
+        moved = np.array([1.0, -1.0, 0.0]) * deviations * sigma / weight
+        counts = np.broadcast_to(20.0 + moved, (1, chosen.draws, 2, 3))
+        arrays = {"sizes": np.full((1, 2), 60.0), "counts": counts, "means": np.zeros((1, chosen.draws, 2, 8))}
+        return Submission("noisy_embeddings", np.array([0]), arrays, asked.question.promise())
+
+    far = asked.collector.add(sent(50.0 + 60.0 * weight / sigma))
+    assert list(far) == [0]
+    assert asked.collector.add(sent(39.0)) == {}
+
+
 def test_what_parties_send_is_counted(plan):
     chosen = plan("gaussian", "rows", "off")
     _, summary = run(open_grid("inline"), chosen, 6, BAGGED)

@@ -86,6 +86,22 @@ def test_its_counts_are_those_of_a_party_whose_rows_are_protected():
         np.testing.assert_array_equal(pair.worst._counts(there), counts(pair, there))
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_labels_weigh_in_the_statistic_as_they_do_where_the_noise_is_added(share):
+    """There they move by sqrt 2 times their weight and rows by 2, in noise that is the same in all directions."""
+    pair = bags(ROW | {"label_share": share}, classes=3)
+    told = pair.worst.statistic(pair.question)
+
+    def seen(there):
+        with cohort(pair.held(there), 1) as node:
+            held = bags_of(node, 0, pair.question.bags)
+        means = pair.question.feature_map.transform(held.rows).mean(axis=0)
+        return {"counts": held.counts[None], "means": means[None, None]}
+
+    [moved] = told(seen(False)) - told(seen(True))
+    assert moved == pytest.approx(2 * pair.question.label_weight**2 + 4, rel=1e-3)
+
+
 def test_questions_about_anything_else_are_refused():
     sums = pair_of("mean_operator", {}, PublicNumbers(1e-3)).question
     with pytest.raises(InputError, match="for counts and embeddings, got 'mean_operator'"):

@@ -30,6 +30,24 @@ def normal(epsilon: float, delta: float, dimension: int = 20) -> Guarantee:
     return mechanism.guarantee(Unit.PARTY, Adjacency.REPLACE)
 
 
+def on_integers(moves: int, scale: int, delta: float = 1e-6) -> Guarantee:
+    """A discrete Gaussian of this scale on one integer that moves by so much; the claim of its own is never used."""
+    parameters = {"dimension": 1, "grid_scale": scale}
+    return pure(100.0, delta=delta, gaussian_mu=moves / scale, mechanism="counted", parameters=parameters)
+
+
+def exact_delta_of_two(epsilon: float, releases: list[tuple[int, int]]) -> float:
+    """The sum of (P - e^epsilon Q)+ over all pairs of integers, for two discrete Gaussians (moves, scale)."""
+    losses, masses = [], []
+    for moves, scale in releases:
+        k = np.arange(-20 * scale - moves, 20 * scale + moves + 1)
+        mass = np.exp(-0.5 * np.square(k / scale))
+        losses.append((2 * moves * k + moves**2) / (2 * scale**2))  # ln P[K = k] - ln P[K = k + moves]
+        masses.append(mass / mass.sum())
+    loss, mass = np.add.outer(*losses), np.multiply.outer(*masses)
+    return float((mass * -np.expm1(np.minimum(epsilon - loss, 0.0))).sum())
+
+
 def test_nothing_costs_nothing() -> None:
     assert compose([], 1e-6) == (0.0, 0.0)
 
@@ -68,6 +86,39 @@ def test_one_gaussian_release_costs_what_it_claims() -> None:
 def test_continuous_gaussians_pay_no_discretisation() -> None:
     plain = pure(1.0, delta=1e-5, gaussian_mu=0.3, mechanism="gaussian")
     assert compose([plain] * 4, 1e-5)[0] == pytest.approx(gaussian.epsilon(1e-5, 0.6), rel=1e-12)
+
+
+@pytest.mark.parametrize("delta", [1e-1, 1e-2, 1e-3, 1e-5])
+@pytest.mark.parametrize("fine", [(4, 64), (16, 64)])
+def test_of_a_coarse_and_a_fine_grid_the_total_covers_the_exact_delta(delta: float, fine: tuple[int, int]) -> None:
+    releases = [(1, 1), fine]  # how far an integer moves, and the scale of its noise
+    group = [on_integers(*release) for release in releases]
+    epsilon, spent = compose(group, delta)
+    assert (epsilon, spent) == compose(group[::-1], delta)
+    assert spent == delta
+    assert 0.05 * delta < exact_delta_of_two(epsilon, releases) <= delta
+    mu = math.hypot(*(moves / scale for moves, scale in releases))
+    for too_little in (discrete_gaussian.epsilon_bound(delta, mu, 2, 64), gaussian.epsilon(delta, mu)):
+        assert exact_delta_of_two(too_little, releases) > delta  # as if both grids were fine, or there were none
+
+
+def test_where_grids_are_coarse_the_total_is_that_of_zero_concentrated_privacy() -> None:
+    for releases in ([(1, 1)], [(1, 1)] * 2, [(3, 2), (1, 1), (5, 64)]):
+        rho = sum((moves / scale) ** 2 for moves, scale in releases) / 2
+        epsilon, delta = compose([on_integers(*release) for release in releases], 1e-6)
+        assert (epsilon, delta) == (pytest.approx(concentrated_epsilon(1e-6, rho), rel=1e-12), 1e-6)
+
+
+def test_what_releases_claim_in_sum_counts_where_it_is_less_at_no_more_delta() -> None:
+    composed = gaussian.epsilon(1e-6, 0.3)
+    assert composed > 1.0
+    for claimed, epsilon, delta in ((1e-9, 1.0, 1e-9), (1e-6, 1.0, 1e-6), (1.1e-6, composed, 1e-6)):
+        release = pure(1.0, delta=claimed, gaussian_mu=0.3, mechanism="gaussian")
+        assert compose([release], 1e-6) == (pytest.approx(epsilon), delta)
+
+
+def test_no_total_has_a_delta_above_one() -> None:
+    assert compose([pure(0.1, delta=0.6)] * 2, 1e-6) == (pytest.approx(0.2), 1.0)
 
 
 def test_mixtures_are_sums_of_the_two_totals() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -332,3 +333,44 @@ def test_other_refusals():
         sensitivity.radius(0.0, 2)
     with pytest.raises(InputError, match="classes"):
         sensitivity.radius(0.1, 1)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 30), d=st.integers(1, 5))
+def test_the_reach_is_the_smaller_of_mean_norm_and_spectral_norm_and_never_below_a_sum(seed, n, d):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 3, d)
+    reach = sensitivity.reach(rows)
+    exact = min(np.linalg.norm(rows, axis=1).mean(), np.linalg.norm(rows, 2) / math.sqrt(n))
+    assert reach == pytest.approx(exact, rel=1e-11)
+    signs = rng.choice([-1.0, 1.0], size=(50, n))
+    turned = np.sign(rows @ np.linalg.svd(rows)[2][0])  # along the longest axis
+    assert np.linalg.norm(np.vstack([signs, turned]) @ rows / n, axis=1).max() <= reach
+
+
+@pytest.mark.parametrize("rows", [np.eye(4), np.array([[0.0, 2.0]]), np.ones((9, 1)), np.full((2, 4), 0.5)])
+def test_rounding_is_on_the_safe_side_of_reach(rows):
+    """Of these the norms are doubles."""
+    exact = min(np.linalg.norm(rows, axis=1).mean(), np.linalg.norm(rows, 2) / math.sqrt(len(rows)))
+    assert round(exact, 15) < sensitivity.reach(rows) < round(exact, 15) * (1 + 1e-11)
+
+
+@pytest.mark.parametrize("norm", [0.0, 1e-3, 0.3, 1.0, 7.0, 100.0, 1e4])
+def test_the_turn_of_a_row_is_never_below_what_many_digits_give(norm):
+    with mpmath.workdps(40):
+
+        def turn(c):
+            return 2 * mpmath.sqrt(1 - c * c) / (1 + mpmath.exp(-norm * c))
+
+        start = minimize(lambda c: -float(turn(mpmath.mpf(c[0]))), [0.5], bounds=[(0.0, 1.0)], tol=1e-12).x[0]
+        peak = mpmath.findroot(lambda c: norm * (1 - c * c) / (1 + mpmath.exp(norm * c)) - c, start)
+        exact = turn(peak)
+        found = mpmath.mpf(sensitivity.row_turn(norm))
+        assert exact <= found <= exact * (1 + mpmath.mpf("1e-11"))
+
+
+def test_no_replaced_row_of_one_party_moves_the_tight_bound_above_one():
+    """Where a whole row is replaced its gradient may turn by nearly 2, and the minimiser by the diameter at most."""
+    for regularisation in (0.01, 0.1, 1.0, 10.0):
+        known = {"regularisation": regularisation, "parties": 1, "classes": 2, "auxiliary_rows": 1}
+        assert sensitivity.soft_vote("tight", **known) == pytest.approx(1 / regularisation, rel=1e-12)

@@ -6,13 +6,21 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from federation.contract.errors import InputError
+from federation.mechanisms.accounting.gaussian_curve import GaussianCurve
 from federation.mechanisms.audit import estimate as module
-from federation.mechanisms.audit.estimate import audit, delta_lower_bound, epsilon_lower_bound
+from federation.mechanisms.audit.estimate import (
+    AuditResult,
+    CurvePoint,
+    audit,
+    delta_lower_bound,
+    epsilon_lower_bound,
+)
+from federation.mechanisms.noise import gaussian
 
 
 def randomised_response(rng: np.random.Generator, epsilon: float, runs: int, side: int) -> np.ndarray:
@@ -98,7 +106,7 @@ def test_unusable_samples_are_refused(bad: np.ndarray) -> None:
 
 @pytest.mark.parametrize("arguments", [{"confidence": 1.0}, {"confidence": 0.0}, {"delta": 1.0}, {"delta": -0.1}])
 def test_impossible_confidence_and_delta_are_refused(arguments: dict) -> None:
-    with pytest.raises(InputError, match="confidence must lie"):
+    with pytest.raises(InputError, match=r"(delta|confidence) must lie"):
         epsilon_lower_bound(np.zeros(10), np.zeros(10), **arguments)
 
 
@@ -133,5 +141,131 @@ def test_the_bound_exceeds_a_true_delta_as_rarely_as_promised() -> None:
 
 @pytest.mark.parametrize("arguments", [{"epsilon": -1.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "confidence": 1.0}])
 def test_impossible_epsilons_are_refused(arguments: dict) -> None:
-    with pytest.raises(InputError, match="confidence must lie in"):
+    with pytest.raises(InputError, match=r"(epsilon|confidence) must"):
         delta_lower_bound(np.zeros(10), np.zeros(10), **arguments)
+
+
+MU = gaussian.mu(1.0, 1e-6)
+
+
+def curve(epsilon: float) -> float:
+    """Of the noise that claims (1, 1e-6)."""
+    return float(gaussian.delta(epsilon, MU))
+
+
+def on_the_curve(p: np.ndarray, q: np.ndarray, confidence: float = 0.999) -> AuditResult:
+    known = {"epsilon": 1.0, "delta": 1e-6, "runs": len(p), "confidence": confidence}
+    return audit(lambda _: p, lambda _: q, lambda outputs: outputs, **known, curve=curve)
+
+
+@given(
+    unlikely=st.floats(0.02, 0.6), epsilon=st.floats(0.0, 1.0), mu=st.floats(0.05, 1.5), confidence=st.floats(0.5, 0.99)
+)
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_a_claim_that_just_holds_is_exceeded_as_rarely_as_promised(
+    unlikely: float, epsilon: float, mu: float, confidence: float
+) -> None:
+    """By the joint law of both counts, for an event that has all of the claimed delta; nothing is simulated."""
+    runs, delta = 400, float(gaussian.delta(epsilon, mu))
+    likely = min(1.0, math.exp(epsilon) * unlikely + delta)
+    if likely == 1.0:
+        delta = 1.0 - math.exp(epsilon) * unlikely
+        assume(delta > 0)
+    hits = np.arange(runs + 1)
+    low, high = module._probabilities(hits, hits, runs, runs, confidence)
+    alarms = low[:, None] - math.exp(epsilon) * high > delta
+    law = stats.binom.pmf(hits, runs, likely)[:, None] * stats.binom.pmf(hits, runs, unlikely)
+    assert law[alarms].sum() <= 1 - confidence
+
+
+def test_the_first_half_chooses_and_the_second_is_tested() -> None:
+    rng = np.random.default_rng(8)
+    first, other = ((rng.normal(k * MU, 1, 4000), rng.normal(0, 1, 4000)) for k in (1, 3))
+    second = [(rng.normal(k, 1, 4000), rng.normal(0, 1, 4000)) for k in (0.0, 1.0)]
+    found = [on_the_curve(*(np.append(*both) for both in zip(first, tested, strict=True))) for tested in second]
+    assert (found[0].point.epsilon, found[0].event) == (found[1].point.epsilon, found[1].event)
+    assert found[0].passed
+    assert not found[1].passed
+    elsewhere = on_the_curve(*(np.append(*both) for both in zip(other, second[1], strict=True)))
+    assert elsewhere.event != found[1].event
+
+
+def test_what_is_shown_at_the_point_is_that_of_its_counts() -> None:
+    rng = np.random.default_rng(9)
+    p, q = ((rng.random(5000) < part).astype(float) for part in (0.55, 0.4))
+    point, event = module.tested_point(p, q, curve, epsilon=1.0, delta=1e-6, confidence=0.99)
+    likely, unlikely = (p[2500:], q[2500:]) if event.endswith("P") else (1 - q[2500:], 1 - p[2500:])
+    low = stats.binomtest(int(likely.sum()), 2500).proportion_ci(0.99).low
+    high = stats.binomtest(int(unlikely.sum()), 2500).proportion_ci(0.99).high
+    assert point.lower_bound == pytest.approx(low - math.exp(point.epsilon) * high, rel=1e-6)
+    assert point.claimed == curve(point.epsilon)
+
+
+@pytest.mark.parametrize(("noise", "low", "high"), [(1.0, 0.8, 1.0), (0.5, 1.85, 2.15), (0.7, 1.15, 1.5)])
+def test_gaussian_noise_at_a_tiny_delta_is_told_from_less(noise: float, low: float, high: float) -> None:
+    """At (1, 1e-6) and with 100,000 runs: the whole, a half, and seven tenths of the noise."""
+    rng = np.random.default_rng(10)
+    result = on_the_curve(rng.normal(MU / noise, 1, 100_000), rng.normal(0, 1, 100_000))
+    assert low < result.lower_bound <= high
+    assert result.passed == (noise == 1.0)
+    assert result.point.exceeded != result.passed
+
+
+def test_noise_that_is_clipped_gives_itself_away_in_the_tail() -> None:
+    rng = np.random.default_rng(11)
+    p, q = (np.clip(rng.normal(0, 1, 200_000), -3, 3) + mean for mean in (MU, 0.0))
+    result = on_the_curve(p, q)
+    assert not result.passed
+    assert epsilon_lower_bound(p, q, delta=1e-6)[0] > 1  # which a point of the curve must not do worse than
+
+
+def test_a_stated_claim_that_is_less_than_the_curve_is_tested_too() -> None:
+    """As where an epsilon of a quarter is stated beside noise for the whole."""
+    rng = np.random.default_rng(12)
+    samples = rng.normal(MU, 1, 100_000), rng.normal(0, 1, 100_000)
+    known = {"delta": 1e-6, "runs": 100_000, "confidence": 0.999, "curve": curve}
+    result = audit(lambda _: samples[0], lambda _: samples[1], lambda outputs: outputs, epsilon=0.25, **known)
+    assert not result.passed
+    assert (result.point.epsilon, result.point.claimed) == (0.25, 1e-6)
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.0, 1.0), st.sampled_from([1e-9, 1e-6, 1e-2]), st.floats(0.1, 4.0))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_an_equivalent_epsilon_is_that_of_gaussian_noise(
+    fainter: float, at: float, delta: float, epsilon: float
+) -> None:
+    own = gaussian.mu(epsilon, delta)
+    claimed, shown = (float(gaussian.delta(at * epsilon, mu)) for mu in (own, fainter * own))
+    assume(shown > 1e-11)
+    assume(claimed < 1 - 1e-11)
+    bound = module.equivalent_epsilon(CurvePoint(at * epsilon, claimed, shown), epsilon=epsilon, delta=delta)
+    assert bound == pytest.approx(gaussian.epsilon(delta, fainter * own), rel=1e-4, abs=1e-6)
+    assert bound <= epsilon
+    swapped = CurvePoint(at * epsilon, shown, claimed)
+    assert module.equivalent_epsilon(swapped, epsilon=epsilon, delta=delta) > epsilon
+
+
+def test_claims_of_huge_epsilons_are_tested_where_they_can_be() -> None:
+    rng, mu = np.random.default_rng(13), gaussian.mu(1000.0, 1e-6)
+    samples = [rng.normal(mean, 1, 10_000) for mean in (mu, 0.0)]
+    known = {"epsilon": 1000.0, "delta": 1e-6, "runs": 10_000, "confidence": 0.999}
+    curve = GaussianCurve(mu).delta
+    result = audit(lambda _: samples[0], lambda _: samples[1], lambda outputs: outputs, **known, curve=curve)
+    assert result.point.claimed == 1.0
+    assert 0 < result.lower_bound < gaussian.epsilon(1e-6, gaussian.mu(0.0, 0.9999))  # by 5,000 runs of either side
+
+
+@pytest.mark.parametrize("claimed", [0.0, 1e-300, 0.5, 1.0])
+def test_points_of_any_claim_have_an_equivalent(claimed: float) -> None:
+    known = {"epsilon": 1.0, "delta": 1e-6}
+    assert module.equivalent_epsilon(CurvePoint(0.0, claimed, 0.0), **known) == 0
+    bound = module.equivalent_epsilon(CurvePoint(0.0, claimed, 0.9), **known)
+    assert math.isfinite(bound)
+    assert (bound > 1) == (claimed < 0.9)
+
+
+@pytest.mark.parametrize("arguments", [{"epsilon": 0.0}, {"delta": 0.0}, {"delta": 1.0}, {"confidence": 1.0}])
+def test_impossible_claims_of_a_curve_are_refused(arguments: dict) -> None:
+    known = {"epsilon": 1.0, "delta": 1e-6, "confidence": 0.9, **arguments}
+    with pytest.raises(InputError, match=f"^{next(iter(arguments))} must"):
+        module.tested_point(np.zeros(10), np.zeros(10), curve, **known)

@@ -73,8 +73,8 @@ def test_how_often_a_bag_is_without_noise() -> None:
     ("arguments", "message"),
     [
         ({"records": 99, "noisy": 5}, "5 bags of 20 need 100 records, got 99"),
-        ({"size": 0, "noisy": 5}, "size must be an integer of at least 1, got 0"),
-        ({"bags": -1, "noisy": 5}, "bags must be an integer of at least 1"),
+        ({"size": 0, "noisy": 5}, "size must be an integer from 1 to 1099511627776, got 0"),
+        ({"bags": -1, "noisy": 5}, "bags must be an integer from 1"),
         ({"bags": 2.0, "noisy": 5}, "bags must be an integer"),
         ({"bags": True, "noisy": 5}, "bags must be an integer"),
         ({"noisy": 0}, "noisy must be an integer from 1 to all 100, got 0"),

@@ -14,6 +14,7 @@ from federation.mechanisms.bag_sums import label_sums
 from federation.mechanisms.bag_sums.accounting import width
 from federation.mechanisms.bag_sums.label_sums import laplace_sums
 from federation.mechanisms.labels.bins import optimal_bins
+from federation.mechanisms.noise import gaussian
 
 LARGEST = (-1e100, 1e100)
 NARROWEST = (0.0, 1e-100)
@@ -54,6 +55,24 @@ def test_labels_are_rounded_alone_and_stay_in_the_range() -> None:
         labels = np.array([[low, high, np.nextafter(low, high), np.nextafter(high, low)]])
         places, _ = label_sums._checked(labels, np.ones((1, 4)), (low, high))
         np.testing.assert_array_equal(places, [[0, label_sums.LABEL_STEPS, 0, label_sums.LABEL_STEPS]])
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-14, 9e-13, 1e-12, 1e-3, 1.0, 5.0])
+@pytest.mark.parametrize("mu", [0.3, 1.0])
+def test_the_law_of_the_noise_costs_a_little_more_than_the_continuous_one(epsilon, mu):
+    """A factor e^{1e-12} of the probabilities: e^s d(epsilon - s) covers it, and is 2 s more at most around 0."""
+    exact = float(gaussian.delta(epsilon, mu))
+    charged = label_sums.charged(lambda at: float(gaussian.delta(at, mu)), epsilon)
+    slack = 1e-12
+    assert charged >= np.exp(slack) * float(gaussian.delta(max(epsilon - slack, 0.0), mu))
+    assert exact < charged <= exact * (1 + 2e-9) + 3 * slack
+
+
+def test_a_scale_of_zero_adds_no_noise_to_its_bag_alone() -> None:
+    labels, weights = np.array([[0.25, 0.5, 1.0]] * 4), np.array([[0.5, -1.0, 2.0]] * 4)
+    scales = np.array([0.0, 1.0, 0.0, 1e-3])
+    found = label_sums.gaussian_sums(labels, weights, (0.0, 1.0), scales, NoiseBits(1, "x"))
+    assert (found == 1.625).tolist() == [True, False, True, False]
 
 
 def test_noise_too_fine_for_doubles_becomes_wider() -> None:

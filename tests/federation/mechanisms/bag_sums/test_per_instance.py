@@ -44,6 +44,34 @@ def test_units_and_duplicate_columns_do_not_matter() -> None:
     np.testing.assert_allclose(stretched, expected, rtol=1e-6)
 
 
+@given(st.integers(0, 10**6), st.integers(-(2**31), 2**31), st.integers(-40, 40))
+@settings(derandomize=True, deadline=None, max_examples=15)
+def test_where_labels_are_and_in_what_unit_does_not_matter_beside_a_constant(seed: int, shift: int, power: int) -> None:
+    rows, labels = bag(seed)
+    labels = np.rint(labels * 2**20) / 2**20  # doubles hold these exactly wherever they are moved
+    unit = 2.0**power
+    expected = bag_deltas(1.0, rows, labels, label_range=RANGE)
+    moved = bag_deltas(1.0, rows, unit * (labels + shift), label_range=(unit * shift, unit * (shift + 1)))
+    assert expected.max() < 1
+    np.testing.assert_allclose(moved, expected, rtol=1e-5)
+
+
+def test_labels_far_from_zero_are_revealed_where_they_are_a_function_of_the_rows() -> None:
+    rows, _ = bag(8)
+    labels = 1e6 + 0.5 + 0.1 * np.tanh(rows[:, 0])
+    explained = np.column_stack([rows, np.tanh(rows[:, 0])])
+    np.testing.assert_array_equal(bag_deltas(1.0, explained, labels, label_range=(1e6, 1e6 + 1)), 1.0)
+    assert bag_deltas(1.0, rows, labels, label_range=(1e6, 1e6 + 1)).min() < 1
+
+
+def test_without_a_constant_labels_far_from_zero_leave_a_large_residual() -> None:
+    rows, labels = bag(9)
+    near, far = (
+        bag_deltas(1.0, rows[:, :3], labels + shift, label_range=(shift, shift + 1)).max() for shift in (0.0, 1e6)
+    )
+    assert far < near < 1
+
+
 def test_indicators_of_all_values_beside_a_constant_are_fine() -> None:
     rng = np.random.default_rng(2)
     kinds = np.repeat(np.arange(4), 6)

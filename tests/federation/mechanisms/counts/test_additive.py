@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.counts.additive import AdditiveCounts, checked_counts, equal_counts, exchangeable
+from federation.mechanisms.counts.additive import AdditiveCounts, centred_l1, checked_counts, equal_counts, exchangeable
 from federation.mechanisms.counts.calibrated_counts import calibrate
 
 KINDS = ["gaussian", "laplace", "pure", "independent_laplace"]
@@ -98,3 +98,10 @@ def test_exchangeable_covariances_have_no_variance_of_the_sum() -> None:
     covariance = exchangeable(3.0, 4)
     np.testing.assert_allclose(covariance.sum(axis=0), 0, atol=1e-12)
     np.testing.assert_array_equal(np.diag(covariance), 3.0)
+
+
+@pytest.mark.parametrize(("classes", "expected"), [(2, 1.0), (3, 2.0)])
+def test_the_expected_l1_of_coins_is_enumerated(classes, expected):
+    """Of z_i = -1 or 1: two differ by 2 half of the time; of three one differs three times in four, by 8/3 in all."""
+    found = centred_l1(lambda t, scale: np.cos(t), 1.0, classes, tail=4.0)
+    assert found == pytest.approx(expected, rel=1e-12)

@@ -60,6 +60,9 @@ def test_laplace_without_delta_is_pure() -> None:
         (20, 0.5, 0.01, "count_gaussian"),
         (2, 1.0, 0.05, "lattice_laplace"),
         (10, 1.0, 0.05, "count_gaussian"),
+        (7_000, 0.05, 0.02, "count_gaussian"),
+        (7_000, 1.0, 1e-6, "lattice_laplace"),
+        (20_000, 0.7, 1e-5, "lattice_laplace"),
     ],
 )
 def test_auto_crosses_where_the_expected_errors_do(classes: int, epsilon: float, delta: float, expected: str) -> None:
@@ -87,7 +90,7 @@ def test_auto_has_the_smallest_expected_error_but_for_what_pure_noise_is_worth(
     [
         ({"noise": "gausian"}, "did you mean 'gaussian'"),
         ({"noise": "published_dirichlet"}, "noise must be one of auto, gaussian"),
-        ({"classes": 1}, "classes must be an integer of at least 2, got 1"),
+        ({"classes": 1}, "classes must be an integer from 2 to 1048576, got 1"),
         ({"classes": 2.0}, "classes must be an integer"),
         ({"classes": True}, "classes must be an integer"),
         ({"epsilon": 0.0}, "epsilon must be a positive finite number"),

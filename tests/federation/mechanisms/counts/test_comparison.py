@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
+from federation.mechanisms.counts import comparison
 from federation.mechanisms.counts.calibrated_counts import calibrate
 from federation.mechanisms.counts.comparison import compare, published_dirichlet, recommended
 
@@ -103,3 +104,8 @@ def test_the_recommendation_is_what_auto_does(epsilon: float, delta: float, nois
 def test_counts_that_are_none_are_refused() -> None:
     with pytest.raises(InputError, match="counts must be whole numbers"):
         compare(np.array([-1, 2]), 1.0, 1e-6)
+
+
+def test_the_neighbour_has_one_record_of_the_smallest_class_counted_in_the_largest() -> None:
+    assert comparison._neighbour(np.array([5, 2, 9])).tolist() == [5, 1, 10]
+    assert comparison._neighbour(np.array([5, 0, 9])) is None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
@@ -204,6 +205,28 @@ def test_a_sigma_that_breaks_the_claim_cannot_be_built() -> None:
 def test_arguments_out_of_range_are_refused(build, arguments: tuple, message: str) -> None:
     with pytest.raises(InputError, match=message):
         build(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"classes": 1}, "classes must be an integer of at least 2"),
+        ({"delta": 0.0}, "delta must lie strictly between"),
+        ({"epsilon": -1.0}, "epsilon must be a positive"),
+        ({"floor": 0}, r"floor \+ pseudo_count must be an integer from 1"),
+    ],
+)
+def test_one_that_is_built_by_itself_is_held_to_the_same_ranges(change, message) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(calibrate_floor(3, 1.0, 1e-4, 30), **change)
+
+
+@pytest.mark.parametrize("size", [30, 33, 3000])
+@pytest.mark.parametrize("sigma", [1e-3, 0.1, 3.0])
+def test_the_covariance_is_that_of_the_dirichlet_law(size: int, sigma: float) -> None:
+    mechanism = replace(calibrate_floor(3, 1.0, 0.9, 10), sigma=sigma)
+    law = stats.dirichlet(np.full(3, sigma * size / 3))
+    np.testing.assert_allclose(mechanism.covariance(size), size**2 * law.cov(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("counts", [[1, 2], [1.5, 2, 3], [-1, 2, 3], [0, 0, 0], [np.nan, 1, 1]])

@@ -84,7 +84,14 @@ def test_more_classes_with_different_totals_agree_with_another_sampler() -> None
 
 @pytest.mark.parametrize(
     ("epsilon", "p", "q"),
-    [(-1, (1, 2), (1, 2)), (1, (1, 2), (1, 2, 3)), (1, (0, 2), (1, 2)), (1, (1,), (2,)), (1, (1, 2), (1, -2))],
+    [
+        (-1, (1, 2), (1, 2)),
+        (1, (1, 2), (1, 2, 3)),
+        (1, (0, 2), (1, 2)),
+        (1, (1, 2), (0, 2)),
+        (1, (1,), (2,)),
+        (1, (1, 2), (1, -2)),
+    ],
 )
 def test_other_arguments_are_refused(epsilon: float, p: tuple[float, ...], q: tuple[float, ...]) -> None:
     with pytest.raises(InputError, match="Dirichlet parameters must be two equally long"):

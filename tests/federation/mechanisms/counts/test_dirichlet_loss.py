@@ -236,3 +236,18 @@ def test_an_epsilon_whose_exponential_is_no_double_keeps_its_delta(epsilon: floa
         expected = float(here - mpmath.exp(epsilon) * there)
     assert float(delta_exact(epsilon, a, b, sigma)) == pytest.approx(expected, rel=1e-9)
     assert float(delta_exact_limit(epsilon, a, b)) < 1e-300
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "words"),
+    [
+        (0.0, 0.1, "epsilon must be"),
+        (math.inf, 0.1, "epsilon must be"),
+        (1.0, 0.0, "delta must"),
+        (1.0, 1.0, "delta must"),
+    ],
+)
+def test_no_dirichlet_noise_is_pure(epsilon: float, delta: float, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        dirichlet_loss.require_level(epsilon, delta)
+    dirichlet_loss.require_level(1e-300, 5e-324)

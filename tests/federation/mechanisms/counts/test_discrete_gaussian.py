@@ -179,3 +179,33 @@ def test_the_guarantee_composes() -> None:
     # Sixteen releases are one of the pair's Gaussian with a fourfold mu: no less than its epsilon.
     assert epsilon > float(discrete_gaussian.gaussian.epsilon(1e-5, 4 * promised.gaussian_mu))
     assert CountGaussian(5, 9.0, 0.1, Fraction(1, 2)).guarantee().gaussian_mu is None
+
+
+@pytest.mark.parametrize("classes", [7_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("sigma", [0.7, 5.977, 12.5])
+def test_the_expected_l1_of_many_classes_is_that_of_one_noise_beside_a_normal_mean(classes: int, sigma: float) -> None:
+    """The mean of so many is normal to the last digits shown, and E|N(k, s²)| has a closed form."""
+    k = np.arange(-math.ceil(12 * sigma), math.ceil(12 * sigma) + 1)
+    mass = np.exp(-0.5 * (k / sigma) ** 2)
+    mass /= mass.sum()
+    deviation = math.sqrt(float(mass @ k**2) * (classes - 1)) / classes
+    folded = stats.foldnorm(np.abs(k) * (classes - 1) / classes / deviation, scale=deviation).mean()
+    mechanism = CountGaussian(classes, 1.0, 0.1, Fraction(sigma))
+    assert mechanism.expected_l1() == pytest.approx(classes * float(mass @ folded), rel=1e-6)
+
+
+def test_the_expected_l1_of_many_classes_is_that_of_releases() -> None:
+    classes = 20_000
+    mechanism = CountGaussian(classes, 1.0, 0.1, Fraction(3, 2))
+    l1 = np.abs(mechanism.release(np.ones(classes), NoiseBits(1, "wide"), 20) - 1).sum(axis=1)
+    assert mechanism.expected_l1() == pytest.approx(l1.mean(), abs=4 * l1.std() / len(l1) ** 0.5)
+
+
+@given(st.floats(-1, 20), st.floats(0.7, 6))
+@settings(derandomize=True, deadline=None, max_examples=15)
+def test_the_expected_l1_of_wide_noise_is_proportional_to_its_scale(log_scale: float, log_classes: float) -> None:
+    """As that of normal noise, sqrt(2/pi C (C-1)) sigma, up to what the lattice adds."""
+    sigma, classes = math.exp(log_scale) + 8, round(10**log_classes)
+    normal = sigma * math.sqrt(2 / math.pi * classes * (classes - 1))
+    found = CountGaussian(classes, 1.0, 0.1, Fraction(sigma).limit_denominator(2**20)).expected_l1()
+    assert found == pytest.approx(normal, rel=1e-5 + 0.1 / min(sigma, 64) ** 2)

@@ -10,7 +10,7 @@ import pytest
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.calibrated_counts import calibrate
-from federation.mechanisms.counts.distortion import distortion, sampled
+from federation.mechanisms.counts.distortion import affordable, distortion, sampled
 from federation.numerics.simplex import project
 
 SKEWED = np.array([50, 50, 50, 50, 800])
@@ -106,3 +106,22 @@ def test_many_classes_do_not_fill_the_memory() -> None:
 def test_counts_that_are_none_are_refused() -> None:
     with pytest.raises(InputError, match="counts must have shape"):
         distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array([1, 2]))
+
+
+@pytest.mark.parametrize("noise", ["pure", "gaussian", "dirichlet_shifted"])
+def test_few_draws_are_enough_for_many_classes(noise: str) -> None:
+    """Their mean is over many errors of one law; and a thousand classes take no more numbers than a hundred."""
+    extra = {"pseudo_count": 500} if noise == "dirichlet_shifted" else {}
+    drawn = []
+    for classes in (100, 1000):
+        mechanism = calibrate(noise, classes=classes, epsilon=1.0, delta=1e-6, **extra)
+        found = distortion(mechanism, np.full(classes, 3))
+        assert 0 < found.standard_error < 0.004 * found.mean
+        drawn.append(found.mean)
+    assert drawn[0] == pytest.approx(drawn[1], rel=0.05)
+
+
+@pytest.mark.parametrize(("classes", "each", "draws"), [(3, 1.0, 20_000), (3, 8.0, 20_000), (10**6, 8.0, 2)])
+def test_draws_are_as_many_as_their_numbers_allow(classes: int, each: float, draws: int) -> None:
+    assert affordable(20_000, classes, each) == draws
+    assert affordable(20_000, 1000, each) * 1000 * each <= 2_000_000

@@ -22,6 +22,20 @@ def test_it_is_the_smallest_on_a_fine_grid_wherever_the_search_starts(wanted: fl
     assert scale == Fraction(float(scale))  # JSON keeps it
 
 
+@pytest.mark.parametrize("near", [0.0, 1e-30, 2.0**-39, 0.3, 1.0, 2.0**30])
+def test_no_scale_is_zero_and_none_is_tried(near: float) -> None:
+    """Where any noise is enough, as where near is 0, the grid is as fine as it may be."""
+
+    def enough(scale: Fraction) -> bool:
+        assert scale > 0
+        return True
+
+    scale = smallest_scale(enough, near)
+    assert scale > 0
+    if near < 2.0**-21:
+        assert scale == Fraction(1, 2**40)
+
+
 def test_the_next_smaller_scale_is_not_enough() -> None:
     tried: dict[Fraction, bool] = {}
 

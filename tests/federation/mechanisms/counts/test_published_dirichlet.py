@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
+from federation.mechanisms.counts import published_dirichlet
 from federation.mechanisms.counts.dirichlet_divergence import divergence
 from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_exact
 from federation.mechanisms.counts.published_dirichlet import (
@@ -141,3 +142,16 @@ def test_other_arguments_are_refused() -> None:
     for neighbour in ([50, 50, 50, 50, 800], [49, 49, 51, 51, 800], [48, 52, 50, 50, 800], [49, 50, 50, 50, 800]):
         with pytest.raises(InputError, match="neighbour must hold one record less"):
             true_delta(SKEWED, np.array(neighbour), 0.05, 0.05)
+
+
+def test_pairs_beyond_the_few_that_are_looked_at_first_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sigmas are those of all pairs at once, also where the first are not the worst."""
+    rng = np.random.default_rng(4)
+    for counts in (rng.integers(2, 40, 12), rng.integers(20, 300, 12)):
+        expected = sigma_for_counts(counts, 0.5, 1e-3)
+        for few in (1, 7):
+            monkeypatch.setattr(published_dirichlet, "_FEW", few)
+            assert sigma_for_counts(counts, 0.5, 1e-3) == expected
+        if expected is not None:
+            a, b = published_dirichlet._pairs(counts)
+            assert delta_eq9(0.5, a, b, expected).max() <= 1e-3 < delta_eq9(0.5, a, b, expected * (1 + 1e-8)).max()

@@ -44,6 +44,8 @@ def test_moments_equal_enumeration(weights, epsilon, debiased):
     np.testing.assert_allclose(mechanism.variance(labels), variance, atol=1e-9 * (1 + np.square(values).max()))
     assert mechanism.variance() >= variance.max() * (1 - 1e-9)
     assert mechanism.bias() >= np.abs(mean - labels).max() * (1 - 1e-9)
+    everywhere = np.linspace(0, 7, 14_001)  # ends of bins among them, from both sides
+    assert mechanism.bias() == pytest.approx(np.abs(law(mechanism, everywhere) @ values - everywhere).max(), abs=2e-3)
 
 
 def test_as_published_the_mean_loss_is_the_least():

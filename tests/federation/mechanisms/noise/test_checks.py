@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 from federation.contract.errors import InputError
-from federation.mechanisms.noise.checks import require_wanted, require_whole
+from federation.mechanisms.noise.checks import (
+    require_delta_above_zero,
+    require_epsilon_from_zero,
+    require_positive,
+    require_wanted,
+    require_whole,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,3 +52,24 @@ def test_integers_of_any_kind_pass():
         require_whole("bags", value, 2, 5)
     with pytest.raises(InputError, match="rows must be an integer of at least 1, got 0"):
         require_whole("rows", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("require", "allowed", "refused", "text"),
+    [
+        (
+            partial(require_positive, "step"),
+            (5e-324, 0.5, 1e308),
+            (0.0, -0.5, math.inf, math.nan),
+            "step must be a pos",
+        ),
+        (require_epsilon_from_zero, (0.0, 0.5, 1e308), (-5e-324, -0.5, math.inf, math.nan), "epsilon must be a finite"),
+        (require_delta_above_zero, (5e-324, 0.5, 1 - 2**-53), (0.0, -0.5, 1.0, 1.5, math.nan), "delta must lie strict"),
+    ],
+)
+def test_numbers_pass_up_to_the_ends_of_their_range_and_no_further(require, allowed, refused, text):
+    for value in allowed:
+        assert require(value) in (value, None)
+    for value in refused:
+        with pytest.raises(InputError, match=text):
+            require(value)

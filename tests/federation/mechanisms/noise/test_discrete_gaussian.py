@@ -85,7 +85,7 @@ def test_one_coordinate_agrees_with_dp_accounting() -> None:
         assert -1e-9 <= oracle.get_delta_for_epsilon(epsilon) - ours <= 1e-5
 
 
-@pytest.mark.parametrize("sigma", [2, 5, 40])
+@pytest.mark.parametrize("sigma", [2, 5, 12])
 def test_the_pointwise_ratios_of_the_proof_hold_and_are_nearly_attained(sigma: int) -> None:
     """-1/24 sigma² <= ln(P[X=k]/P[Z=k]) <= k²/24 sigma⁴ + 3 e^{-2 pi² sigma²}."""
     with mpmath.workdps(60):
@@ -100,6 +100,44 @@ def test_the_pointwise_ratios_of_the_proof_hold_and_are_nearly_attained(sigma: i
             assert log_ratio <= mpmath.mpf(k**2) / (24 * sigma**4) + zeta
             if k == 0:
                 assert log_ratio < -0.9 / (24 * sigma**2)
+
+
+def least_proved(epsilon: float, mu: float, dimension: int, sigma: int) -> float:
+    """The least delta that comparing the laws pointwise proves, over all radii, with ratios as they are.
+
+    P[Z=k]/P[X=k] is the largest at 0, and in a ball its inverse at a point on one axis.
+    """
+    _, mass = law(sigma)
+
+    def log_ratio(k: int) -> float:  # ln P[Z = k] - ln P[X = k] of one coordinate, for k >= 0
+        rounded = stats.norm.sf((k - 0.5) / sigma) - stats.norm.sf((k + 0.5) / sigma)
+        return math.log(mass[len(mass) // 2 + k] / rounded)
+
+    def exact(at: float) -> float:
+        return stats.norm.cdf(mu / 2 - at / mu) - math.exp(at) * stats.norm.cdf(-mu / 2 - at / mu)
+
+    above, found = dimension * log_ratio(0), []
+    for radius in np.linspace(0.0, 12.0, 121):
+        reach = math.sqrt(dimension) * (1 + 0.5 / sigma) + radius
+        below = -log_ratio(math.floor(reach * sigma)) - (dimension - 1) * log_ratio(0)
+        outside = math.exp(epsilon - below - radius**2 / 2)
+        found.append(math.exp(above) * exact(epsilon - above - below) + outside)
+    return min(found)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "dimension", "mu"), [(5, 60, 3.0), (5, 10, 3.0), (3, 10, 3.0), (3, 10, 1.0), (5, 1, 1.0), (2, 2, 1.0)]
+)
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.5, 2.0, 5.0])
+def test_the_bound_is_no_less_than_what_the_exact_ratios_prove(
+    epsilon: float, sigma: int, dimension: int, mu: float
+) -> None:
+    """The exact delta is far below for such coarse grids, and would miss an a of one half or an R² of one quarter."""
+    bound = discrete_gaussian.delta_bound(epsilon, mu, dimension, sigma)
+    proved = least_proved(epsilon, mu, dimension, sigma)
+    assert min(1.0, proved) <= bound
+    if sigma == 5 and mu == 3.0:
+        assert bound <= 1.12 * proved
 
 
 @pytest.mark.parametrize(("sensitivity", "sigma"), [(1, 1), (3, 30), (100, 300), (500, 1000)])

@@ -1,0 +1,1 @@
+"""Mutated scenarios, data files and messages, tried by the hundred thousand: `python -m benchmarks.fuzz`."""

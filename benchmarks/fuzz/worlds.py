@@ -1,0 +1,77 @@
+"""Small worlds of every protocol: real questions, answers, plans and released models to begin from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import scenarios.testing.parties as small
+from aggregator.contract.protocol import Protocol
+from aggregator.contract.registry import protocol
+from aggregator.node.inquiry import Inquiry
+from aggregator.node.variants import Variants
+from aggregator.world.plan import WorldPlan
+from aggregator.world.views import Views
+from aggregator.world.world import World
+from federation.grids.nodes import Placement
+
+PER_NODE = 2  # parties
+
+# Between them they ask every question that is installed, and release every kind of model.
+WORLDS: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "statistic": ("soft_vote", {}),
+    "votes": ("soft_vote", {"submit": "votes"}),
+    "probabilities": ("soft_vote", {"submit": "votes", "ballot": "probabilities"}),
+    "majority_vote": ("majority_vote", {}),
+    "parameter_average": ("parameter_average", {}),
+    "label_sums": ("label_sums", {}),
+    "row_sums": ("label_sums", {"protect": "row"}),
+    "private_labels": ("private_labels", {}),
+    "weighted_lba": ("weighted_lba", {"size": 4}),
+    "noisy_weighted_llp": ("noisy_weighted_llp", {"size": 4}),
+    "mean_operator": ("mean_operator", {}),
+    "row_mean_operator": ("mean_operator", {"protect": "row"}),
+    "class_ratio": ("class_ratio", {"estimator": "mmd", "dimensions": 8}),
+    "class_means": ("class_ratio", {"estimator": "whitened", "submit": "embedding", "dimensions": 8}),
+    "row_class_means": (
+        "class_ratio",
+        {"estimator": "whitened", "submit": "embedding", "noise": "gaussian", "protect": "row", "dimensions": 8},
+    ),
+    "error_marginals": ("error_marginals", {}),
+}
+
+
+@dataclass(frozen=True)
+class SmallWorld:
+    """A world of `WORLDS` by name, with its files in a folder of its own."""
+
+    name: str
+    folder: Path
+
+    @property
+    def found(self) -> type[Protocol]:
+        """Its protocol."""
+        return protocol(WORLDS[self.name][0])
+
+    @cached_property
+    def plan(self) -> WorldPlan:
+        """What the aggregator is asked to do; written beside where its releases go."""
+        kind, options = WORLDS[self.name]
+        return small.plan(self.found, kind, options, self.folder / self.name, parties_per_node=PER_NODE)
+
+    @property
+    def placement(self) -> Placement:
+        """Who serves whom."""
+        return Placement(small.PARTIES, PER_NODE, small.provider(self.found.requires), small.SEED)
+
+    def begun(self, **changes: Any) -> tuple[Variants, Inquiry]:
+        """Its only variant begun, nobody asked; `changes` replace fields of its plan."""
+        plan, inquiry = replace(self.plan, **changes), Inquiry()
+        return Variants(World(plan, Views(plan)), inquiry), inquiry
+
+    def released(self) -> bytes:
+        """The file of its models, after a run."""
+        return small.run(self.plan, self.placement).read_bytes()

@@ -1,0 +1,1 @@
+"""Mutants: the product with one small error each, to show which errors no test would notice."""

@@ -1,0 +1,108 @@
+"""Data frames of other libraries (pandas, Polars, DuckDB, Arrow, ...), read through Arrow; none of them is imported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from federation.contract.errors import InputError
+from scenarios.data.catalogue import digest
+from scenarios.data.sheets import Sheet
+
+if TYPE_CHECKING:  # imported where it is used, because it takes a while
+    import pyarrow
+
+_FRAME = "the data frame"  # what messages say where they name a file
+_DIGITS = 16  # of a digest, in a name
+
+
+def is_frame(data: object) -> bool:
+    """Whether this is a table that Arrow can read: it has the PyCapsule interface or the interchange protocol.
+
+    Examples:
+        >>> import pyarrow
+        >>> is_frame(pyarrow.table({"age": [30, 41]})), is_frame([[30], [41]])
+        (True, False)
+    """
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__")
+
+
+def sheet(frame: Any) -> Sheet:
+    """The columns of a data frame, as if it had been written to a Parquet file and read from there.
+
+    The index of a pandas frame is no column. Raises `InputError` for what is no data frame, one without rows, columns
+    without names or of one name, and columns that Arrow cannot take.
+
+    Examples:
+        >>> import pyarrow
+        >>> sheet(pyarrow.table({"age": [30, 41], "city": ["Rome", None]})).texts("city")
+        ['Rome', '']
+    """
+    import pyarrow
+    from pyarrow import interchange
+
+    if not is_frame(frame):
+        raise InputError(
+            "data must be a data frame of pandas, Polars, DuckDB, Arrow or another library that has __arrow_c_stream__ "
+            f"or __dataframe__, got {type(frame).__name__}; name a file in data.source instead"
+        )
+    try:
+        capsule = hasattr(frame, "__arrow_c_stream__")
+        table = pyarrow.table(frame) if capsule else interchange.from_dataframe(frame)
+    except (pyarrow.ArrowException, TypeError, ValueError, NotImplementedError) as error:
+        raise InputError(f"{_FRAME} has a column that Arrow cannot take: {_line(error)}; convert it") from error
+    if not table.num_rows:
+        raise InputError(f"{_FRAME} has no rows; give one with some")
+    index = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not name or name in columns:
+            problem = f"two columns named '{name}'" if name else "a column without a name"
+            raise InputError(f"{_FRAME} has {problem}; rename or remove it")
+        if name not in index:
+            columns[name] = _plain(column)
+    return Sheet(Path(_FRAME), pyarrow.table(columns).combine_chunks())
+
+
+@contextmanager
+def as_file(frame: Any) -> Iterator[tuple[str, Path]]:
+    """A Parquet file with the rows of a data frame, for as long as the context lasts: its name, and its folder.
+
+    Every process of a run reads it there, and nothing of it stays. The name holds the digest of the contents: frames
+    of equal columns give files of equal names and bytes, whatever library they are of. An `InputError` that names the
+    file comes out as one about the data frame. Raises `InputError` as `sheet` does, and where no file can be written.
+    """
+    from pyarrow import ArrowException
+    from pyarrow.parquet import write_table
+
+    with TemporaryDirectory(prefix="federation-") as folder:
+        path = Path(folder).resolve() / "frame.parquet"
+        try:
+            write_table(sheet(frame).table, path)
+        except (ArrowException, OSError) as error:
+            raise InputError(f"{_FRAME} cannot be kept as a file: {_line(error)}") from error
+        path = path.rename(path.with_name(f"frame-{(digest(str(path)) or '')[:_DIGITS]}.parquet"))
+        try:
+            yield path.name, path.parent
+        except InputError as error:
+            text = str(error).replace(f"'{path.name}'", _FRAME).replace(str(path), _FRAME)
+            raise InputError(text) from error
+
+
+def _plain(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+    """Texts of one type in place of categories and of the many kinds of texts, so that equal contents are equal."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    known = (types.is_string, types.is_large_string, types.is_string_view)
+    return column.cast(pyarrow.large_string()) if any(is_one(column.type) for is_one in known) else column
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,140 @@
+import io
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow.parquet import write_table
+
+import scenarios
+from federation.contract.errors import InputError
+from scenarios.data.catalogue import load
+from scenarios.data.files import read_table
+from scenarios.data.frames import as_file, sheet
+from scenarios.scores.results import read_results
+
+RANDOM = np.random.default_rng(3)
+N = 240
+AGE = RANDOM.normal(40, 12, N).round()
+CITY = RANDOM.choice(["Rome", "Oslo", " Bern"], N)
+COLUMNS = {
+    "age": pyarrow.array(AGE, from_pandas=True),
+    "income": pyarrow.array([None if n % 50 == 0 else float(n % 17) for n in range(N)]),
+    "member": pyarrow.array((AGE > 35).tolist()),
+    "city": pyarrow.array(CITY.tolist()).dictionary_encode(),
+    "ill": pyarrow.array(np.where(AGE + 8 * (CITY == "Rome") > 43, "yes", "no").tolist()),
+}
+FRAME = pyarrow.table(COLUMNS)
+
+
+class Capsule:
+    """What offers nothing but the PyCapsule interface."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+class Interchange:
+    """What offers nothing but the interchange protocol, as old releases of pandas."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def __dataframe__(self, *arguments, **named):
+        return self._table.__dataframe__(*arguments, **named)
+
+
+def scenario(**data):
+    return {
+        "name": "people",
+        "data": {"label": "ill", **data},
+        "parties": {"count": 12},
+        "privacy": {"epsilon": [20]},
+        "trials": {"splits": 1, "noise": 1},
+    }
+
+
+@pytest.mark.parametrize("wrapped", [Capsule, Interchange, lambda table: table])
+def test_a_frame_is_the_table_that_its_file_is(tmp_path, wrapped):
+    write_table(FRAME, tmp_path / "people.parquet")
+    of_file = read_table(tmp_path / "people.parquet", "ill", missing=True)
+    with as_file(wrapped(FRAME)) as (name, folder):
+        table = load(name, data_dir=folder, label="ill", missing=True)
+    assert (table.columns, table.classes, table.text) == (of_file.columns, of_file.classes, of_file.text)
+    assert table.text == (3,)
+    every = np.arange(N)
+    np.testing.assert_array_equal(table.rows(every), of_file.rows(every))
+    np.testing.assert_array_equal(table.labels, of_file.labels)
+    assert not (folder / name).exists()  # nothing of private rows stays behind
+
+
+def test_a_run_of_a_frame_measures_what_a_run_of_its_file_does(tmp_path):
+    write_table(FRAME, tmp_path / "people.parquet")
+    references = {"protocols": [{"kind": "pooled"}, {"kind": "constant"}]}  # noise is keyed by the bytes of the file
+    of_frame = scenarios.run(scenario() | references, data=FRAME, out=tmp_path / "frame")
+    of_file = scenarios.run(scenario(source=str(tmp_path / "people.parquet")) | references, out=tmp_path / "file")
+    assert of_frame.rows == of_file.rows
+    assert of_frame.rows
+    assert str(tmp_path) not in (tmp_path / "frame" / "scenario.yaml").read_text()
+
+
+def test_equal_frames_resume_a_run_and_others_do_not(tmp_path):
+    first = scenarios.run(scenario(), data=FRAME, out=tmp_path)
+    before = (tmp_path / "results.csv").read_bytes()
+    plain = FRAME.set_column(3, "city", pyarrow.array(CITY.tolist(), pyarrow.string_view()))  # another kind of text
+    again = scenarios.run(scenario(), data=Capsule(plain), out=tmp_path, resume=True)
+    assert (tmp_path / "results.csv").read_bytes() == before
+    assert again.rows == read_results(tmp_path / "results.csv")
+    assert len(first.rows) == len(again.rows)
+    with pytest.raises(InputError, match="holds a run of another scenario"):
+        scenarios.run(scenario(), data=FRAME.slice(1), out=tmp_path, resume=True)
+
+
+def test_a_resolved_scenario_takes_a_frame_and_settings_too(tmp_path):
+    write_table(FRAME, tmp_path / "people.parquet")
+    resolved = scenarios.resolve(scenario(source=str(tmp_path / "people.parquet")))
+    done = scenarios.run(resolved, data=FRAME, out=tmp_path / "run", overrides=["trials.noise=3"])
+    assert {row["noise"] for row in done.rows} == {0, 1, 2}
+
+
+def test_the_index_of_pandas_is_no_column():
+    described = b'{"index_columns": ["__index_level_0__", "person"]}'
+    table = pyarrow.table({"x": [1.0], "person": [7], "__index_level_0__": [3]})
+    assert sheet(Capsule(table.replace_schema_metadata({"pandas": described}))).header == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        ([[1, 2]], "data must be a data frame of pandas, .* got list"),
+        (FRAME.slice(0, 0), "the data frame has no rows"),
+        (pyarrow.table([[1], [2]], names=["a", "a"]), "two columns named 'a'"),
+        (FRAME.drop_columns(["ill"]), "the data frame has no column 'ill'; it has age, income, member, city"),
+        (FRAME.append_column("born", pyarrow.array([0] * N, pyarrow.date32())), "the data frame: column 'born' holds"),
+        (FRAME.append_column("size", pyarrow.array([float("inf")] * N)), "column 'size' is inf, not a finite number"),
+    ],
+)
+def test_what_cannot_be_used_is_told_of_the_frame_and_its_column(tmp_path, frame, words):
+    with pytest.raises(InputError, match=words) as told:
+        scenarios.run(scenario(), data=frame, out=tmp_path / "run")
+    assert "frame-" not in str(told.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_of_libraries(library):
+    found = pytest.importorskip(library)
+    frame = found.DataFrame({name: column.to_pylist() for name, column in COLUMNS.items()})
+    with as_file(frame) as (of_library, _), as_file(FRAME) as (of_arrow, _):
+        assert of_library == of_arrow
+
+
+def test_files_of_equal_frames_are_equal():
+    buffer = io.BytesIO()
+    write_table(FRAME, buffer)
+    batches = pyarrow.Table.from_batches(FRAME.to_batches(max_chunksize=100))
+    with as_file(FRAME) as (one, folder), as_file(batches) as (other, _):
+        assert one == other
+        assert folder.stat().st_mode & 0o077 == 0  # nobody else may read it

@@ -1,0 +1,234 @@
+"""Released models as estimators: against the command's predictions, plain numpy and scikit-learn's own tools."""
+
+import math
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow
+import pytest
+from scipy.special import expit
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.inspection import permutation_importance
+from sklearn.pipeline import make_pipeline
+from support.released_runs import (
+    COLUMNS,
+    ROWS,
+    line_run,
+    network_run,
+    ratio_guarantee,
+    ratio_run,
+    store,
+    table,
+    vote_run,
+    write_csv,
+)
+
+from aggregator.releases.classifier_models import ReleasedClassifiers, network
+from aggregator.releases.models import ReleasedModels
+from federation.contract.errors import InputError
+from federation.contract.guarantee import NoGuarantee
+from federation.features.feature_map import FeatureMap
+from federation.questions.hypotheses import Hypothesis
+from scenarios.scores.estimators import load
+from scenarios.scores.prediction import predict
+
+
+@pytest.fixture
+def run(tmp_path, rng):
+    return vote_run(tmp_path, rng)
+
+
+def frame(cells, names=COLUMNS):
+    return pyarrow.table({name: [row[COLUMNS.index(name)] for row in cells] for name in names})
+
+
+def test_it_says_what_the_command_says_of_files_frames_and_arrays(run, rng):
+    directory, _ = run
+    cells, _ = table(rng, 50)
+    file = write_csv(directory / "many.csv", cells)
+    model = load(directory, epsilon=2, split=1, draw=3)
+    wanted = predict(directory, "soft_vote", file, epsilon=2.0, split=1, draw=3).values
+    assert tuple(model.predict(frame(cells))) == wanted
+    assert tuple(model.predict(np.array(cells, dtype=object))) == wanted
+    assert model.feature_names_in_.tolist() == list(COLUMNS)
+    assert model.n_features_in_ == 3
+    assert model.classes_.tolist() == ["a", 'b"', "c,d"]
+    scores = model.decision_function(frame(cells))
+    assert scores.shape == (50, 3)
+    assert tuple(model.classes_[scores.argmax(axis=1)]) == wanted
+    direct = load(directory / "models" / "soft_vote" / "split-1.npz", epsilon=2, draw=3)
+    np.testing.assert_array_equal(direct.decision_function(frame(cells)), scores)
+    assert (model.guarantee_["unit"], model.guarantee_["epsilon"], model.epsilon_) == ("party", 2.0, 2.0)
+    assert repr(model) == "ReleasedClassifier('soft_vote', epsilon=2, draw=3)"
+
+
+@pytest.mark.parametrize("classes", [("c", "a", "b"), ("z", "a")])
+def test_classes_stand_by_alphabet_whatever_their_order_in_the_release(tmp_path, rng, classes):
+    around = 2 * np.pi * np.arange(len(classes)) / len(classes)
+    rows, weights = rng.normal(size=(200, 2)), np.stack([np.cos(around), np.sin(around)], axis=1)[None]
+    ReleasedModels(
+        "x", classes, ("a", "b"), (), np.array([1.0]), (weights,), (FeatureMap(2, ()),), (ratio_guarantee(1.0),)
+    ).save(tmp_path / "x.npz")
+    model = load(tmp_path / "x.npz")
+    assert model.classes_.tolist() == sorted(classes)
+    scores = model.decision_function(rows)
+    wanted = np.array(classes)[(rows @ weights[0].T).argmax(axis=1)]
+    codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    assert model.classes_[codes].tolist() == model.predict(rows).tolist() == wanted.tolist()
+    assert len(set(wanted)) == len(classes)
+    truth = np.where(np.arange(200) % 10, wanted, classes[0])
+    assert CalibratedClassifierCV(FrozenEstimator(model)).fit(rows, truth).score(rows, truth) > 0.8
+
+
+def test_probabilities_stand_by_alphabet_too(tmp_path):
+    sloped = network([], Hypothesis.of([np.array([[2.0]])], [np.array([0.5])]), 1)
+    kept = ratio_guarantee(1.0)
+    ReleasedClassifiers(
+        "x", ("well", "ill"), ("a",), (), np.array([1.0]), ((sloped,),), (FeatureMap(1, ()),), (kept,)
+    ).save(tmp_path / "x.npz")
+    model = load(tmp_path / "x.npz")
+    assert model.classes_.tolist() == ["ill", "well"]
+    np.testing.assert_allclose(model.predict_proba([[1.0]]), [[expit(2.5), expit(-2.5)]])
+    assert model.predict([[1.0]]).tolist() == ["ill"]
+    np.testing.assert_allclose(model.decision_function([[1.0]]), [-2.5])
+
+
+def test_columns_of_a_frame_are_found_by_name(run, rng):
+    model = load(run[0])
+    cells, _ = table(rng, 20)
+    wanted = model.predict(frame(cells)).tolist()
+    reordered = frame(cells, COLUMNS[::-1]).append_column("name", pyarrow.array(["x"] * 20))
+    assert model.predict(reordered).tolist() == wanted
+    with pytest.raises(InputError, match="the data frame has no column 'weight'; it has height, colour"):
+        model.predict(frame(cells, COLUMNS[:2]))
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (np.zeros((2, 2)), r"X must have two axes, rows and the 3 columns height, colour, weight, got shape \(2, 2\)"),
+        ([170.0, 70.0, 1.0], r"got shape \(3,\)"),
+        (np.zeros((2, 3)), "X has numbers where texts belong, in colour; give a data frame"),
+        (np.array([[170, "red", None]], dtype=object), r"row 0 \(counted from 0\): column 'weight' is missing"),
+        (np.array([[170, "red", 7], [math.inf, "red", 7]], dtype=object), "row 1 .* column 'height' is not finite"),
+        (np.array([["tall", "red", 7]], dtype=object), "X must be an array of numbers"),
+    ],
+)
+def test_rows_of_another_kind_are_refused(run, X, words):
+    with pytest.raises(InputError, match=words):
+        load(run[0]).predict(X)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"variant": "soft_vot"}, "there is soft_vote; did you mean 'soft_vote'"),
+        ({"epsilon": 3}, "epsilon 3 has no release in .*; there are 0.5, 2, 8"),
+        ({"draw": 4}, "draw must be from 0 to 3"),
+        ({"draw": "0"}, "draw must be an integer from 0, got '0'"),
+        ({"split": None}, "split must be an integer from 0, got None"),
+        ({"epsilon": "2"}, "epsilon must be a number, or omitted for the largest, got '2'"),
+        ({"variant": None}, "variant 'None' has no model in .*; there is soft_vote"),
+        ({"split": 2}, "split 2 has no model of 'soft_vote'; there are 0, 1"),
+        ({"source": "nowhere"}, "there is no run in nowhere"),
+        ({"source": "nowhere.npz"}, "nowhere.npz is not a released model"),
+        ({"source": "nowhere.npz", "split": 1}, "is the file of one variant and split; omit"),
+    ],
+)
+def test_what_is_not_there_names_what_is(run, changes, words):
+    source = changes.pop("source", run[0])
+    with pytest.raises(InputError, match=words):
+        load(source, **changes)
+
+
+def test_a_linear_model_has_scores_and_no_probabilities(run):
+    model = load(run[0])
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError) as refused:
+        model.predict_proba(np.zeros((1, 3)))
+    assert "has scores and no probabilities; with labelled rows of your own" in str(refused.value.__cause__)
+
+
+def test_a_damaged_model_is_told(tmp_path):
+    path = line_run(tmp_path)[0] / "models" / "slope" / "split-0.npz"
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    weights = {name: np.full_like(array, np.nan) for name, array in arrays.items() if name.startswith("array_")}
+    np.savez(path, **arrays | weights)
+    with pytest.raises(InputError, match=r"split-0.npz is not a released regression that can be applied to X: "):
+        load(path, epsilon=2).predict([[1.0, 2.0]])
+    path.write_bytes(b"no zip")
+    with pytest.raises(InputError, match=r"split-0.npz is not a released model"):
+        load(path)
+
+
+def test_a_network_tells_the_shares_that_it_was_trained_for(tmp_path):
+    directory, _ = network_run(tmp_path)
+    model = load(directory, epsilon=0.5)
+    rows = np.array([[0.5, 10.0], [2.0, 20.0], [-2.0, 0.0]])
+    outputs = model.decision_function(rows)
+    np.testing.assert_allclose(outputs, 1 - np.abs(rows[:, 0]))
+    np.testing.assert_allclose(model.predict_proba(rows), np.column_stack([expit(-outputs), expit(outputs)]))
+    assert model.predict(rows).tolist() == [model.classes_[int(share >= 0.5)] for share in expit(outputs)]
+    wanted = predict(directory, "error_marginals", tmp_path / "new.csv", epsilon=0.5)
+    np.testing.assert_allclose(wanted.probabilities, model.predict_proba(rows))
+
+
+def test_a_constant_knows_no_probabilities(tmp_path):
+    constant = network([], Hypothesis.constant(1, 1), 1)
+    kept = NoGuarantee("noise is off").to_dict()
+    ReleasedClassifiers(
+        "x", ("no", "yes"), ("a",), (), np.array([math.inf]), ((constant,),), (FeatureMap(1, ()),), (kept,)
+    ).save(tmp_path / "x.npz")
+    model = load(tmp_path / "x.npz")
+    assert not hasattr(model, "predict_proba")
+    assert model.predict([[1.0], [-5.0]]).tolist() == ["yes", "yes"]
+    assert model.guarantee_["non_private"]
+
+
+def test_numbers_of_rows(tmp_path):
+    line = load(line_run(tmp_path)[0], epsilon=2)
+    assert is_regressor(line)
+    assert not hasattr(line, "predict_proba")
+    rows = np.array([[1.0, 10.0], [2.0, 20.0]])
+    np.testing.assert_allclose(line.predict(rows), rows @ [1.0, 2.0] + 0.5)
+
+
+def test_shares_of_a_set(tmp_path, estimators):
+    directory, file = ratio_run(tmp_path)
+    wanted = predict(directory, "class_ratio", file, epsilon=0.5).ratios[""]
+    ratios, rows = load(directory, epsilon=0.5), np.array([row[:2] for row in ROWS])
+    assert ratios.classes_.tolist() == [ratio.name for ratio in wanted]
+    np.testing.assert_allclose(ratios.predict(rows), [ratio.share for ratio in wanted])
+    assert ratios.predict_interval(rows) is None
+
+
+def test_tools_of_scikit_learn_take_it(tmp_path, rng):
+    store(tmp_path, rng)
+    cells, _ = table(rng, 60)
+    model, rows = load(tmp_path), np.array(cells, dtype=object)
+    truth = np.where(np.arange(60) % 10, model.predict(rows), "a")
+    assert is_classifier(model)
+    assert clone(model) is model
+    assert model.fit(rows, truth) is model
+    calibrated = CalibratedClassifierCV(FrozenEstimator(model)).fit(rows, truth)
+    np.testing.assert_allclose(calibrated.predict_proba(rows).sum(axis=1), 1)
+    assert make_pipeline("passthrough", model).score(rows, truth) == model.score(rows, truth)
+    assert permutation_importance(model, rows, truth, n_repeats=2).importances.shape == (3, 2)
+    assert pickle.loads(pickle.dumps(model)).predict(rows).tolist() == model.predict(rows).tolist()
+    assert "ReleasedClassifier" in model._repr_html_()
+
+
+def test_nothing_of_a_simulation_is_needed(run):
+    code = (
+        "import sys, numpy, scenarios\n"
+        f"model = scenarios.load({str(run[0])!r}, epsilon=2)\n"
+        "print(model.predict(numpy.array([[170, 'red', 70]], dtype=object))[0] in model.classes_)\n"
+        "print(sorted({'flwr', 'ray', 'pandas', 'matplotlib', 'parties'} & {*sys.modules}))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == ["True", "[]"]

@@ -16,6 +16,7 @@ from federation.contract.errors import DEBUG, FederationError, told
 from scenarios.commands import inspect
 from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit
+from scenarios.commands.init import init
 from scenarios.commands.predict import predict_command
 from scenarios.commands.privacy import privacy_app
 from scenarios.commands.report import report_command
@@ -50,6 +51,7 @@ def _options(
     """Federated multiparty learning under differential privacy."""
 
 
+app.command()(init)
 app.command("run")(run_command)
 app.command()(inspect.show)
 app.command()(inspect.validate)

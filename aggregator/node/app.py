@@ -20,6 +20,7 @@ from aggregator.node.individual import IndividualScores, best_means
 from aggregator.node.inquiry import Inquiry
 from aggregator.node.variants import Variants
 from aggregator.world.plan import WorldPlan
+from aggregator.world.text_columns import remarks
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import FederationError
@@ -61,7 +62,8 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     views, inquiry = Views(plan), Inquiry()
     variants = Variants(World(plan, views), inquiry)
     outlooks = [] if plan.split else variants.outlooks()  # other splits divide the same numbers of rows and parties
-    for line in outlooks:
+    found = [] if plan.split else list(remarks(views.table))
+    for line in (*found, *outlooks):
         _log.warning("%s", line)
     scores = _ask_for_scores(plan, views, inquiry)
     asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
@@ -79,6 +81,7 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
         "ledger": ledger.to_dict(plan.delta),
         "diagnostics": diagnostics,
         "outlooks": outlooks,
+        "remarks": found,
         "bytes_per_party": variants.costs(),
         "individual": best_means(scores),
         "answered": min((collector.answered for collector in inquiry.collectors()), default=0),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.learners.kernels.distances import median_squared_distance
+from aggregator.world.text_columns import indicators
 from federation.contract.errors import InputError, nearest_name
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import (
@@ -19,7 +20,6 @@ from federation.features.steps import (
     ClipNorm,
     Fourier,
     Impute,
-    OneHot,
     Polynomial,
     SignedLog,
     Step,
@@ -36,8 +36,6 @@ _LARGEST_SKEWNESS = 2.0
 _FLAGGED_SHARE = 0.01
 # Directions with less than this share of the largest variance hold rounding errors only.
 _NEGLIGIBLE_VARIANCE = 1e-10
-# A text column with more values is a key or free text, not a category.
-_LARGEST_VOCABULARY = 1000
 # Public, as everything in a map; any number does.
 _FOURIER_SEED = 0
 
@@ -45,7 +43,8 @@ _FOURIER_SEED = 0
 def fit(stages: Sequence[str | Mapping[str, Any]], rows: np.ndarray, text_columns: Sequence[int] = ()) -> FeatureMap:
     """The map that `stages` describe, fitted on public rows (N, d), which must be no party's private rows.
 
-    Text columns (cells coded by `text_code`) first become indicators of the texts seen in `rows`. Then:
+    Text columns (cells coded by `text_code`) first become indicators of the texts seen in `rows`; those whose texts are
+    there all the same or nearly all different are left out (`aggregator.world.text_columns`). Then:
 
     - "impute", which must be the first: a missing cell, NaN, becomes the median of the column's public values, 0 where
       it has none; and a column 1 % or more of whose public cells are missing gets an indicator of missing cells, which
@@ -92,7 +91,7 @@ def fit(stages: Sequence[str | Mapping[str, Any]], rows: np.ndarray, text_column
     columns, steps = rows.shape[1], list[Step]()
     with np.errstate(over="ignore", invalid="ignore"):
         if len(text_columns):
-            steps.append(_one_hot(rows, text_columns))
+            steps.append(indicators(rows, text_columns))
             rows = steps[0].apply(rows)
         mixed = mixed_units(rows)  # before any stage: a logarithm would hide it
         flags = 0
@@ -140,21 +139,6 @@ def mixed_units(rows: np.ndarray) -> bool:
     ranges = np.fmax.reduce(rows, axis=0) - np.fmin.reduce(rows, axis=0)
     ranges = ranges[ranges > 0]
     return len(ranges) > 0 and bool(ranges.max() > MIXED_UNITS_RATIO * np.quantile(ranges, 0.25, method="lower"))
-
-
-def _one_hot(rows: np.ndarray, text_columns: Sequence[int]) -> OneHot:
-    columns = np.asarray(text_columns, dtype=np.int64)
-    if columns.min() < 0 or columns.max() >= rows.shape[1]:
-        raise InputError(f"text columns must lie in 0..{rows.shape[1] - 1}, got {list(text_columns)}")
-    vocabularies = [np.unique(rows[:, column]) for column in columns]
-    for column, vocabulary in zip(columns, vocabularies, strict=True):
-        if len(vocabulary) > _LARGEST_VOCABULARY:
-            raise InputError(
-                f"text column {column} (counted from 0) has {len(vocabulary)} different texts in the public "
-                f"rows, at most {_LARGEST_VOCABULARY} are allowed; remove the column or make it a number"
-            )
-    starts = np.cumsum([0, *(len(v) for v in vocabularies)]).astype(np.int64)
-    return OneHot(columns, np.concatenate(vocabularies), starts)
 
 
 def _impute(rows: np.ndarray, flags: bool = True) -> Impute:

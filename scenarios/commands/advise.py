@@ -12,8 +12,6 @@ from federation.contract.errors import InputError
 from scenarios.commands.options import RANGE, AsJson, parsed_range
 from scenarios.commands.output import save, tell
 
-_OPTIONS = {"bag_size": "size"}  # as protocols name them
-_IMPLIED = ("repaired",)  # what a protocol's default is already
 _FEW, _MANY = 3, 12  # splits and draws of the written scenario stay quick to run
 
 Task = Literal["regression", "classification"]
@@ -45,15 +43,14 @@ def advise(
     Without --range, labels have the documented range of the --source, or lie between 0 and 1.
     """
     from aggregator.advice.ranking import rank
+    from scenarios.settings.suited_protocols import advised_options, advised_protocols
     from scenarios.settings.yaml_rules import dump
 
     bounds = _documented(source, task) if label_range is None else parsed_range(label_range)
     found = rank(
         rows, columns + 1, parties, epsilon, delta, label_range=bounds, residual=residual, trust=trust, task=task
     )
-    advice = [asdict(one) for one in found]
-    for one in advice:
-        one["options"] = {_OPTIONS.get(key, key): v for key, v in one["options"].items() if key not in _IMPLIED}
+    advice = [asdict(one) | {"options": advised_options(one)} for one in found]
     best = advice[0]
     name = " ".join([best["mechanism"], *(f"{key}={value}" for key, value in best["options"].items())])
     text, scenario = [f"Use {name}: {best['why']}."], None
@@ -68,7 +65,7 @@ def advise(
             "data": _data(source, label, bounds),
             "parties": {"count": 1 if trust == "aggregator" else parties},  # who may hold all rows is one party
             "protocols": [
-                *({"kind": one["mechanism"], **one["options"]} for one in advice[:_FEW]),
+                *advised_protocols(found),
                 {"kind": "pooled"},
                 {"kind": "constant"},
             ],

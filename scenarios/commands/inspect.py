@@ -82,7 +82,7 @@ def list_choices(as_json: AsJson = False) -> None:
     own = "your own rows, with data.label, and data.range where labels are real"
     sections: dict[str, dict[str, str]] = {
         "scenarios": {name: load(name).value.get("description") or "" for name in library()},
-        "data": {**names(), "FILE.csv, FILE.npz, FILE.parquet": own},
+        "data": {**names(), "FILE.csv, FILE.npz, FILE.parquet, FILE.svmlight": own},
         "protocols": {name: _about_protocol(name) for name in protocol_names()}
         | dict.fromkeys(BASELINES, "NON-PRIVATE baseline for comparison"),
         "classifiers": {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def predict_command(
     directory: Annotated[Path, Argument(metavar="DIR", help="Run directory.")],
     variant: Annotated[str, Option("--variant", metavar="NAME", help="Whose model.")],
-    file: Annotated[Path, Argument(metavar="FILE", help="New rows: csv, npz or Parquet.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="New rows: csv, npz, Parquet or svmlight.")],
     epsilon: Annotated[float | None, Option("--epsilon", help="Which release; default: the largest.")] = None,
     split: Annotated[int, Option("--split", min=0, help="Which split.")] = 0,
     draw: Annotated[int, Option("--draw", min=0, help="Which noise draw.")] = 0,

@@ -26,11 +26,11 @@ class Archive(NpzFile):
         (['X', 'y'], [0, 1, 0], (3, 2))
     """
 
-    def tables(self, *names: str, missing: bool = False, hint: str = "") -> list[NDArray[Any]]:
+    def tables(self, *names: str, missing: bool = False) -> list[NDArray[Any]]:
         """The arrays (n, d) of those names.
 
         Raises `InputError` unless they are of equal width, and of numbers that are finite or, if cells may be
-        `missing`, NaN. The message ends with a `hint` where that would have helped.
+        `missing`, NaN.
         """
         tables = [self[name] for name in names]
         for name, values in zip(names, tables, strict=True):
@@ -44,7 +44,6 @@ class Archive(NpzFile):
                 raise InputError(
                     f"{self.path}: array '{name}', row {row}, column {column} (counted from 0) is "
                     f"{values[row, column]}; remove or replace such values"
-                    + (hint if np.isnan(values[row, column]) else "")
                 )
         widths = {table.shape[1] for table in tables}
         if len(widths) > 1:

@@ -7,12 +7,14 @@ import os
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeGuard
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import is_file
+from federation.numerics.arrays import Floats
 from scenarios.data.archive_sets import BREAST_CANCER, CLASS_ARCHIVES, DIABETES, DIGITS, REAL_ARCHIVES
 from scenarios.data.data_sets import DataSet
-from scenarios.data.files import SUFFIXES, read_table
+from scenarios.data.files import SUFFIXES, read_public, read_table
 from scenarios.data.generated_sets import EXPRIL_SETS, GAUSSIANS
 from scenarios.data.large_sets import CENSUS_1940, CRITEO
 from scenarios.data.tables import Outside, Table
@@ -46,14 +48,16 @@ def load(
     outside: Outside = "refuse",
     instance: int = 0,
     missing: bool = False,
+    drop: Sequence[str] = (),
 ) -> Table:
-    """The table of a catalogue name, or of one's own csv, npz or Parquet file (`scenarios.data.files.read_table`).
+    """The table of a catalogue name, or of one's own csv, npz, Parquet or svmlight file (`files.read_table`).
 
     Files are looked for in `data_dir`, else in the folder that FEDERATION_DATA names; one's own file also at its path.
     `label` and `groups` name columns of one's own file; `classes` declares the class names in order, `positive` names
     those that together are the positive one of two (`Table.with_positive`), and `label_range` that labels are real
     numbers in [lo, hi] (`Table.with_range`). `instance` numbers the instances of a data set that is generated anew for
-    every split (`DataSet.generated`) and makes no difference to others. Numbers of one's own file may be missing.
+    every split (`DataSet.generated`) and makes no difference to others. Cells of one's own file may be missing, and
+    those of its columns that `drop` names are no features.
     Raises `InputError` when a file is missing or damaged, a name is unknown, or real labels have no declared range:
     none is ever taken from the data.
 
@@ -70,12 +74,15 @@ def load(
     if known is not None:
         if label is not None:
             raise InputError(f"data.label is for one's own files; '{source}' has its labels: remove data.label")
+        if drop:
+            raise InputError(f"data.drop is for one's own files; '{source}' is as it is: remove data.drop")
         table = _read(known.read, path, _stamp(path), instance if known.generated else 0)
         table = table if declared is None else table.with_classes(declared)
     elif declared is not None and label_range is not None:
         raise InputError("data.range is for real labels and data.classes for class names; remove one of them")
     else:
-        table = _read(read_table, path, _stamp(path), label, tuple(groups), declared, label_range is not None, missing)
+        real = label_range is not None
+        table = _read(read_table, path, _stamp(path), label, tuple(groups), declared, real, missing, tuple(drop))
     if positive is not None:
         table = table.with_positive(positive)
     if label_range is not None:
@@ -83,6 +90,28 @@ def load(
     if not table.classes and table.label_range is None:
         raise InputError(f"data.range: {NO_RANGE}, and '{source}' documents none")
     return table
+
+
+def public_file(
+    auxiliary: str, source: str, table: Table, data_dir: str | os.PathLike[str] | None = None, *, missing: bool = False
+) -> Floats:
+    """Rows (n, d) of a file of public rows with the columns of the `table` of `source` (`files.read_public`).
+
+    The file is looked for as `load` does. Raises `InputError`.
+    """
+    path = _path(auxiliary, data_dir, "data.auxiliary")
+    assert path is not None  # no data set has the name of a file
+    return read_public(path, table, source, missing=missing)
+
+
+def is_file_name(auxiliary: object) -> TypeGuard[str]:
+    """Whether the setting data.auxiliary names a file, rather than rows of the data itself.
+
+    Examples:
+        >>> is_file_name("public.csv"), is_file_name("official"), is_file_name(0.25)
+        (True, False, False)
+    """
+    return isinstance(auxiliary, str) and Path(auxiliary).suffix.lower() in SUFFIXES
 
 
 def entry(source: str) -> DataSet | None:
@@ -99,8 +128,24 @@ def digest(source: str, data_dir: str | os.PathLike[str] | None = None) -> str |
     return None if path is None else _digest(path, _stamp(path))
 
 
-def _path(source: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
-    """Where the file behind a source is; None for a data set without one. Raises `InputError` when it is missing."""
+def contents(source: str, auxiliary: object, data_dir: str | os.PathLike[str] | None = None) -> str | None:
+    """The `digest` of a source, beside that of the file of its public rows where `auxiliary` names one.
+
+    Raises `InputError` like `load`.
+    """
+    found = digest(source, data_dir)
+    if not is_file_name(auxiliary):
+        return found
+    path = _path(auxiliary, data_dir, "data.auxiliary")
+    assert path is not None  # no data set has the name of a file
+    return f"{found or source} {_digest(path, _stamp(path))}"
+
+
+def _path(source: str, data_dir: str | os.PathLike[str] | None, key: str = "data.source") -> Path | None:
+    """Where the file behind a source is; None for a data set without one.
+
+    Raises `InputError`, which names the setting `key`, when it is missing.
+    """
     folder = data_dir if data_dir is not None else os.environ.get("FEDERATION_DATA")
     directory = Path(os.path.expanduser(folder)) if folder else None
     known = entry(source)
@@ -120,12 +165,12 @@ def _path(source: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
         )
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
-            f"data.source '{source}' is neither a data set ({', '.join(_CATALOGUE)}) nor a "
+            f"{key} '{source}' is neither a data set ({', '.join(_CATALOGUE)}) nor a "
             f"{' or '.join(SUFFIXES)} file{nearest_name(source, _CATALOGUE)}"
         )
     folders = " or ".join(dict.fromkeys(str(candidate.parent.absolute()) for candidate in candidates))
     raise InputError(
-        f"data.source: there is no such file: {path.name} in {folders}; correct the path, or name the folder with "
+        f"{key}: there is no such file: {path.name} in {folders}; correct the path, or name the folder with "
         "--data-dir or the environment variable FEDERATION_DATA"
     )
 

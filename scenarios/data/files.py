@@ -1,29 +1,33 @@
-"""One's own data: a CSV or Parquet file with named columns, or an npz file with the arrays X and y."""
+"""One's own data: a CSV or Parquet file with named columns, an npz file with the arrays X and y, or svmlight."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import is_file
 from federation.numerics.arrays import Floats, Integers
 from scenarios.data.archives import Archive
-from scenarios.data.sheets import Sheet, is_missing, read_csv, read_parquet
+from scenarios.data.sheets import NO_TEXT, Sheet, is_missing, read_csv, read_parquet
+from scenarios.data.svmlight import LABEL, read_svmlight
 from scenarios.data.tables import Table, cut, encode_labels, listed
 
-SUFFIXES = (".csv", ".npz", ".parquet")
+SVMLIGHT = ".svmlight"
+SUFFIXES = (".csv", ".npz", ".parquet", SVMLIGHT)
 _MOST_CLASSES = 1000
 # Labels with more values than this and than a third of the rows are measurements or identifiers.
 _CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
 # Texts with more values than this and than half of the rows are misread numbers or identifiers.
 _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
-# What a refusal of a missing number says last.
-_WOULD_IMPUTE = ", or let the features (data.features) begin with impute, which fills in missing cells"
+_IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|key|index|uuid|nr|number|row)([^a-z]|$)|^unnamed|^rownum")
+_ROWS_OF_IDENTIFIERS = 20  # in fewer, different whole numbers may be anything
+_COLUMNS_SHOWN = 20
 
 
 def read_table(
@@ -33,17 +37,19 @@ def read_table(
     classes: Sequence[str] | None = None,
     real: bool = False,
     missing: bool = False,
+    drop: Sequence[str] = (),
 ) -> Table:
-    """The labelled rows of a CSV, npz or Parquet file; with `real` the labels are real numbers and have no range yet.
+    """The labelled rows of a CSV, npz, Parquet or svmlight file; `real` labels are real numbers without a range yet.
 
-    If numbers may be `missing`, cells without one (empty, null, NaN, words such as NA) are NaN. An empty text is a text
-    like any other.
+    If cells may be `missing`, those without a value (empty, null, NaN, words such as NA) are NaN among numbers, and
+    among texts all the same text, the empty one.
 
-    CSV: `label` names the column of the labels; all other columns but `groups` are features, as numbers
+    CSV: `label` names the column of the labels; all other columns but `groups` and `drop` are features, as numbers
     or, when fewer than nine in ten of a column's cells are numbers, as texts. Parquet: the same, with numbers and
     texts by the types of the columns (`scenarios.data.sheets`). npz: X (n, d) and y (n,), or
     X_train, X_test, y_train and y_test for an official split; `label` names another array than y, each of `groups`
-    an array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present.
+    an array (n,), or two with _train and _test, and `feature_names` (d,) the columns, if present. svmlight: columns are
+    x1, x2, ... and y, the labels.
 
     Raises `InputError` for missing or unreadable values (naming file, line and column), unknown names, texts
     that are nearly all different, real labels that are no finite numbers, labels outside the declared `classes` and,
@@ -58,10 +64,10 @@ def read_table(
         >>> table.columns, table.classes, table.labels.tolist(), table.groups["city"].tolist()
         (('age',), ('no', 'yes'), [1, 0, 1], ['Rome', 'Oslo', 'Rome'])
     """
-    if _suffix(path) == ".npz":
-        table = _from_npz(path, label, groups, real, missing)
+    if suffix(path) == ".npz":
+        table = _from_npz(path, label, groups, real, missing, drop)
     else:
-        table = _from_sheet(_sheet(path), label, groups, real, missing)
+        table = _from_sheet(open_sheet(path), label, groups, real, missing, drop)
     if real:
         return table
     if classes is not None:
@@ -94,12 +100,39 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, m
         array([[80. ,  1.8],
                [65. ,  1.6]])
     """
-    if _suffix(path) == ".npz":
-        rows = Archive(path).tables("X", missing=missing, hint=_WOULD_IMPUTE)[0].astype(np.float64)
+    if suffix(path) == ".npz":
+        rows = Archive(path).tables("X", missing=True)[0].astype(np.float64)
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
-        return rows
-    return features_of(_sheet(path), columns, text, missing)
+        return _complete(rows, path, columns) if not missing else rows
+    return features_of(open_sheet(path, columns), columns, text, missing)
+
+
+def read_public(path: Path, table: Table, source: str, *, missing: bool = False) -> Floats:
+    """Rows (n, d) of a file of public rows, with the columns of a `table` that was read from the file `source`.
+
+    CSV and Parquet: columns are found by name, and others, such as labels, are ignored; which columns are texts is as
+    in the table. npz: the array X with the columns of the table, in the same order. Cells may be `missing` as for
+    `read_table`. Raises `InputError`, which names both files, for columns that the public file lacks.
+    """
+    if suffix(path) == ".npz":
+        archive = Archive(path)
+        found = archive.column_names("feature_names", archive.tables("X", missing=True)[0], needed=False)
+    else:
+        found = tuple(open_sheet(path, table.columns).header)
+    if lacking := [name for name in table.columns if name not in found]:
+        other = [name for name in found if name not in table.columns]
+        shown = f"; it has {listed([*map(cut, other)], _COLUMNS_SHOWN)}, which {source} has not" if other else ""
+        raise InputError(
+            f"data.auxiliary: {path} lacks {len(lacking)} of the {len(table.columns)} columns that are features of "
+            f"{source}, {listed([*map(cut, lacking)], _COLUMNS_SHOWN)}{shown}; add or rename them, or leave them out "
+            "of both with data.drop"
+        )
+    if path.suffix.lower() == ".npz":
+        rows = Archive(path).tables("X", missing=True)[0].astype(np.float64)
+        rows = rows[:, [found.index(name) for name in table.columns]]
+        return _complete(rows, path, table.columns) if not missing else rows
+    return read_rows(path, table.columns, table.text, missing=missing)
 
 
 def read_group(path: Path, name: str) -> NDArray[Any]:
@@ -107,13 +140,13 @@ def read_group(path: Path, name: str) -> NDArray[Any]:
 
     npz: the array of that name. Raises `InputError` for a missing column and for missing values.
     """
-    if _suffix(path) == ".npz":
+    if suffix(path) == ".npz":
         archive = Archive(path)
         return archive.joined(name, ("",), archive.tables("X", missing=True))
-    return _as_integers(_sheet(path).texts(name, complete=True))
+    return _as_integers(open_sheet(path).texts(name, complete=True))
 
 
-def _suffix(path: Path) -> str:
+def suffix(path: Path) -> str:
     """The type of an existing file. Raises `InputError` for an unknown type and when there is no such file."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} must be a file of the type {' or '.join(SUFFIXES)}")
@@ -122,34 +155,106 @@ def _suffix(path: Path) -> str:
     return path.suffix.lower()
 
 
-def _sheet(path: Path) -> Sheet:
+def open_sheet(path: Path, columns: Sequence[str] = ()) -> Sheet:
+    """The cells of a CSV, Parquet or svmlight file; `columns` are wanted of the last even where they are all zero.
+
+    Raises `InputError` for one that cannot be read.
+    """
+    if path.suffix.lower() == SVMLIGHT:
+        return read_svmlight(path, columns)
     return read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv(path)
 
 
-def _from_sheet(sheet: Sheet, label: str | None, groups: Sequence[str], real: bool, missing: bool) -> Table:
+def _from_sheet(
+    sheet: Sheet, label: str | None, groups: Sequence[str], real: bool, missing: bool, drop: Sequence[str]
+) -> Table:
     path = sheet.path
+    label = LABEL if label is None and path.suffix.lower() == SVMLIGHT else label
     if label is None:
         raise InputError(f"data.label must name the label column of {path}; it has {sheet.names}")
     classes, labels = ((), sheet.numbers(label)) if real else encode_labels(np.array(sheet.texts(label, complete=True)))
     grouped = {name: _as_integers(sheet.texts(name, complete=True)) for name in groups}
-    columns = tuple(name for name in sheet.header if name != label and name not in grouped)
-    if not columns:
-        raise InputError(f"{path} must have a column beside '{label}' that can be a feature")
+    columns = _kept(path, [name for name in sheet.header if name != label and name not in grouped], drop, label)
     text = tuple(i for i, name in enumerate(columns) if sheet.is_text(name))
     for name in (columns[i] for i in text):
         _require_categories(sheet, name)
-    return Table(path.name, columns, classes, labels, (features_of(sheet, columns, text, missing),), text, grouped)
+    rows = features_of(sheet, columns, text, missing)
+    remarks = tuple(_remarks(columns, rows, text))
+    return Table(path.name, columns, classes, labels, (rows,), text, grouped, remarks=remarks)
+
+
+def _remarks(columns: Sequence[str], rows: Floats, text: Sequence[int]) -> Iterator[str]:
+    """A sentence for each column of numbers that are identifiers."""
+    for i in sorted({*range(len(columns))} - {*text}):
+        name = cut(columns[i])
+        if are_identifiers(columns[i], rows[:, i]):
+            yield (
+                f"'{name}' looks like an identifier, a number that no two rows share; if it says whose row it is, name "
+                f"it in data.person, else leave it out with data.drop: ['{name}']"
+            )
+
+
+def _kept(path: Path, columns: Sequence[str], drop: Sequence[str], label: str) -> tuple[str, ...]:
+    """The columns that stay features. Raises `InputError` where one to drop is none of them, and where none stays."""
+    for name in drop:
+        if name not in columns:
+            known = listed([*map(cut, columns)], _COLUMNS_SHOWN)
+            raise InputError(
+                f"data.drop: '{cut(name)}' is no column of {path} that would be a feature; those are {known}"
+                + nearest_name(name, columns)
+            )
+    kept = tuple(name for name in columns if name not in drop)
+    if not kept:
+        left = "; data.drop leaves none" if drop else ""
+        raise InputError(f"{path} must have a column beside '{label}' that can be a feature{left}")
+    return kept
 
 
 def _require_categories(sheet: Sheet, name: str) -> None:
     """Refuse a column of texts that are nearly all different: misread numbers, or identifiers."""
     cells = sheet.texts(name)
     texts = [cell for cell in dict.fromkeys(cells) if not is_missing(cell)]
-    if len(texts) > max(_TEXTS_OF_A_SMALL_FILE, len(cells) * _SHARE_OF_TEXTS):
+    if too_many_texts(len(texts), len(cells)):
         raise InputError(
             f"{sheet.path}: column '{name}' holds {len(texts)} different texts in {len(cells)} rows, such as "
-            f"'{cut(texts[0])}'; write numbers with a point and no signs, or remove the column"
+            f"'{cut(texts[0])}'; write numbers with a point and no signs; if it says whose row it is, name it in "
+            f"data.person, else leave it out with data.drop: ['{cut(name)}']"
         )
+
+
+def too_many_texts(different: int, rows: int) -> bool:
+    """Whether a column of so many different texts in so many rows holds no categories.
+
+    Examples:
+        >>> too_many_texts(60, 100), too_many_texts(60, 1000), too_many_texts(30, 40)
+        (True, False, False)
+    """
+    return different > max(_TEXTS_OF_A_SMALL_FILE, rows * _SHARE_OF_TEXTS)
+
+
+def are_identifiers(name: str, cells: Floats) -> bool:
+    """Whether the numbers (n,) of a column are all different and whole, and numbered through or so named.
+
+    Examples:
+        >>> are_identifiers("x", np.arange(20.0)), are_identifiers("x", 1e6 * np.arange(20))
+        (True, False)
+        >>> are_identifiers("Patient ID", 1e6 * np.arange(20)), are_identifiers("x", np.arange(19.0))
+        (True, False)
+    """
+    if len(cells) < _ROWS_OF_IDENTIFIERS or not (cells == np.floor(cells)).all():  # no missing ones, either
+        return False
+    through = np.ptp(cells) < 2 * len(cells) or names_somebody(name)
+    return bool(through) and len(np.unique(cells)) == len(cells)
+
+
+def names_somebody(column: str) -> bool:
+    """Whether a column bears the name of an identifier.
+
+    Examples:
+        >>> [names_somebody(name) for name in ("patient_id", "ID", "Unnamed: 0", "width", "idle")]
+        [True, True, True, False, False]
+    """
+    return _IDENTIFIER.search(column.lower()) is not None
 
 
 def features_of(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
@@ -157,11 +262,24 @@ def features_of(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missi
 
     Raises `InputError` for missing columns and unreadable values.
     """
-    return np.column_stack(
-        [
-            sheet.codes(name) if i in text else sheet.numbers(name, missing=missing, hint=_WOULD_IMPUTE)
-            for i, name in enumerate(columns)
-        ]
+    cells = [sheet.codes(name) if i in text else sheet.numbers(name, missing=True) for i, name in enumerate(columns)]
+    rows = np.column_stack(cells)
+    return rows if missing else _complete(rows, sheet, columns, text)
+
+
+def _complete(rows: Floats, file: Sheet | Path, columns: Sequence[str], text: Sequence[int] = ()) -> Floats:
+    """The rows (n, d). Raises `InputError`, which names all columns with missing cells, where there are some."""
+    absent = np.isnan(rows)
+    absent[:, list(text)] = rows[:, list(text)] == NO_TEXT
+    if not absent.any():
+        return rows
+    row, column = np.argwhere(absent)[0]
+    place = f"{file}, row {row} (counted from 0)" if isinstance(file, Path) else file.place(row)
+    counts = [f"{cut(name)} {count}" for name, count in zip(columns, absent.sum(axis=0), strict=True) if count]
+    raise InputError(
+        f"{place}: column '{columns[column]}' is missing; missing cells, by column: {listed(counts, _COLUMNS_SHOWN)}; "
+        "correct them or remove the rows, leave columns out with data.drop, or let the features (data.features) begin "
+        "with impute, which fills in missing cells"
     )
 
 
@@ -173,7 +291,9 @@ def _as_integers(texts: list[str]) -> Integers | NDArray[np.str_]:
         return np.array(texts)
 
 
-def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool, missing: bool) -> Table:
+def _from_npz(
+    path: Path, label: str | None, groups: Sequence[str], real: bool, missing: bool, drop: Sequence[str]
+) -> Table:
     archive = Archive(path)
     parts = ("",) if "X" in archive else ("_train", "_test")
     if f"X{parts[0]}" not in archive:
@@ -181,19 +301,22 @@ def _from_npz(path: Path, label: str | None, groups: Sequence[str], real: bool, 
             f"{path} must hold the arrays X and y, or X_train, X_test, y_train and y_test; "
             f"it has {', '.join(archive) or 'none'}"
         )
-    blocks = archive.tables(*(f"X{part}" for part in parts), missing=missing, hint=_WOULD_IMPUTE)
+    blocks = archive.tables(*(f"X{part}" for part in parts), missing=True)
     found = archive.joined(label or "y", parts, blocks)
     if real and found.dtype.kind not in "iufb":
         raise InputError(
             f"{path}: array '{label or 'y'}' holds texts, and real labels are numbers; name another in data.label"
         )
     classes, labels = ((), found.astype(np.float64)) if real else encode_labels(found)
+    names = archive.column_names("feature_names", blocks[0], needed=False)
+    columns, rows = _kept(path, names, drop, label or "y"), np.concatenate(blocks) if len(blocks) > 1 else blocks[0]
+    rows = rows[:, [i for i, name in enumerate(names) if name in columns]] if drop else rows
     return Table(
         path.name,
-        archive.column_names("feature_names", blocks[0], needed=False),
+        columns,
         classes,
         labels,
-        (np.concatenate(blocks),) if len(blocks) > 1 else (blocks[0],),
+        (rows if missing or rows.dtype.kind != "f" else _complete(rows, path, columns),),
         groups={name: archive.joined(name, parts, blocks) for name in groups},
         official=official_split(*map(len, blocks)) if len(blocks) > 1 else None,
     )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # imported where it is used, because the command line must st
 # A CSV column with at least this share of numbers is meant to be one: a cell that is none is then a mistake.
 _NUMERIC_SHARE = 0.9
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+NO_TEXT = text_code("")  # stands for every missing cell among texts, however it is written
 _COLUMNS_SHOWN = 20
 _CHARACTERS_SHOWN = 160  # of what pyarrow says
 _LONGEST_LINE = 1 << 24  # characters that may name columns
@@ -68,11 +69,10 @@ class Sheet:
         numbers = sum(n for cell, n in present.items() if _float(cell) is not None)
         return numbers < _NUMERIC_SHARE * sum(present.values())
 
-    def numbers(self, name: str, *, missing: bool = False, hint: str = "") -> Floats:
+    def numbers(self, name: str, *, missing: bool = False) -> Floats:
         """A column as float64 (n,), NaN for what is missing if that is allowed.
 
-        Raises `InputError` naming the first line or row that holds something else than a finite number, with a `hint`
-        for what is missing.
+        Raises `InputError` naming the first line or row that holds something else than a finite number.
         """
         column = self._column(name)
         values = _floats(column)
@@ -82,7 +82,7 @@ class Sheet:
                 found = repr(cut(cell)) if isinstance(cell, str) else cell
                 raise self._problem(row, name, f"is {found}, not a finite number")
             if not missing:
-                raise self._problem(row, name, "is missing", hint)
+                raise self._problem(row, name, "is missing")
         return values
 
     def texts(self, name: str, *, complete: bool = False) -> list[str]:
@@ -100,9 +100,9 @@ class Sheet:
         return ["" if cell is None else str(cell).strip() for cell in cells]
 
     def codes(self, name: str) -> Floats:
-        """A column as `text_code` numbers, float64 (n,)."""
+        """A column as `text_code` numbers, float64 (n,); what is missing has the number `NO_TEXT`."""
         texts = self.texts(name)
-        codes = {text: text_code(text) for text in set(texts)}
+        codes = {text: NO_TEXT if is_missing(text) else text_code(text) for text in set(texts)}
         return np.array([codes[text] for text in texts])
 
     def _column(self, name: str) -> pyarrow.ChunkedArray:
@@ -124,12 +124,15 @@ class Sheet:
             )
         return column
 
-    def _problem(self, row: int, name: str, problem: str, hint: str = "") -> InputError:
-        place = f"{self.path}, row {row} (counted from 0)"
-        if self.separator is not None:
-            lines = (line for line, _ in _rows(self.path, self.separator))
-            place = f"{self.path}:{next(islice(lines, row + 1, None))}"
-        return InputError(f"{place}: column '{name}' {problem}; correct it or remove the row{hint}")
+    def place(self, row: int) -> str:
+        """Where a row is, for messages: the file with the line, or the number of the row."""
+        if self.separator is None:
+            return f"{self.path}, row {row} (counted from 0)"
+        lines = (line for line, _ in _rows(self.path, self.separator))
+        return f"{self.path}:{next(islice(lines, row + 1, None))}"
+
+    def _problem(self, row: int, name: str, problem: str) -> InputError:
+        return InputError(f"{self.place(row)}: column '{name}' {problem}; correct it or remove the row")
 
 
 def is_missing(cell: object) -> bool:

@@ -58,6 +58,7 @@ class Table:
     declared it yet). `groups` holds (n,) arrays by which rows may be dealt to parties; `official` is the data set's own
     (training rows, test rows). `public` are the rows that the data set itself declares public, none of them a test
     row, and `shifted` says that these have other features than the rest: they are no random sample of the same rows.
+    `remarks` is what there is to be said of how it was read (`describe`).
     Raises `InputError` when these do not belong together, and for real labels that are not finite.
 
     Examples:
@@ -83,6 +84,7 @@ class Table:
     label_range: tuple[float, float] | None = None
     public: Integers | None = None
     shifted: bool = False
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         widths = sum(block.shape[1] for block in self.blocks)
@@ -247,7 +249,7 @@ def encode_labels(labels: NDArray[Any]) -> tuple[tuple[str, ...], Integers]:
 
 
 def describe(table: Table) -> str:
-    """One line on how a data set was read: rows, columns, which are text, missing cells, rows per class or label range.
+    """How a data set was read: rows, columns, which are text, missing cells, rows per class or label range; remarks.
 
     Examples:
         >>> describe(Table("toy", ("x",), ("a", "b"), np.array([0, 1, 1]), (np.ones((3, 1)),)))
@@ -264,7 +266,7 @@ def describe(table: Table) -> str:
     numbers = [block for block in table.blocks if isinstance(block, np.ndarray) and block.dtype.kind == "f"]
     missing = sum(np.count_nonzero(np.isnan(block)) for block in numbers)
     columns += f", {missing} missing cells" if missing else ""
-    return f"{table.name}: {len(table)} rows, {columns}, {labels}"
+    return "\n".join([f"{table.name}: {len(table)} rows, {columns}, {labels}", *table.remarks])
 
 
 def cut(text: str) -> str:

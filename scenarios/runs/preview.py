@@ -55,7 +55,7 @@ def _point(world: World) -> dict[str, Any]:
         "smallest_bag": int(cut.bag_sizes.min()),
         "largest_bag": cut.largest_bag,
         "private_rows": len(cut.order),
-        "auxiliary_rows": len(cut.auxiliary),
+        "auxiliary_rows": len(world.split.public.rows),
         "test_rows": len(cut.test),
         "features": world.feature_map().dimension,
     }

@@ -261,6 +261,7 @@ def _write(
             "engine": scenario.engine.kind,
             "non_private": any(variant.kind not in BASELINES for variant in unprotected),
             "non_private_variants": [variant.name for variant in unprotected],
+            "remarks": list(dict.fromkeys(line for _, summary in done for line in summary.get("remarks", ()))),
             "defaults": recorded(protocol.kind for protocol in scenario.protocols),
             "note": "a diagnostic of a simulation: nothing in this file is covered by a guarantee",
             "versions": {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}},

@@ -25,7 +25,7 @@ from federation.grids.launch import run_server_app
 from federation.grids.nodes import Placement, most_per_node
 from federation.grids.simulation import SimulationGrid
 from parties.training.classifiers import LOGISTIC
-from scenarios.data.catalogue import digest, entry
+from scenarios.data.catalogue import contents, entry, is_file_name
 from scenarios.scores.classification_scoring import ClassificationScoring
 from scenarios.scores.references import Stages, reference_stages
 from scenarios.scores.results import Row, missed, protection
@@ -154,7 +154,7 @@ class World:
             colluding=scenario.parties.colluding,
             timeout=scenario.engine.timeout,
             classes=self.split.table.classes,
-            class_names=_class_names(scenario.data),
+            class_names=_class_names(scenario.data) + _public_file(scenario.data),
             public=self.spec.reference("public_rows"),
             features=tuple(scenario.data.features),
             classifier=scenario.parties.classifier,
@@ -185,7 +185,7 @@ class World:
         parties, hostile = self.scenario.parties, self.scenario.parties.hostile
         with costs.phase("data"):
             cut, batched = self.split.cut, parties.classifier["name"] == LOGISTIC
-            most = most_per_node(batched, len(cut.auxiliary))
+            most = most_per_node(batched, len(self.split.public.rows))
             per_node = grid.cohort(cut.parties, self.scenario.engine.parties_per_node, most)
             plan = replace(self.plan(directory, per_node), sparing=sparing)
         plan.save(directory / "plan.json")
@@ -258,7 +258,7 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         label=data.label,
         classes=data.classes,
         data_dir=data_dir,
-        digest=digest(data.source, data_dir),
+        digest=contents(data.source, data.auxiliary, data_dir),
         auxiliary=data.auxiliary,
         test=data.test,
         parties=parties.count,
@@ -272,6 +272,7 @@ def split_of(scenario: Scenario, number: int, data_dir: str | None) -> SplitSpec
         outside=data.outside,
         positive=data.positive,
         missing=imputes(data.features),
+        drop=data.drop,
     )
 
 
@@ -290,6 +291,14 @@ def worlds(scenario: Scenario, data_dir: str | None) -> list[World]:
             name, key = (named(setting, number, first.digest) for named in (cell_id, world_key))
             found.append(World(name, key, setting.swept, setting.scenario, replace(first, split=number)))
     return found
+
+
+def _public_file(data: Data) -> str:
+    """What the premise says of public rows that are in a file of their own."""
+    if not is_file_name(data.auxiliary):
+        return ""
+    file = Path(data.auxiliary).name
+    return f"; the public rows are those of the file {file}, none of which is anybody's private row, as declared"
 
 
 def _class_names(data: Data) -> str:

@@ -90,10 +90,16 @@ def _inclined(entry: _Inclined) -> _Inclined:
 
 Auxiliary = Annotated[
     int | float | str | Mapping[str, Any],
-    read_as(Share | Literal["official"] | Annotated[with_config(extra="forbid")(_Inclined), AfterValidator(_inclined)]),
+    read_as(
+        Share
+        | Literal["official"]
+        | Annotated[str, Field(strict=True, pattern=r"\.(csv|npz|parquet|svmlight|CSV|NPZ|PARQUET)$")]
+        | Annotated[with_config(extra="forbid")(_Inclined), AfterValidator(_inclined)]
+    ),
     Told(
-        "must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, or {by: COLUMN, "
-        "from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 and 1"
+        "must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, a csv, npz, "
+        "Parquet or svmlight file, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones "
+        "strictly between 0 and 1"
     ),
 ]
 

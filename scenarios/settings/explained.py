@@ -29,35 +29,64 @@ def to_yaml(scenario: Scenario) -> str:
         description: 200 parties with 5 handwritten digits each learn to read them; a first run, in seconds.
     """
     head = f"# Scenario '{scenario.name}' with every default written out. Lists of scalars are swept.\n"
-    without_effect = dict(idle(scenario.data, scenario.protocols, scenario.privacy))
-    plain = scenario.to_plain() | {"protocols": scenario.protocols}
-    return head + "".join(_commented(Scenario, plain, (), without_effect))
+    comments = _descriptions(Scenario, ())
+    for path, why in idle(scenario.data, scenario.protocols, scenario.privacy):
+        comments[path] = [*comments.get(path, []), f"Without effect here: {why}."]
+    comments |= {("protocols", i): lines for i, lines in _reasons(scenario.protocols)}
+    plain = scenario.to_plain() | {"protocols": [protocol.shown() for protocol in scenario.protocols]}
+    return head + commented(plain, comments)
 
 
-def _commented(
-    section: type[BaseModel], plain: Mapping[str, Any], path: KeyPath, without_effect: Mapping[KeyPath, str]
+def commented(plain: Mapping[str, Any], comments: Mapping[KeyPath, Sequence[str]]) -> str:
+    """The keys that a scenario says, as a file, with the lines of `comments` above each key and entry of protocols.
+
+    Examples:
+        >>> said = {"name": "first", "privacy": {"epsilon": 1}}
+        >>> print(commented(said, {("privacy", "epsilon"): ["Smaller hides more."]}))
+        name: first
+        privacy:
+          # Smaller hides more.
+          epsilon: 1
+        <BLANKLINE>
+    """
+    return "".join(_written(Scenario, plain, (), comments))
+
+
+def _written(
+    section: type[BaseModel], plain: Mapping[str, Any], path: KeyPath, comments: Mapping[KeyPath, Sequence[str]]
 ) -> Iterator[str]:
     indent = "  " * len(path)
     for key, field in section.model_fields.items():
-        if field.description:
-            yield f"{indent}# {' '.join(field.description.split())}\n"
-        if why := without_effect.get((*path, key)):
-            yield f"{indent}# Without effect here: {why}.\n"
-        value, inner = plain[key], field.annotation
+        if key not in plain:
+            continue
+        here, value, inner = (*path, key), plain[key], field.annotation
+        yield from (f"{indent}# {line}\n" for line in comments.get(here, ()))
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield f"{indent}{key}:\n"
-            yield from _commented(inner, value, (*path, key), without_effect)
+            yield from _written(inner, value, here, comments)
         elif key == "protocols":
             yield f"{indent}{key}:\n"
-            yield from _entries(value, indent + "  ")
+            for i, entry in enumerate(value):
+                yield from (f"{indent}  # {line}\n" for line in comments.get((*here, i), ()))
+                yield f"{indent}  - {dump(entry, flow=True)}"
         else:
             yield f"{indent}{key}: {dump(value, flow=True)}"
 
 
-def _entries(protocols: Sequence[Protocol], indent: str) -> Iterator[str]:
-    """Protocols with the options that apply; the one with the default variant says why it is the default."""
+def _descriptions(section: type[BaseModel], path: KeyPath) -> dict[KeyPath, list[str]]:
+    """What every key below a section means."""
+    found: dict[KeyPath, list[str]] = {}
+    for key, field in section.model_fields.items():
+        if field.description:
+            found[*path, key] = [" ".join(field.description.split())]
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            found |= _descriptions(field.annotation, (*path, key))
+    return found
+
+
+def _reasons(protocols: Sequence[Protocol]) -> Iterator[tuple[int, list[str]]]:
+    """Why defaults are what they are, at the entry that has the default variant."""
     kind = default_kind(protocols)
-    for protocol in protocols:
+    for i, protocol in enumerate(protocols):
         if protocol.kind == kind and any(is_default(kind, options) for options, _ in protocol.choices()):
-            yield from (f"{indent}# {line}\n" for line in in_short(kind))
-        yield f"{indent}- {dump(protocol.shown(), flow=True)}"
+            yield i, in_short(kind)

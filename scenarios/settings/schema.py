@@ -78,8 +78,8 @@ def resolve(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = (
     """Read, override and check a scenario: a file, the name of a library scenario, or a mapping.
 
     `overrides` are `KEY=VALUE` settings, applied in order. `name` defaults to the file's name. A relative
-    `data.source` becomes absolute when it is a file beside the scenario file (or, when it comes from an
-    override, in the working directory). Raises `InputError` with one line per problem, each with its file and
+    `data.source` or `data.auxiliary` becomes absolute when it is a file beside the scenario file (or, when it comes
+    from an override, in the working directory). Raises `InputError` with one line per problem, each with its file and
     line or its setting, the key path, what is allowed and what came.
 
     Examples:
@@ -144,9 +144,9 @@ def _dotted(path: KeyPath) -> str:
 
 
 def _find_files(document: Mapping[str, Any], base: Path) -> None:
-    """Make the sources that are files under `base` absolute, in place."""
+    """Make sources and public rows that are files under `base` absolute, in place."""
     data = document.get("data")
-    if not isinstance(data, dict) or "source" not in data:
+    if not isinstance(data, dict):
         return
 
     def found(source: Any) -> Any:
@@ -155,5 +155,6 @@ def _find_files(document: Mapping[str, Any], base: Path) -> None:
         path = base / os.path.expanduser(source)
         return str(path.resolve()) if is_file(path) else source
 
-    source = data["source"]
-    data["source"] = [found(item) for item in source] if isinstance(source, list) else found(source)
+    for key in data.keys() & {"source", "auxiliary"}:
+        named = data[key]
+        data[key] = [found(item) for item in named] if isinstance(named, list) else found(named)

@@ -74,7 +74,7 @@ class Data(Section):
     """Which rows there are, and which of them are public or held out."""
 
     source: Annotated[Name, AfterValidator(_source), Sweep()]
-    """A data set by name (federation list shows them), or a csv, npz or Parquet file."""
+    """A data set by name (federation list shows them), or a csv, npz, Parquet or svmlight file."""
     label: Annotated[Name | None, Sweep()] = None
     """Column of the class names or real labels, for own files."""
     classes: Annotated[_Classes, all_distinct(2, "must be two or more distinct class names")] | None = None
@@ -89,8 +89,9 @@ class Data(Section):
     """Labels outside data.range: refuse, or clip (they move to the nearer end)."""
     auxiliary: Annotated[Auxiliary, Sweep()] = 0.25
     """Public unlabelled rows: a count, a fraction of the rows that are not for testing, official (the data set's own),
-    or {by: COLUMN, from: 0.1, to: 0.9} (rows with a probability that goes from one to the other along a column: public
-    rows with other features); the last two are set apart before the test rows."""
+    {by: COLUMN, from: 0.1, to: 0.9} (rows with a probability that goes from one to the other along a column: public
+    rows with other features), or a file of rows that are really public, with the columns of an own
+    file (its labels, if any, are not used). All but the first two leave other rows for tests and parties alone."""
     test: Annotated[TestShare, Sweep()] = 0.2
     """Held-out rows: official (the data set's own), a count or a fraction of all rows but public rows that are set
     apart before. With 0 models learn from all rows, and nothing is scored."""
@@ -101,6 +102,8 @@ class Data(Section):
     of those that are very skewed."""
     person: Annotated[Name | None, Sweep()] = None
     """Column that says whose row each is, so that persons are protected; null: a row is a person."""
+    drop: Annotated[tuple[Name, ...], all_distinct(0, "must name different columns")] = ()
+    """Columns of an own file that are no features, such as identifiers, dates and free text."""
     rows_per_person: Annotated[Count, Sweep()] = 1
     """Bags in which a person's rows count, one row in each; public, more needs more noise."""
     targets: Targets | None = None
@@ -116,6 +119,9 @@ class Data(Section):
         named = (".csv", ".parquet")
         if None in all_values(self.label) and any(s.lower().endswith(named) for s in all_values(self.source)):
             yield ("label",), "missing; a csv or Parquet file needs the name of the column of the labels"
+        for name in (*all_values(self.label), *all_values(self.person)):
+            if name in self.drop:
+                yield ("drop",), f"names '{name}', which is the column of the labels or persons; remove it here"
 
 
 class Hostile(Section):

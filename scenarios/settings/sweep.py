@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from federation.contract.roster import COLLUDING
+from scenarios.data.catalogue import is_file_name
 from scenarios.settings import division
 from scenarios.settings.classifier import LOGISTIC, label
 from scenarios.settings.protocol_options import (
@@ -48,8 +49,16 @@ class Variant:
 
 
 _Path = tuple[str, ...]
-_UNSAID = dict(
-    dropout=0, colluding=COLLUDING, bags=1, positive=None, person=None, rows_per_person=1, range=None, outside="refuse"
+_UNSAID: dict[str, Any] = dict(
+    dropout=0,
+    colluding=COLLUDING,
+    bags=1,
+    positive=None,
+    person=None,
+    rows_per_person=1,
+    range=None,
+    outside="refuse",
+    drop=[],
 )
 
 
@@ -128,8 +137,8 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
     """16 hexadecimal digits for the parties and rows of one world; they key its noise.
 
     Neither the protocols beside a variant, the target sets nor the engine change it. `digest` identifies the contents
-    of the data's file and stands for its place: changed data must not share noise, and a moved file must not change
-    results.
+    of the files of data and public rows and stands for their places: changed data must not share noise, and a moved
+    file must not change results.
     """
     plain = setting.scenario.model_dump(mode="json", include={"data", "parties", "seed"})
     data, parties = plain["data"], plain["parties"]
@@ -142,7 +151,9 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
     if not parties["hostile"] or not parties["hostile"]["fraction"]:
         del parties["hostile"]
     if digest is not None:
-        plain["data"]["source"] = digest
+        data["source"] = digest
+        if is_file_name(data["auxiliary"]):
+            del data["auxiliary"]
     return _short_hash({**plain, "split": split})
 
 

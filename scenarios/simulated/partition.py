@@ -15,6 +15,7 @@ from federation.contract.errors import InputError, nearest_name
 from federation.contract.randomness import generator
 from federation.numerics.arrays import Integers
 from parties.answers.bags import kept_rows
+from scenarios.data.catalogue import is_file_name
 from scenarios.data.tables import Table
 from scenarios.settings.words import BY_CLASS, LEAST, MOST, PRESCRIBED
 from scenarios.simulated.bags import bags_by_value, even_bags, require_one_holder
@@ -29,7 +30,8 @@ class Cut:
 
     Party k holds order[offsets[k]:offsets[k + 1]]; `party_names` (K of them) are those of the groups, if any. Bag b of
     all, which are numbered party after party, is order[bag_offsets[b]:bag_offsets[b + 1]]. `shifted` says that the
-    auxiliary rows have other features than the rest, which is public; otherwise they are a random sample of all.
+    auxiliary rows have other features than the rest, or come from elsewhere, which is public; otherwise they are a
+    random sample of all.
     """
 
     auxiliary: Integers
@@ -111,16 +113,17 @@ def cut(
     """Cut `table` into test, auxiliary and private rows, and deal the private ones to parties and their bags.
 
     `test` is "official", a count or a fraction of all rows; `auxiliary` a count or a fraction of the rows
-    that are left (a count is an integer, a fraction lies between 0 and 1). Where `auxiliary` is "official" or along a
-    column (`public_rows.set_apart`), the public rows are set apart first: then `test` is a count or a fraction of the
-    others, and they all go to tests and parties. `partition` is
+    that are left (a count is an integer, a fraction lies between 0 and 1), or a file, whose rows are none of these:
+    then none is auxiliary here. Where it is "official" or along a column (`public_rows.set_apart`), the public rows
+    are set apart first: then `test` is a count or a fraction of the others, and they all go to tests and parties.
+    `partition` is
     - "iid": shuffled; each of the `parties` gets `rows`, or all rows are dealt out as evenly as can be;
     - {"dirichlet": alpha}: sizes as of "iid", classes by proportions of each party's own (`skew.dealt_by_class`);
     - {"quantity": sigma}: shuffled; log-normal sizes from one row (`skew.quantities`), `rows` of them on average;
     - {"majority": r} or {"proportions": shares}: bags of equal size, `rows` / `bags` or as large as can be, with the
       class counts that `composition.bag_shares` prescribes, drawn from each class without replacement;
-    - {"by": group}: one party per group, in sorted order; `parties` of them if given, drawn at random; at most
-      `rows` each.
+    - {"by": group}: one party per group with private rows, in sorted order; `parties` of them if given, drawn at
+      random; at most `rows` each.
 
     `bags` is the number of bags of each party, which are dealt as parties are when there is one bag each: a skew is
     one of bags, and `rows` go to a party's bags evenly. Groups are cut in bags of nearly equal size. With {"by":
@@ -167,21 +170,21 @@ def cut(
         shuffled = generator(seed, "test", trial=split).permutation(own)
         train, tested = np.sort(shuffled[count:]), shuffled[:count]
     private = generator(seed, "auxiliary", trial=split).permutation(train)
-    if not isinstance(auxiliary, Mapping) and auxiliary != OFFICIAL:
+    if not isinstance(auxiliary, Mapping) and auxiliary != OFFICIAL and not is_file_name(auxiliary):
         public, private = np.split(private, [_size("data.auxiliary", auxiliary, len(train))])
     names = None
     if kind == "by":
         groups = _group(table, value, "parties.partition")
-        # An official split may keep whole groups for testing: those are no parties.
-        chosen = np.unique(groups[own if official is None else train])
+        # All rows of a group may have gone to the public and test rows: then it is no party.
+        chosen = np.unique(groups[private])
         if parties is not None and parties > len(chosen):
             raise InputError(
-                f"parties.count is {parties}, but '{value}' has {len(chosen)} groups outside the test rows; "
+                f"parties.count is {parties}, but '{value}' has {len(chosen)} groups with private rows; "
                 "lower or omit parties.count"
             )
         if parties is not None and parties < len(chosen):
             chosen = np.sort(generator(seed, "groups", trial=split).permutation(chosen)[:parties])
-        order, offsets = _grouped(private, groups, chosen, rows, value)
+        order, offsets = _grouped(private, groups, chosen, rows)
         names = tuple(str(name) for name in chosen)
         bag_offsets = even_bags(offsets, each)
     else:
@@ -193,7 +196,7 @@ def cut(
         order, bag_offsets = bags_by_value(order, offsets, _group(table, column, "parties.bags"))
     if person is not None:
         require_one_holder(order, offsets, _group(table, person, "data.person"), person)
-    shifted = isinstance(auxiliary, Mapping) or (auxiliary == OFFICIAL and table.shifted)
+    shifted = isinstance(auxiliary, Mapping) or is_file_name(auxiliary) or (auxiliary == OFFICIAL and table.shifted)
     return Cut(public, tested, order, offsets, bag_offsets, names, shifted)
 
 
@@ -276,17 +279,12 @@ def _group(table: Table, name: str, key: str) -> NDArray[Any]:
 
 
 def _grouped(
-    private: Integers, labels: NDArray[Any], chosen: NDArray[Any], rows: int | None, name: str
+    private: Integers, labels: NDArray[Any], chosen: NDArray[Any], rows: int | None
 ) -> tuple[Integers, Integers]:
     """Private rows of the chosen groups, group by group, at most `rows` of each; and the offsets."""
     member = private[np.isin(labels[private], chosen)]
     party = np.searchsorted(chosen, labels[member])
     sizes = np.bincount(party, minlength=len(chosen))
-    if not sizes.all():
-        raise InputError(
-            f"parties.partition: all rows of the party {name}={chosen[sizes.argmin()]} went to the auxiliary or test "
-            "rows; lower data.auxiliary or data.test"
-        )
     position = np.arange(len(member)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     kept = np.argsort(party, kind="stable")[position < (rows or len(member))]
     return member[kept], np.append(0, np.cumsum(np.minimum(sizes, rows or len(member))))

@@ -47,6 +47,7 @@ def set_apart(
       value of the column lies between the smallest and the largest of all rows (Lacombe et al. 2021, CTG-B). That is
       how a public source with other features is simulated: neither the choice nor the two values could be computed
       where the rows are really private;
+    - a file: none, as all its rows are public and none of them is in the table;
     - a count or a fraction: none yet, as the public rows are a random sample of those that are left after the test
       rows.
 

@@ -19,7 +19,7 @@ from federation.contract.submission import Submission
 from federation.numerics.arrays import Floats
 from federation.questions.votes import IndividualQuestion
 from parties.holdings.cohort import DroppedOut, Holdings
-from scenarios.data.catalogue import load
+from scenarios.data.catalogue import is_file_name, load, public_file
 from scenarios.data.tables import Outside, Table
 from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.partition import Cut, cut
@@ -31,7 +31,7 @@ class SplitSpec:
 
     `digest` identifies the contents of the data set's file. `bags` is how each party's rows lie in bags, `person` the
     column that says whose row it is. `label_range` and `outside` are for real labels (`Table.with_range`). `missing`:
-    numbers may be.
+    cells may be; `drop` are columns that are no features.
     """
 
     source: str
@@ -52,6 +52,7 @@ class SplitSpec:
     outside: Outside = "refuse"
     positive: tuple[str, ...] | None = None
     missing: bool = False
+    drop: tuple[str, ...] = ()
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -66,11 +67,27 @@ class SplitSpec:
 
 
 @dataclass(frozen=True, eq=False)
+class PublicRows:
+    """The auxiliary rows of a split, unlabelled (`aggregator.world.plan.PublicTable`)."""
+
+    rows: Floats
+    columns: tuple[str, ...]
+    text_columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Split:
-    """A table and how it is cut."""
+    """A table, how it is cut, and the rows of a file of public rows, if there is one."""
 
     table: Table
     cut: Cut
+    apart: Floats | None = None
+
+    @property
+    def public(self) -> PublicRows:
+        """The public rows."""
+        rows = self.table.rows(self.cut.auxiliary) if self.apart is None else self.apart
+        return PublicRows(rows, self.table.columns, self.table.text)
 
 
 def split(spec: SplitSpec) -> Split:
@@ -87,7 +104,7 @@ def split(spec: SplitSpec) -> Split:
 
 
 # What a split takes from its data set, and how it cuts that.
-_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing")
+_LOADED = ("source", "label", "data_dir", "classes", "positive", "label_range", "outside", "missing", "drop")
 _CUT = ("auxiliary", "test", "parties", "rows", "partition", "seed", "split", "bags", "person")
 
 
@@ -96,22 +113,15 @@ def _split(spec: str) -> Split:
     known = json.loads(spec)
     groups = SplitSpec(**known).groups
     table = load(**{name: known[name] for name in _LOADED}, groups=groups, instance=known["split"])
-    return Split(table, cut(table, **{name: known[name] for name in _CUT}))
-
-
-@dataclass(frozen=True, eq=False)
-class PublicRows:
-    """The auxiliary rows of a split, unlabelled (`aggregator.world.plan.PublicTable`)."""
-
-    rows: Floats
-    columns: tuple[str, ...]
-    text_columns: tuple[int, ...]
+    pieces, auxiliary, apart = cut(table, **{name: known[name] for name in _CUT}), known["auxiliary"], None
+    if is_file_name(auxiliary):
+        apart = public_file(auxiliary, known["source"], table, known["data_dir"], missing=known["missing"])
+    return Split(table, pieces, apart)
 
 
 def public_rows(spec: dict[str, Any]) -> PublicRows:
     """The auxiliary rows of the split."""
-    world = _split(json.dumps(spec, sort_keys=True))
-    return PublicRows(world.table.rows(world.cut.auxiliary), world.table.columns, world.table.text)
+    return _split(json.dumps(spec, sort_keys=True)).public
 
 
 class SimulatedParties:

@@ -91,8 +91,8 @@ def test_no_vote_is_written(make_plan):
         assert not {name for name in stored.files if "vote" in name or "count" in name}
     summary = json.loads((Path(plan.directory) / "world.json").read_text())
     assert set(summary) == {
-        "ledger", "diagnostics", "outlooks", "bytes_per_party", "individual", "failures", "failed_variants", "seconds",
-        "answered",
+        "ledger", "diagnostics", "outlooks", "remarks", "bytes_per_party", "individual", "failures", "failed_variants",
+        "seconds", "answered",
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from federation.contract.errors import InputError
-from scenarios.data.catalogue import digest, entry, load, names
+from scenarios.data.catalogue import contents, digest, entry, load, names, public_file
 
 RNG = np.random.default_rng(0)
 ACTIVITIES = ["", "WALKING", "UP", "DOWN", "SITTING", "STANDING", "LAYING"]
@@ -219,7 +219,7 @@ def test_declared_classes_of_a_data_set():
     [
         (
             "digts",
-            r"'digts' is neither a data set \(digits, .*\) nor a .csv or .npz or .parquet file; did you mean 'digits'",
+            r"'digts' is neither a data set \(digits, .*\) nor a .csv or .* or .svmlight file; did you mean 'digits'",
         ),
         ("nowhere.csv", r"there is no such file: nowhere.csv in .* or .*unknown_sources.*; correct .*--data-dir"),
         ("table.xlsx", "neither a data set"),
@@ -277,6 +277,29 @@ def test_it_applies_to_the_declared_classes_of_an_own_file(tmp_path):
     assert load(str(path), **known, positive=["absent"]).labels.tolist() == [0] * 8
     with pytest.raises(InputError, match="has no class 'absent'; it has a, b"):
         load(str(path), label="y", positive=["absent"])
+
+
+def test_columns_are_dropped_from_own_files_only(tmp_path):
+    (tmp_path / "own.csv").write_text("g,x,y\n1,2,b\n1,3,a\n")
+    assert load("own.csv", label="y", drop=["g"], data_dir=tmp_path).columns == ("x",)
+    with pytest.raises(InputError, match=r"data.drop is for one's own files; 'digits' is as it is"):
+        load("digits", drop=["pixel"])
+
+
+def test_public_files_are_looked_for_as_data_is_and_tell_by_their_contents(tmp_path):
+    for name, cells in (("own.csv", "x,y\n2,b\n3,a\n"), ("public.csv", "x\n7\n")):
+        (tmp_path / name).write_text(cells)
+    table = load("own.csv", label="y", data_dir=tmp_path)
+    assert public_file("public.csv", "own.csv", table, tmp_path).tolist() == [[7]]
+    with pytest.raises(InputError, match=r"data.auxiliary: there is no such file: publik.csv"):
+        public_file("publik.csv", "own.csv", table, tmp_path)
+    before = contents("own.csv", "public.csv", tmp_path)
+    assert contents("own.csv", 0.25, tmp_path) == digest("own.csv", tmp_path)
+    assert before.startswith(digest("own.csv", tmp_path))
+    assert contents("digits", "official") is None
+    assert contents("digits", "public.csv", tmp_path).startswith("digits ")
+    (tmp_path / "public.csv").write_text("x\n8888\n")
+    assert contents("own.csv", "public.csv", tmp_path) != before
 
 
 def test_what_is_named_as_a_file_and_is_none(tmp_path):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
-from scenarios.data.files import read_rows, read_table
+from scenarios.data.files import read_public, read_rows, read_table
+from scenarios.data.sheets import is_missing
 
 GOOD = "age,city,income,ill\n30, Rome ,1e3,yes\n\n41,Oslo,2500.5,no\n52,Rome,-3,yes\n"
 
@@ -76,8 +77,9 @@ def test_cells_are_read_as_they_were_written(tmp_path_factory, rows, end):
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator=end, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *rows])
     for i, name in enumerate(("a", "b")):
-        codes = read_rows(path, (name,), text=(0,))[:, 0]
-        np.testing.assert_array_equal(codes, [text_code(row[i].strip()) for row in rows])
+        codes = read_rows(path, (name,), text=(0,), missing=True)[:, 0]
+        texts = [row[i].strip() for row in rows]
+        np.testing.assert_array_equal(codes, [text_code("" if is_missing(text) else text) for text in texts])
 
 
 def test_whole_numbers_beyond_64_bits_are_groups_as_texts(write):
@@ -127,7 +129,7 @@ def test_a_column_of_few_numbers_is_text_and_one_of_many_is_numbers(write):
 
 @pytest.mark.parametrize("cell", ["", "NA", "nan", "?", " null "])
 def test_missing_numbers_name_file_line_and_column(write, cell):
-    with pytest.raises(InputError, match=r"data.csv:3: column 'v' is missing; correct it or remove"):
+    with pytest.raises(InputError, match=r"data.csv:3: column 'v' is missing; .* by column: v 1; correct them"):
         read_table(write(f"v,w,y\n1,2,a\n{cell},4,b\n"), "y")
 
 
@@ -207,7 +209,7 @@ def test_npz_with_an_official_split(save):
             r"'X' must hold numbers in rows and columns, got float64 .* \(2,\)",
         ),
         ({"X": np.array([["a"], ["b"]]), "y": np.ones(2)}, "'X' must hold numbers in rows"),
-        ({"X": np.array([[1.0], [np.nan]]), "y": np.ones(2)}, "'X', row 1, column 0 .* is nan"),
+        ({"X": np.array([[1.0], [np.nan]]), "y": np.ones(2)}, r"row 1 \(counted from 0\): column 'x0' is missing"),
         (
             {"X": np.ones((2, 2)), "y": np.ones(3)},
             r"'y' must hold 2 numbers or texts, got float64 of shape \(3,\)",
@@ -444,12 +446,81 @@ def test_what_is_no_number_is_none_where_the_features_impute(write, cell):
 
 def test_a_missing_number_names_what_would_take_it_but_no_label_does(write, save):
     advice = "or let the features .data.features. begin with impute, which fills in missing cells"
-    with pytest.raises(InputError, match=rf"data.csv:2: column 'b' is missing; correct it or remove the row, {advice}"):
+    with pytest.raises(InputError, match=rf"data.csv:2: column 'b' is missing; .* correct them or remove .*, {advice}"):
         read_rows(write(HOLED), ("b",))
-    with pytest.raises(InputError, match=rf"array 'X', row 1, column 0 .* is nan; remove or replace .*, {advice}"):
+    with pytest.raises(InputError, match=rf"row 1 .*: column 'x0' is missing; .* correct them or remove .*, {advice}"):
         read_table(save(X=np.array([[1.0], [np.nan]]), y=np.arange(2)), None)
     with pytest.raises(InputError, match=r"row 1, column 0 .* is inf; remove or replace such values$"):
         read_table(save(X=np.array([[1.0], [np.inf]]), y=np.arange(2)), None)
     for missing in (False, True):
         with pytest.raises(InputError, match=r"data.csv:3: column 'y' is missing; correct it or remove the row$"):
             read_table(write("x,y\n1,2\n2,\n"), "y", real=True, missing=missing)
+
+
+def test_every_column_with_missing_cells_is_named_with_their_number(write, save):
+    said = r"data.csv:2: column 'city' is missing; missing cells, by column: city 1, b 2, a 1; correct them"
+    with pytest.raises(InputError, match=said):
+        read_table(write("city,b,a,y\n ? ,,3,p\nRome,1,,q\nOslo,,4,p\n"), "y")
+    with pytest.raises(
+        InputError, match=r"row 0 \(counted from 0\): column 'x1' is missing; .* by column: x1 1, x2 2;"
+    ):
+        read_table(save(X=np.array([[1, np.nan, np.nan], [1, 2, np.nan]]), y=np.arange(2)), None)
+
+
+def test_missing_texts_are_one_text_however_they_are_written(write):
+    table = read_table(write("city,y\nRome,p\n,q\nNA,p\n ? ,q\nnone,p\n"), "y", missing=True)
+    codes = table.rows(np.arange(5))[:, 0]
+    np.testing.assert_array_equal(codes, [text_code("Rome"), *[text_code("")] * 4])
+
+
+def test_columns_that_are_no_features_are_left_out(write, save):
+    path = write("id,x,note,y\n1,2,this,a\n2,3,that,b\n")
+    assert read_table(path, "y", drop=["id", "note"]).columns == ("x",)
+    table = read_table(
+        save(X=np.array([[1, 2], [3, 4]]), y=np.arange(2), feature_names=np.array(["a", "b"])), None, drop=["a"]
+    )
+    assert (table.columns, table.rows(np.arange(2)).tolist()) == (("b",), [[2], [4]])
+    with pytest.raises(
+        InputError, match=r"data.drop: 'nota' is no column .* those are id, x, note; did you mean 'note'"
+    ):
+        read_table(path, "y", drop=["nota"])
+    with pytest.raises(InputError, match=r"beside 'y' that can be a feature; data.drop leaves none"):
+        read_table(path, "y", drop=["id", "x", "note"])
+    for taken in ("y", "id"):
+        with pytest.raises(InputError, match=f"data.drop: '{taken}' is no column"):
+            read_table(path, "y", groups=["id"], drop=[taken])
+
+
+def test_identifiers_are_remarked_or_refused_with_what_to_do(write):
+    body = "".join(f"{100 + i},{1000 * i * i},K{i},{'ab'[i % 2]}\n" for i in range(60))
+    with pytest.raises(
+        InputError, match=r"'key' holds 60 different texts .* data.person, else .* data.drop: \['key'\]"
+    ):
+        read_table(write("number,area,key,y\n" + body), "y")
+    (remark,) = read_table(write("number,area,key,y\n" + body), "y", drop=["key"]).remarks
+    assert remark.startswith("'number' looks like an identifier, a number that no two rows share;")
+    assert remark.endswith("data.drop: ['number']")
+    assert read_table(write("number,area,key,y\n" + body), "y", drop=["key", "number"]).remarks == ()
+
+
+def test_public_rows_have_the_columns_of_the_table_in_its_order(write, save, tmp_path):
+    table = read_table(write("x,city,z,y\n1,Rome,3,a\n4,Oslo,6,b\n"), "y")
+    public = tmp_path / "public.csv"
+    public.write_text("other;z;city;x\nq;30;Rome;10\n;60;Bern;40\n")
+    expected = [[10, text_code("Rome"), 30], [40, text_code("Bern"), 60]]
+    np.testing.assert_array_equal(read_public(public, table, "data.csv"), expected)
+    public.write_text("zz,x,y\n1,2,a\n")
+    said = (
+        r"public.csv lacks 2 of the 3 columns that are features of data.csv, city, z; it has zz, y, which data.csv has"
+    )
+    with pytest.raises(InputError, match=said):
+        read_public(public, table, "data.csv")
+    public.write_text("x,city,z\n1,,3\n")
+    with pytest.raises(InputError, match=r"public.csv:2: column 'city' is missing"):
+        read_public(public, table, "data.csv")
+    assert read_public(public, table, "data.csv", missing=True)[0, 1] == text_code("")
+    archive = save(X=np.array([[1.0, 2.0], [3.0, 4.0]]), y=np.arange(2))
+    named = read_table(archive, None, drop=["x0"])
+    np.testing.assert_array_equal(read_public(archive, named, "data.npz"), [[2], [4]])
+    with pytest.raises(InputError, match=r"data.npz lacks 3 of the 3 columns"):
+        read_public(archive, table, "data.csv")

@@ -148,7 +148,7 @@ def test_public_rows_are_swept() -> None:
     "entry", [0, 1.0, -3, True, "all", None, [1], {**ALONG, "to": 1.5}, {"by": "LB"}, {**ALONG, "to": 0.1}]
 )
 def test_what_are_no_public_rows(entry: Any) -> None:
-    with pytest.raises(ValidationError, match=r"official, or \{by: COLUMN, from: PROBABILITY, to: PROB"):
+    with pytest.raises(ValidationError, match=r"svmlight file, or \{by: COLUMN, from: PROBABILITY, to: PROB"):
         _read(AUXILIARY, entry)
 
 

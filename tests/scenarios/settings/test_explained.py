@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.settings.explained import to_yaml
+from scenarios.settings.explained import commented, to_yaml
 from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.yaml_rules import parse
 
@@ -72,3 +72,17 @@ def test_real_labels_are_written_out() -> None:
     text = to_yaml(scenario)
     assert "  range: [0.0, 5.0]\n" in text
     assert resolve(parse(text, "x")[0]) == scenario
+
+
+def test_a_scenario_that_says_little_is_written_with_its_own_comments() -> None:
+    said = {
+        "privacy": {"epsilon": [1, 3]},
+        "data": {"source": "own.csv", "label": "y"},
+        "protocols": [{"kind": "pooled"}],
+    }
+    comments = {("data", "label"): ["What is learned.", "Twice."], ("protocols", 0): ["None."], ("seed",): ["Unsaid."]}
+    assert commented(said, comments) == (
+        "data:\n  source: own.csv\n  # What is learned.\n  # Twice.\n  label: y\n"
+        "protocols:\n  # None.\n  - {kind: pooled}\nprivacy:\n  epsilon: [1, 3]\n"
+    )
+    assert parse(commented(said, comments), "x")[0] == said

@@ -115,7 +115,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("data.source=digitz", "data.source: must be digits, "),
         ("data.source=x.csv", "data.label: missing; a csv or Parquet file needs the name of the column of the labels"),
         ("data.source=x.parquet", "data.label: missing; a csv or Parquet file needs the name"),
-        ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 and 1, got 1.0"),
+        ("data.auxiliary=1.0", "data.auxiliary: must be a count of rows (a whole number from 1) or a fraction between 0 and 1, official, a csv, npz, Parquet or svmlight file, or {by: COLUMN, from: PROBABILITY, to: PROBABILITY} with two different ones strictly between 0 and 1, got 1.0"),
         ("data.test=offical", "data.test: must be official, a count of rows"),
         ("data.features=[whiten]", "data.features.0: must be one of impute, scale, "),
         ("data.features=[{pca: 0}]", "data.features.0.pca: must be at least 1, got 0"),
@@ -172,7 +172,7 @@ def test_all_problems_of_a_file_at_once_in_its_order(tmp_path: Path) -> None:
         ":1: seed:",
         ":2: data.source:",
         ":3: data.sourc: unknown key; allowed: source, label, classes, positive, range, outside, auxiliary, test, features, "
-        "person, rows_per_person, targets; "
+        "person, drop, rows_per_person, targets; "
         "did you mean 'source'?",
         ":4: parties.count:",
         ":6: protocols.0.rounds:",

@@ -150,10 +150,29 @@ def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always
     assert key("parties.dropout=0.0") == key("parties.hostile={fraction: 0, kind: random}") == key()
     ratios = "protocols=[{kind: ratio}]"
     assert key("parties.bags=1") == key("data.rows_per_person=1") == key("data.targets={rows: 9}", ratios) == key()
-    assert len({key(), key("parties.bags=2", ratios), key("data.person=who"), key("data.positive=[a]")}) == 4
+    assert (
+        len(
+            {
+                key(),
+                key("parties.bags=2", ratios),
+                key("data.person=who"),
+                key("data.positive=[a]"),
+                key("data.drop=[a]"),
+            }
+        )
+        == 5
+    )
     others = [key("parties.dropout=0.1"), key("parties.hostile={fraction: 0.1}"), key("parties.dropout=0.2"),
               key("parties.hostile={fraction: 0.1, kind: random}"), key("parties.partition={quantity: 1}")]  # fmt: skip
     assert len({key(), *others}) == 6
+
+
+def test_a_moved_file_of_public_rows_has_the_noise_that_it_had_and_another_file_has_its_own() -> None:
+    def key(auxiliary: str, digest: str) -> str:
+        return world_key(expand(resolve(MINIMAL, [f"data.auxiliary={auxiliary}"]))[0], 0, digest)
+
+    assert key("here/public.csv", "a b") == key("there/rows.parquet", "a b") != key("here/public.csv", "a c")
+    assert key("0.25", "a b") != key("here/public.csv", "a b")
 
 
 def test_variants_carry_names_options_and_swept_columns() -> None:

@@ -90,9 +90,9 @@ def test_cuts_by_group(labels, auxiliary, parties, rows, seed):
     except InputError:
         assume(False)
     assert_disjoint(pieces, len(groups))
-    assert pieces.parties == (parties or len(set(labels)))
-    assert list(pieces.party_names) == sorted(pieces.party_names)
     taken = np.concatenate([pieces.auxiliary, pieces.test])
+    assert pieces.parties == (parties or len(np.unique(np.delete(groups, taken))))
+    assert list(pieces.party_names) == sorted(pieces.party_names)
     for k, name in enumerate(pieces.party_names):
         assert {str(g) for g in groups[pieces.party(k)]} == {name}
         left = np.setdiff1d(np.flatnonzero(groups == int(name)), taken)
@@ -164,6 +164,15 @@ def test_groups_of_the_official_test_rows_are_no_parties():
     pieces = cut_of(table(100, groups, train=70), test="official", auxiliary=10, parties=None, partition={"by": "site"})
     assert pieces.party_names == tuple("0123456")
     assert repr(pieces) == "Cut(10 auxiliary, 30 test, 60 private rows of 7 parties)"
+
+
+def test_groups_of_which_no_row_is_left_are_no_parties():
+    groups = np.repeat(np.arange(50), 2)
+    pieces = cut_of(table(100, groups), parties=None, partition={"by": "site"})
+    assert 30 < pieces.parties < 50
+    assert set(pieces.party_names) == {str(group) for group in groups[pieces.order]}
+    with pytest.raises(InputError, match=f"parties.count is 50, but 'site' has {pieces.parties} groups with private"):
+        cut_of(table(100, groups), parties=50, partition={"by": "site"})
 
 
 def test_smaller_count_draws_among_the_groups_by_the_key():
@@ -318,10 +327,6 @@ def test_the_smallest_count_is_over_all_bags_and_classes(parties, bags, seed):
         ),
         ({"person": "site"}, "data.person: 10 of the 10 persons hold rows at several parties, such as site=. at"),
         ({"person": "name"}, "data.person: 'toy' has no group 'name'; allowed: site"),
-        (
-            {"partition": {"by": "site"}, "parties": None, "auxiliary": 79},
-            "all rows of the party site=. went to the auxiliary or test rows; lower data.auxiliary",
-        ),
     ],
 )
 def test_impossible_cuts_say_what_to_change(changes, part):

@@ -210,3 +210,17 @@ def test_test_rows_keep_their_true_labels_whoever_attacks():
     np.testing.assert_array_equal(labels, split(REAL).table.labels[split(REAL).cut.test])
     honest = provider(REAL).holdings(2)
     np.testing.assert_allclose(attacked.holdings(2).labels, 371.0 - honest.labels)
+
+
+def test_public_rows_of_a_file_leave_all_other_rows_alone(tmp_path):
+    own, public = tmp_path / "own.csv", tmp_path / "public.csv"
+    own.write_text("x,city,y\n" + "".join(f"{i},{'RB'[i % 2]},{i % 3 % 2}\n" for i in range(50)))
+    public.write_text("city,x\nR,-1\nB,-2\nZ,-3\n")
+    spec = SplitSpec(str(own), "y", None, None, None, str(public), 0.2, 4, None, "iid", 1, 0)
+    found = spec.reference("public_rows").call()
+    assert found.rows[:, 0].tolist() == [-1, -2, -3]
+    assert (found.columns, found.text_columns) == (("x", "city"), (1,))
+    cut = split(spec).cut
+    assert (len(cut.auxiliary), len(cut.test), len(cut.order), cut.shifted) == (0, 10, 40, True)
+    same = split(replace(spec, auxiliary=5)).cut
+    np.testing.assert_array_equal(same.test, cut.test)

@@ -1,0 +1,140 @@
+"""What columns seem to hold, before anybody has said what they are for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from federation.contract.errors import InputError
+from scenarios.data.files import read_table
+from scenarios.data.profile import profile
+
+ROWS = 40
+COLUMNS = {
+    "age": [f"{20.5 + i / 3:.2f}" for i in range(ROWS)],
+    "children": [str(i % 4) for i in range(ROWS)],
+    "city": ["Rome" if i % 3 else "Oslo" for i in range(ROWS)],
+    "born": [f"19{i + 10}-03-{i % 28 + 1:02d}" for i in range(ROWS)],
+    "seen": [f"{i % 28 + 1}.3.2001" for i in range(ROWS)],
+    "number": [str(100 + i) for i in range(ROWS)],
+    "weight": [str(1000 * i * i) for i in range(ROWS)],
+    "site": ["A"] * ROWS,
+    "rare": ["A"] * (ROWS - 3) + ["", "NA", "?"],
+    "empty": ["", "NA"] * (ROWS // 2),
+    "size": ["large", *map(str, range(ROWS - 1))],
+    "patient_id": [str(i // 4) for i in range(ROWS)],
+}
+KINDS = {
+    "age": "numbers", "children": "whole numbers", "city": "texts", "born": "dates", "seen": "dates",
+    "number": "identifiers", "weight": "whole numbers", "site": "one value", "rare": "texts", "empty": "nothing",
+    "size": "mixed", "patient_id": "whole numbers",
+}  # fmt: skip
+
+
+@pytest.fixture
+def write(tmp_path):
+    def save(columns):
+        path = tmp_path / "data.csv"
+        lines = [",".join(columns), *map(",".join, zip(*columns.values(), strict=True))]
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return save
+
+
+def test_every_kind_of_column_is_told_apart(write):
+    found = profile(write(COLUMNS))
+    assert {column.name: column.kind for column in found.columns} == KINDS
+    assert {c.name: c.missing for c in found.columns if c.missing} == {"rare": 3, "empty": ROWS}
+    assert found.column("children", "--label").counts == {"0": 10, "1": 10, "2": 10, "3": 10}
+    assert [c.name for c in found.columns if c.names_somebody] == ["patient_id"]
+    assert [c.name for c in found.groups()] == ["children", "city"]
+
+
+def test_free_text_and_identifiers_of_texts_need_more_rows(write):
+    notes = {"note": [f"a visit of person {i}" for i in range(120)], "key": [f"P{i}" for i in range(120)]}
+    assert [column.kind for column in profile(write(notes)).columns] == ["free text", "identifiers"]
+
+
+@pytest.mark.parametrize("form", ["${}.50", "{} %", "EUR{}", "+49-30-{}", "{} eur", "-€ {}'000", "K{}"])
+def test_numbers_with_signs_are_told_from_identifiers(write, form):
+    column = profile(write({"v": [form.format(i + 10) for i in range(120)], "y": ["a", "b"] * 60})).columns[0]
+    assert column.kind == ("identifiers" if form in ("+49-30-{}", "K{}", "EUR{}") else "signed numbers")
+
+
+def test_columns_that_stay_can_be_read_and_those_with_a_reason_often_cannot(write):
+    path = write(COLUMNS)
+    found = profile(path)
+    drop = [column.name for column in found.columns if column.no_feature]
+    table = read_table(path, "city", drop=drop, missing=True)
+    assert set(table.columns) == {c.name for c in found.columns if not c.no_feature} - {"city"}
+    with pytest.raises(InputError, match="column 'size' is 'large', not a finite number"):
+        read_table(path, "city", missing=True)
+
+
+@pytest.mark.parametrize(
+    ("label", "real"),
+    [("age", True), ("weight", True), ("children", False), ("number", True), ("city", False), ("patient_id", False)],
+)
+def test_measurements_are_told_from_classes(write, label, real):
+    found = profile(write(COLUMNS))
+    assert found.is_real(found.column(label, "--label")) == real
+
+
+def test_labels_are_looked_for_by_name_then_classes_then_at_the_ends(write):
+    found = profile(write({**COLUMNS, "outcome": ["a", "b"] * (ROWS // 2)}))
+    assert found.obvious_label() == "outcome"
+    assert [c.name for c in found.label_candidates()][:3] == ["outcome", "city", "children"]
+    assert {c.name for c in found.label_candidates()[-2:]} == {"age", "weight"}
+    found = profile(write({"y": ["0", "1"] * 20, "class": ["0", "1"] * 20, "x": ["0.5"] * 40}))
+    assert found.obvious_label() is None
+
+
+def test_numbers_with_decimal_commas_are_refused_together(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a;b;y\n1,5;1.000,5;c\n2,5;2.000,5;d\n")
+    with pytest.raises(InputError, match=r"data.csv: a, b hold numbers with a decimal comma, .* decimal point"):
+        profile(path)
+    path.write_text('a,y\n"1,5",c\n"2,5",d\n')
+    with pytest.raises(InputError, match=r"data.csv: a holds numbers"):
+        profile(path)
+
+
+def test_parquet_columns_that_are_neither_numbers_nor_texts_are_none(tmp_path):
+    path = tmp_path / "data.parquet"
+    times = pa.array(range(30), pa.timestamp("s"))
+    parquet.write_table(pa.table({"at": times, "x": np.arange(30.0) ** 1.5, "y": pa.array([True, False] * 15)}), path)
+    assert [(c.name, c.kind) for c in profile(path).columns] == [
+        ("at", "unusable"), ("x", "numbers"), ("y", "whole numbers"),
+    ]  # fmt: skip
+
+
+def test_npz_files_have_the_columns_of_x_and_the_labels(tmp_path):
+    path = tmp_path / "data.npz"
+    rows = np.column_stack([np.linspace(0, 1, 30), np.arange(30.0), np.full(30, 2.0), np.full(30, np.nan)])
+    np.savez(path, X=rows, y=np.array(["a", "b"] * 15), z=np.linspace(0, 1, 30))
+    found = profile(path)
+    assert [(c.name, c.kind) for c in found.columns] == [
+        ("x0", "numbers"), ("x1", "identifiers"), ("x2", "one value"), ("x3", "nothing"), ("y", "texts"),
+    ]  # fmt: skip
+    assert profile(path, "z").columns[-1].kind == "numbers"
+
+
+def test_an_unknown_column_is_told_with_the_nearest(write):
+    with pytest.raises(InputError, match=r"--group: .* has no column 'cty'; it has age, .*did you mean 'city'"):
+        profile(write(COLUMNS)).column("cty", "--group")
+
+
+@given(st.lists(st.sampled_from(["", "NA", "1", "2.5", "x", "1990-01-02"]), min_size=1, max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_cells_are_values_or_missing(tmp_path_factory, cells):
+    path = tmp_path_factory.mktemp("profile") / "data.csv"
+    path.write_text("".join(f"{cell},0\n" for cell in ["v", *cells]))
+    column = profile(path).columns[0]
+    assert column.missing == sum(cell in ("", "NA") for cell in cells)
+    assert column.distinct == len(set(cells) - {"", "NA"})
+    assert (column.kind == "nothing") == (column.distinct == 0)

@@ -1,0 +1,123 @@
+"""A first scenario: what it says, that it is one, and that it holds no figure of the data."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from federation.contract.errors import InputError
+from scenarios.data.profile import profile
+from scenarios.settings.draft import Wish, draft
+from scenarios.settings.schema import resolve
+from scenarios.settings.yaml_rules import parse
+
+HEAD = "age,dose,site,visit,ill\n"
+
+
+@pytest.fixture
+def own(tmp_path):
+    random = np.random.default_rng(1)
+    lines = [
+        f"{'' if i % 9 == 0 else f'{random.normal():.3f}'},{random.normal():.3f},{'AB'[i % 2]},"
+        f"2001-02-{i % 28 + 1:02d},{('no', 'yes', 'no')[i % 3]}\n"
+        for i in range(137)
+    ]
+    path = tmp_path / "own.csv"
+    path.write_text(HEAD + "".join(lines))
+    return profile(path)
+
+
+def wish(**changes):
+    return Wish(**{"label": "ill", "protect": "party", "trust": "aggregator", "source": "own.csv", **changes})
+
+
+def test_it_reads_back_as_what_it_says_and_resolves(own, tmp_path):
+    made = draft(own, wish())
+    text = made.to_yaml("first.yaml")
+    said, _ = parse(text, "first.yaml")
+    assert said == made.plain
+    (tmp_path / "first.yaml").write_text(text)
+    found = resolve(tmp_path / "first.yaml")
+    assert found.data.source == str(own.path)
+    assert [entry.kind for entry in found.protocols] == ["soft_vote", "pooled", "individual", "constant"]
+    assert found.data.drop == ("visit",)
+
+
+def test_every_section_is_commented_in_lines_that_can_be_read(own):
+    lines = draft(own, wish(group="site")).to_yaml("first.yaml").splitlines()
+    assert max(map(len, lines)) <= 120
+    for key in ("  source", "  label", "  auxiliary", "  drop", "parties", "protocols", "privacy", "trials"):
+        at = next(i for i, line in enumerate(lines) if line.startswith(f"{key}:"))
+        assert lines[at - 1].strip().startswith("# ")
+
+
+def test_no_figure_of_the_rows_is_in_the_file_but_in_the_remarks(own):
+    made = draft(own, wish(parties=8))
+    numbers = set(re.findall(r"\d+(?:\.\d+)?", made.to_yaml("first.yaml")))
+    assert numbers == {"0.25", "2", "8", "1.0", "3.0", "10.0", "3", "5"}  # 2 classes
+    assert made.remarks == (
+        "classes of ill: no 66.4%, yes 33.6%",
+        "missing cells, which the stage impute fills in: age 16",
+    )
+
+
+def test_every_value_of_a_group_is_a_party_that_adds_noise_of_its_own(own, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "scenarios.settings.draft.for_real_labels",
+        lambda *_, **numbers: (asked.append(numbers), ([{"kind": "label_sums"}], "why"))[1],
+    )
+    changes = {"label": "dose", "label_range": (-9.0, 9.0), "protect": "label", "trust": "none"}
+    draft(own, wish(**changes, group="site"))
+    draft(own, wish(**changes, parties=7))
+    found = [(numbers["parties"], numbers["rows"], numbers["features"]) for numbers in asked]
+    assert found == [(2, 82, 4), (7, 82, 6)]  # age, classes of illness, the constant; with sites as features two more
+
+
+def test_rare_classes_are_told(tmp_path):
+    path = tmp_path / "rare.csv"
+    path.write_text("x,y\n" + "".join(f"{i / 7},{'odd' if i % 50 == 0 else 'usual'}\n" for i in range(200)))
+    assert draft(profile(path), wish(label="y")).remarks[1] == (
+        "rare: odd; compare every accuracy with that of `constant`"
+    )
+
+
+def test_impute_goes_before_the_features_of_a_protocol_that_lacks_it(own, monkeypatch):
+    for protect, wanted in (("row", ["scale", "unit_norm"]), ("label", ["impute", "unit_norm"])):
+        monkeypatch.setattr("scenarios.settings.draft.wanted_features", lambda kinds, stages=wanted: stages)
+        data = draft(own, wish(protect=protect)).plain["data"]
+        assert data.get("features") == (None if "impute" in wanted else ["impute", *wanted])
+
+
+@pytest.mark.parametrize(
+    ("changes", "parties"),
+    [
+        ({}, 13),  # six private rows each
+        ({"public": "public.csv"}, 18),
+        ({"protect": "label"}, 1),
+        ({"protect": "label", "trust": "none"}, 10),
+        ({"protect": "row", "trust": "none", "parties": 4}, 4),
+    ],
+)
+def test_parties_that_nobody_counted(own, changes, parties):
+    made = draft(own, wish(**changes)).plain
+    assert made["parties"] == {"count": parties}
+    assert made["data"]["auxiliary"] == changes.get("public", 0.25)
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"label": "visit"}, "--label: 'visit' holds dates, neither classes nor numbers"),
+        ({"label": "age"}, "--label: 16 of the 137 cells of 'age' are missing"),
+        ({"label": "dose"}, "--range: 'dose' holds numbers with 1[0-9]+ different values, and real labels need"),
+        ({"group": "age"}, "--group: 'age' has 16 missing cells"),
+        ({"group": "home"}, "--group: .* has no column 'home'"),
+        ({"protect": "person"}, "--protect person needs --person"),
+    ],
+)
+def test_what_cannot_be_is_told(own, changes, part):
+    with pytest.raises(InputError, match=part):
+        draft(own, wish(**changes))

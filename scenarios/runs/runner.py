@@ -105,8 +105,8 @@ def run(
         ...     known = {"label": "found"}, {"count": 40}, {"epsilon": 10}, {"splits": 1, "noise": 1}
         ...     scenario = dict(zip(("data", "parties", "privacy", "trials"), known))
         ...     done = run(scenario, out=folder, data=pyarrow.table(columns))
-        ...     print([row["value"] > 0.7 for row in done.rows if row["metric"] == "accuracy"])
-        [True]
+        ...     print([verdict.finding for verdict in done.verdicts])
+        ['cannot be told']
     """
     plain: Any = scenario.to_plain() if isinstance(scenario, Scenario) and (overrides or data is not None) else scenario
     if data is not None:

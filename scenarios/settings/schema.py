@@ -16,7 +16,14 @@ from scenarios.settings.classifier import LOGISTIC, single_classifiers
 from scenarios.settings.label_rules import unsuited
 from scenarios.settings.loader import load
 from scenarios.settings.problems import checked, problems, rule
-from scenarios.settings.protocol_options import BASELINES, Protocols, baselines_beside, misplaced, wanted_features
+from scenarios.settings.protocol_options import (
+    BASELINES,
+    INDIVIDUAL,
+    Protocols,
+    baselines_beside,
+    misplaced,
+    wanted_features,
+)
 from scenarios.settings.sections import Data, Engine, Parties, Privacy, Trials
 from scenarios.settings.unused_settings import unused
 from scenarios.settings.values import Name, Section, all_values
@@ -46,8 +53,7 @@ class Scenario(Section):
     """Compared side by side on the same data and parties; options given as lists are swept. Left out where parties see
     few classes, partition {dirichlet: ALPHA} with ALPHA below 0.3, it is parameter_average."""
     baselines: bool = True
-    """Whether the constant answer, all rows pooled and single parties stand beside the protocols, where that means
-    something: what a release is worth is told by them."""
+    """Whether the constant answer, all rows pooled and single parties stand beside the protocols, to tell their worth."""
     privacy: Privacy
     trials: Trials = Trials()
     engine: Engine = Engine()
@@ -131,12 +137,14 @@ def _default_features(plain: dict[str, Any]) -> None:
 def _default_baselines(plain: dict[str, Any]) -> None:
     """Put in the baselines of the protocols' task that are not listed, unless they are switched off."""
     protocols = plain.setdefault("protocols", [{"kind": "soft_vote"}])
-    data = plain.get("data")
+    data, parties = plain.get("data"), plain.get("parties")
     scored = not isinstance(data, dict) or data.get("test") != 0
     if plain.get("baselines", True) is not True or not scored or not isinstance(protocols, list):
         return
     kinds = [entry.get("kind") for entry in protocols if isinstance(entry, dict)]
-    plain["protocols"] = [*protocols, *({"kind": kind} for kind in baselines_beside(kinds))]
+    alone = isinstance(parties, dict) and parties.get("count") == 1  # who has all rows that there are
+    found = [kind for kind in baselines_beside(kinds) if not (alone and kind == INDIVIDUAL)]
+    plain["protocols"] = [*protocols, *({"kind": kind} for kind in found)]
 
 
 def _dotted(path: KeyPath) -> str:

@@ -41,6 +41,7 @@ def lines_document(path, *kinds, **data):
         },
         "parties": {"partition": {"by": "site"}},
         "protocols": [{"kind": kind} for kind in kinds],
+        "baselines": False,
         "privacy": {"epsilon": [0.5, 1]},
         "trials": {"splits": 2, "noise": 3},
     }  # fmt: skip

@@ -226,21 +226,6 @@ def wanted_features(kinds: Iterable[Any]) -> tuple[Any, ...]:
     return ()
 
 
-def baselines_beside(kinds: Sequence[Any]) -> list[str]:
-    """The baselines of the task of these kinds which are not among them; none where only baselines are.
-
-    Examples:
-        >>> baselines_beside(["label_sums", "pooled"]), baselines_beside(["pooled"])
-        (['constant'], [])
-    """
-    known = registry.protocol_names()
-    with contextlib.suppress(InputError):  # it cannot be used, as `Protocol.parse` will say
-        if protocols := [kind for kind in kinds if kind in known]:
-            wanted = task(protocols).baselines
-            return [kind for kind in (CONSTANT, POOLED, INDIVIDUAL) if kind in wanted and kind not in kinds]
-    return []
-
-
 def misplaced(protocols: Sequence[Protocol]) -> Iterator[tuple[int, str]]:
     """(position, why) of the protocols that do not suit the task of the first: a scenario is scored by one measure."""
     common, first = task(protocol.kind for protocol in protocols), default_kind(protocols)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from aggregator.contract import registry
 from federation.contract.errors import InputError
 from federation.contract.files import is_file
 from scenarios.settings.classifier import LOGISTIC, single_classifiers
@@ -18,10 +20,12 @@ from scenarios.settings.loader import load
 from scenarios.settings.problems import checked, problems, rule
 from scenarios.settings.protocol_options import (
     BASELINES,
+    CONSTANT,
     INDIVIDUAL,
+    POOLED,
     Protocols,
-    baselines_beside,
     misplaced,
+    task,
     wanted_features,
 )
 from scenarios.settings.sections import Data, Engine, Parties, Privacy, Trials
@@ -53,7 +57,7 @@ class Scenario(Section):
     """Compared side by side on the same data and parties; options given as lists are swept. Left out where parties see
     few classes, partition {dirichlet: ALPHA} with ALPHA below 0.3, it is parameter_average."""
     baselines: bool = True
-    """Whether the constant answer, all rows pooled and single parties stand beside the protocols, to tell their worth."""
+    """Whether the constant answer, all rows pooled and single parties stand beside them, to tell what they are worth."""
     privacy: Privacy
     trials: Trials = Trials()
     engine: Engine = Engine()
@@ -142,9 +146,14 @@ def _default_baselines(plain: dict[str, Any]) -> None:
     if plain.get("baselines", True) is not True or not scored or not isinstance(protocols, list):
         return
     kinds = [entry.get("kind") for entry in protocols if isinstance(entry, dict)]
-    alone = isinstance(parties, dict) and parties.get("count") == 1  # who has all rows that there are
-    found = [kind for kind in baselines_beside(kinds) if not (alone and kind == INDIVIDUAL)]
-    plain["protocols"] = [*protocols, *({"kind": kind} for kind in found)]
+    known = registry.protocol_names()
+    with contextlib.suppress(InputError):  # a protocol that cannot be used, as `Protocol.parse` will say
+        if chosen := [kind for kind in kinds if kind in known]:
+            wanted = task(chosen).baselines
+            alone = isinstance(parties, dict) and parties.get("count") == 1  # who has all rows that there are
+            beside = (CONSTANT, POOLED) if alone else (CONSTANT, POOLED, INDIVIDUAL)
+            found = [{"kind": kind} for kind in beside if kind in wanted and kind not in kinds]
+            plain["protocols"] = [*protocols, *found]
 
 
 def _dotted(path: KeyPath) -> str:

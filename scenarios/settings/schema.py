@@ -57,7 +57,7 @@ class Scenario(Section):
     """Compared side by side on the same data and parties; options given as lists are swept. Left out where parties see
     few classes, partition {dirichlet: ALPHA} with ALPHA below 0.3, it is parameter_average."""
     baselines: bool = True
-    """Whether the constant answer, all rows pooled and single parties stand beside them, to tell what they are worth."""
+    """Whether constant, pooled and individual stand beside the protocols, to tell what releases are worth."""
     privacy: Privacy
     trials: Trials = Trials()
     engine: Engine = Engine()

@@ -21,7 +21,7 @@ _WIDTH = 110
 _SHOWN = 12  # columns by name
 _TEST, _PUBLIC = 0.2, 0.25  # the defaults of data.test and data.auxiliary
 _ROWS_OF_A_PARTY, _MOST_PARTIES, _LOCAL_PARTIES = 6, 200, 10
-_SPLITS, _DRAWS = 3, 5
+_SPLITS, _DRAWS = 5, 5
 
 
 @dataclass(frozen=True)

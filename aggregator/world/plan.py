@@ -107,8 +107,9 @@ class WorldPlan:
         whole("parties of a plan", self.parties, 1, MOST_PARTIES)
         whole("parties_per_node of a plan", self.parties_per_node, 1)
         whole("draws of a plan", self.draws, 1, MOST_DRAWS)
-        for name in ("individual", "bags", "largest_bag", "smallest_bag", "private_rows", "rows_per_person", "split"):
+        for name in ("individual", "bags", "largest_bag", "smallest_bag", "rows_per_person", "split"):
             whole(f"{name} of a plan", getattr(self, name), 0, MOST_ROWS)
+        whole("private_rows of a plan", self.private_rows, 0, MOST_PARTIES * MOST_ROWS)
         require_delta(self.delta)
         for epsilon in self.epsilons:
             require_epsilon(epsilon)

@@ -14,7 +14,7 @@ from scenarios.reports.summary import Spread, VariantSummary, student_interval, 
 from scenarios.scores.metrics import CONSTANT_CLASS, heading, metric_named, primary, shown
 from scenarios.scores.results import Row
 from scenarios.scores.tasks import ACCURACY, L1, MSE
-from scenarios.settings.protocol_options import CONSTANT, INDIVIDUAL, POOLED
+from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, POOLED
 
 Finding = Literal["useful", "no better", "cannot be told"]
 
@@ -63,12 +63,13 @@ def verdicts(rows: Sequence[Row]) -> list[Verdict]:
     By accuracy where classes are about even, else by balanced accuracy; by the error that the task is scored by. None
     where the constant answer was not run. A release is
 
-    - `useful` where it is better than the constant answer by the interval, keeps a tenth of what pooled rows gain, and
-      nine of ten releases are better, of which whoever uses it makes one;
-      A gain of less than .02 (of what the constant answer has, for errors) is none;
-    - `no better` where the interval leaves it less than a quarter of that gain, or less than .05, or where pooled rows
-      gain nothing either;
+    - `useful` where it is surely better than the constant answer in the mean, by .02 or more and a tenth of what pooled
+      rows gain, and nine of ten single releases are: whoever uses it makes one;
+    - `no better` where it is surely better and not useful, where its gain is surely less than .05 or a quarter of what
+      pooled rows gain, or where these gain nothing either;
     - else it `cannot be told`, as with one split.
+
+    "Surely" is by the interval; .02 and .05 are shares of the constant answer's error where the metric is an error.
     """
     metric, found = primary(rows).name, summarise(rows)
     by_accuracy = {(one.variant, one.place): one for one in summarise(rows, ACCURACY.name)}
@@ -76,13 +77,15 @@ def verdicts(rows: Sequence[Row]) -> list[Verdict]:
     told = []
     for leading in leaders(found):
         beside = {one.protocol: next(iter(one.by_epsilon.values())) for one in found if one.place == leading.place}
-        if leading.protocol in (CONSTANT, POOLED, INDIVIDUAL) or CONSTANT not in beside:
+        if leading.protocol in BASELINES or CONSTANT not in beside:
             continue
         place = leading.place
         accuracy = by_accuracy.get((leading.variant, place)) if metric != ACCURACY.name else None
         always = by_accuracy.get((CONSTANT, place))
         auc = by_auc.get((leading.variant, place))
         for aim, spread in leading.by_epsilon.items():
+            if beside[CONSTANT].by_split.keys().isdisjoint(spread.by_split):
+                continue  # neither was finished where the other was
             verdict = _verdict(leading, aim, spread, metric, beside)
             remarks = [*_beside_baselines(verdict, spread, beside)]
             if accuracy is not None and always is not None and verdict.finding == "useful":
@@ -163,7 +166,7 @@ def _beside_baselines(found: Verdict, spread: Spread, beside: dict[str, Spread])
     metric = metric_named(found.metric)
     if found.finding == "useful" and found.individual is not None and not metric.better(found.mean, found.individual):
         yield f"one party alone has {shown(found.metric, found.individual)}: nobody gains by taking part"
-    if found.finding == "no better" and found.interval is not None and found.interval[0] > 0:
+    if found.interval is not None and found.interval[0] > 0 and found.surely < _SURE:
         yield f"better in the mean, but not to be counted on: {100 * found.surely:.0f} % of single releases are better"
     if POOLED in beside:
         ahead = _interval(_gains(spread, beside[POOLED], found.metric))

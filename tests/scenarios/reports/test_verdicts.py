@@ -73,6 +73,22 @@ def test_few_or_contradicting_splits_tell_nothing():
     assert one([0.4, 0.9, 0.5, 0.8, 0.45]).finding == "cannot be told"
 
 
+def test_splits_without_a_constant_answer_are_left_out():
+    release = rows("soft_vote", "accuracy", [0.7] * SPLITS, 1.0)
+    baselines = beside()
+    [found] = verdicts([*release, *(row for row in baselines if row["split"] < 3)])
+    assert found.splits == 3
+    assert (
+        verdicts([*(row for row in release if row["split"] > 2), *(row for row in baselines if row["split"] < 3)]) == []
+    )
+
+
+def test_what_only_some_releases_reach_is_said():
+    unsure = one([[0.9, 0.5]] * 4 + [[0.8, 0.5]])
+    assert [remark for remark in unsure.remarks if "50 % of single releases" in remark]
+    assert one([0.51, 0.515, 0.51, 0.512, 0.511]).remarks == ()
+
+
 def test_of_errors_less_is_better():
     assert one([5.0, 5.1, 4.9, 5.0, 5.0], metric="mse", constant=10.0, pooled=2.0, individual=None).finding == "useful"
     assert one([9.95, 9.99, 9.9, 9.97, 10.0], metric="mse", constant=10.0, pooled=2.0).finding == "no better"

@@ -26,7 +26,7 @@ def test_small_scenarios_are_planned_up_to_the_first_questions(target):
     target, seeds = target
     small = dict.fromkeys(one for one in seeds if b"rows.csv" in one.content)
     told = [target.attempt(one) for one in small]
-    assert "label_sums: planned label_sums" in told
+    assert any(one.endswith(": planned label_sums") for one in told)
     assert all(": planned" in one for one in told)
 
 

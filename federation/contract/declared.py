@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from operator import eq, ge, le
 from typing import Any
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, refusing
 from federation.contract.roster import COLLUDING, honest
 
 
@@ -42,7 +42,8 @@ class Declared:
     @classmethod
     def from_json(cls, text: str) -> Declared:
         """From a JSON object with some of the fields. Raises `InputError` for any other."""
-        try:
+        known = ", ".join([*(field.name for field in fields(cls)), "roster"])
+        with refusing(f'the node\'s "declared" must be JSON with some of {known}'):
             record: dict[str, Any] = json.loads(text)
             if record.get("label_range") is not None:
                 low, high = record["label_range"]
@@ -59,11 +60,6 @@ class Declared:
                 if field.name != "label_range" and value is not None and (type(value) is not int or value < 0):
                     raise ValueError(f"{field.name} must be a whole number from 0, got {value!r}")
             return found
-        except InputError:
-            raise
-        except (ValueError, TypeError, AttributeError) as error:
-            known = ", ".join([*(field.name for field in fields(cls)), "roster"])
-            raise InputError(f'the node\'s "declared" must be JSON with some of {known}: {error}') from error
 
     def require(self, assumed: Declared) -> None:
         """Refuse what contradicts this. Raises `InputError` that names both sides' numbers."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 DEBUG = "FEDERATION_DEBUG"  # environment variable: errors that nobody foresaw come with their traceback
 
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 _REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 
 
@@ -41,6 +43,28 @@ def told(error: Exception) -> str:
         return str(error)
     what = " ".join(f"{type(error).__name__}: {error}".split())
     return f"unexpected {what}; run with {DEBUG}=1 for the traceback"
+
+
+@contextmanager
+def refusing(problem: str) -> Iterator[None]:
+    """What Python raises inside for values of another form becomes an `InputError`: the problem, and what was wrong.
+
+    An `InputError` comes out as it is.
+
+    Examples:
+        >>> with refusing("the settings cannot be read"):
+        ...     {"epsilon": "one"}["delta"]
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: the settings cannot be read: KeyError('delta')
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except _MALFORMED as error:
+        # The text of a KeyError is but the key, and an exception of a library may have none.
+        wrong = repr(error) if isinstance(error, KeyError) or not str(error) else str(error)
+        raise InputError(f"{problem}: {wrong:.200}") from error
 
 
 def of_disk(error: BaseException) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from federation.contract.errors import InputError
+from federation.contract.errors import refusing
 from federation.contract.numbers import apart, required
 
 
@@ -133,15 +133,11 @@ class Guarantee:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Guarantee:
         """Inverse of `to_dict`. Raises `InputError` when a part is missing or unknown."""
-        try:
+        with refusing("a guarantee cannot be read"):
             known = dict(record)
             known["unit"], known["adjacency"] = Unit(known["unit"]), Adjacency(known["adjacency"])
             known["assumptions"] = tuple(Assumption(a["text"], Check(a["check"])) for a in known["assumptions"])
             return cls(**known)
-        except InputError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"a guarantee cannot be read: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, refusing
 
 MOST_CONFIGURED = 2**31  # numbers that a site may allow
 MOST_FEATURES = 100_000  # that a map makes of a row, and between its steps
@@ -44,12 +44,8 @@ class Limits:
     @classmethod
     def from_json(cls, text: str) -> Limits:
         """From {"numbers": WHOLE NUMBER}. Raises `InputError`."""
-        try:
+        with refusing(f'the node\'s "limits" must be JSON with numbers, got {text!r:.200}'):
             return cls(**json.loads(text))
-        except InputError:
-            raise
-        except (ValueError, TypeError) as error:
-            raise InputError(f'the node\'s "limits" must be JSON with numbers, got {text!r}: {error}') from error
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> None:

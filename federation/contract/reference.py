@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, refusing
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,6 @@ class Reference:
     @classmethod
     def from_json(cls, text: str) -> Reference:
         """Inverse of `to_json`. Raises `InputError` for anything else."""
-        try:
+        with refusing(f"a reference must be JSON with target and arguments, got {text!r:.100}"):
             record = json.loads(text)
             return cls(record["target"], record["arguments"])
-        except InputError:
-            raise
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InputError(
-                f"a reference must be JSON with target and arguments, got {text!r:.100}: {error!r:.100}"
-            ) from error

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, refusing
 from federation.contract.limits import MOST_COLUMNS, MOST_FEATURES, MOST_STEPS, whole
 from federation.features.steps import (
     Affine,
@@ -164,7 +164,7 @@ class FeatureMap:
     @classmethod
     def from_arrays(cls, description: str, arrays: Mapping[str, np.ndarray]) -> FeatureMap:
         """Inverse of `to_arrays`; other arrays may be present. Raises `InputError` for anything else."""
-        try:
+        with refusing("the description of a feature map cannot be read"):
             record = json.loads(description)
             whole("steps of a feature map", len(record["steps"]), 0, MOST_STEPS)
             steps = []
@@ -175,10 +175,6 @@ class FeatureMap:
             if type(record["columns"]) is not int:
                 raise TypeError(f"columns must be a whole number, got {record['columns']!r}")
             return cls(record["columns"], tuple(steps))
-        except InputError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise InputError(f"the description of a feature map cannot be read: {error!r}") from error
 
 
 def _read(field: Field[Any], value: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray | float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from federation.contract.errors import BudgetExceededError, InputError
+from federation.contract.errors import BudgetExceededError, InputError, refusing
 from federation.contract.guarantee import Guarantee, levels_apart
 from federation.contract.limits import whole
 from federation.contract.question import ReleaseId
@@ -74,16 +74,12 @@ class Allowance:
         """From {"ledger": PATH, "epsilon": NUMBER, "delta": NUMBER, "trusted_answers": NUMBER}, of which the last may
         be left out. Raises `InputError`.
         """
-        try:
+        with refusing(
+            f'the node\'s "allowance" must be JSON with ledger (a file), epsilon and delta, got {text!r:.200}'
+        ):
             record = json.loads(text)
             trusted = record.get("trusted_answers", 0)
             return cls(Path(record["ledger"]), float(record["epsilon"]), float(record["delta"]), trusted)
-        except InputError:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f'the node\'s "allowance" must be JSON with ledger (a file), epsilon and delta, got {text!r}: {error!r}'
-            ) from error
 
     def spend(self, party: int, guarantee: Guarantee, release: ReleaseId) -> None:
         """Write down an answer before it is given, however it ends.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from federation.contract.errors import InputError, nearest_name
+from federation.contract.errors import InputError, nearest_name, refusing
 from federation.contract.numbers import apart
 
 _ROUNDING = 1e-6  # how far proportions may miss the simplex
@@ -250,14 +250,10 @@ def doubles(values: npt.ArrayLike, what: str) -> NDArray[np.float64]:
     """
     if hasattr(values, "toarray"):
         raise InputError(f"{what} must be a dense array, got a sparse one; convert it by its toarray()")
-    try:
+    with refusing(f"{what} must be an array of numbers"):
         if np.iscomplexobj(values):
             raise InputError(f"{what} must be real numbers, got complex ones; leave out the imaginary parts")
         return np.asarray(values, dtype=np.float64)
-    except InputError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be an array of numbers: {error}") from error
 
 
 def finite(values: npt.ArrayLike, what: str) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ from aggregator.world.public_numbers import PublicNumbers, product
 from aggregator.world.public_rows import PublicRows
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Assumption, Check
-from federation.contract.typed import shown
+from federation.contract.numbers import required
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import ClipNorm, UnitNorm
 from federation.mechanisms.accounting.sensitivity import radius, solver_slack
@@ -166,9 +166,7 @@ def declared_regularisation(classifier: Mapping[str, Any]) -> float:
             f"{dict(parameters) or 'no parameters'}"
         )
     found = parameters["regularisation"]
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
-        raise InputError(f"regularisation must be a positive number, got {shown(found)}")
-    return float(found)
+    return float(required("regularisation", found, "be a positive number", lambda value: value > 0))
 
 
 def _require_short_rows(feature_map: FeatureMap) -> None:

@@ -127,6 +127,8 @@ class WorldPlan:
             raise InputError(
                 f"a plan must have two or more different classes, or none, got {list(self.classes)!r:.100}"
             )
+        if self.budget is not None and self.budget.keys() != {"epsilon", "delta"}:
+            raise InputError(f"the budget of a plan must have epsilon and delta, got {dict(self.budget)!r:.100}")
         if self.label_range is not None:
             lo, hi = self.label_range
             if self.classes or not (math.isfinite(lo) and math.isfinite(hi) and lo < hi):

@@ -41,14 +41,19 @@ def is_number(value: object) -> bool:
         return False
 
 
-def shown(value: object) -> str:
-    """In at most about 60 characters, as Python writes it; a number of numpy's like one of Python's."""
+def shown(value: object, width: int = 60, digits: int = 30) -> str:
+    """In at most about `width` characters, as Python writes it; a number of numpy's like one of Python's.
+
+    Examples:
+        >>> shown(10**5000), shown(np.float64(0.5)), shown("ab")
+        ('a whole number of more than 30 digits', '0.5', "'ab'")
+    """
     plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, int) and abs(plain) >= 10**30:
-        return "a whole number of more than 30 digits"
+    if isinstance(plain, int) and abs(plain) >= 10**digits:
+        return f"a whole number of more than {digits} digits"
     if isinstance(plain, Fraction):
         return f"{shown(plain.numerator)}/{shown(plain.denominator)}"
-    return f"{plain!r:.60}"
+    return f"{plain!r:.{width}}"
 
 
 def apart(*values: float) -> tuple[str, ...]:

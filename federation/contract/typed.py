@@ -8,6 +8,10 @@ from contextlib import suppress
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from federation.contract import numbers
+
+_WIDTH = 100  # characters of a received value in a message
+
 
 def typed(hint: Any, value: Any, name: str) -> Any:
     """A plain value as its type hint has it: a whole number where a float is wanted is one, a list may be a tuple.
@@ -56,6 +60,4 @@ def shown(value: Any) -> str:
         >>> shown(10**5000), shown("ab")
         ('a whole number of more than 100 digits', "'ab'")
     """
-    if type(value) is int and abs(value) >= 10**100:
-        return "a whole number of more than 100 digits"
-    return f"{value!r:.100}"
+    return numbers.shown(value, _WIDTH, _WIDTH)

@@ -57,6 +57,8 @@ def test_classes_have_no_range(make_plan):
         {"label_range": [0, "1"]},
         {"budget": "1"},
         {"budget": {"epsilon": "1"}},
+        {"budget": {}},
+        {"budget": {"epsilon": 1, "delta": 0, "unit": 1}},
         {"public": {"target": 1}},
         {"public": []},
         {"variants": [{"name": {}, "kind": "soft_vote", "options": {}}]},

@@ -11,7 +11,7 @@ from federation.contract.errors import InputError
 from federation.features.steps import OneHot
 
 # A text column with more values is a key or free text, not a category.
-_LARGEST_VOCABULARY = 1000
+LARGEST_VOCABULARY = 1000
 # Texts with more values than this and than half of the public rows tell these rows apart, and nothing else.
 _FEW, _SHARE = 20, 1 / 2
 
@@ -34,10 +34,10 @@ def indicators(rows: np.ndarray, text_columns: Sequence[int]) -> OneHot:
     vocabularies = [np.unique(rows[:, column]) for column in columns]
     kept = [np.empty(0) if _why_useless(len(found), len(rows)) else found for found in vocabularies]
     for column, vocabulary in zip(columns, kept, strict=True):
-        if len(vocabulary) > _LARGEST_VOCABULARY:
+        if len(vocabulary) > LARGEST_VOCABULARY:
             raise InputError(
                 f"text column {column} (counted from 0) has {len(vocabulary)} different texts in the public "
-                f"rows, at most {_LARGEST_VOCABULARY} are allowed; leave it out with data.drop or make it a number"
+                f"rows, at most {LARGEST_VOCABULARY} are allowed; leave it out with data.drop or make it a number"
             )
     if len(columns) == rows.shape[1] and not any(map(len, kept)):
         raise InputError(

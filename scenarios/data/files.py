@@ -22,7 +22,7 @@ SVMLIGHT = ".svmlight"
 SUFFIXES = (".csv", ".npz", ".parquet", SVMLIGHT)
 _MOST_CLASSES = 1000
 # Labels with more values than this and than a third of the rows are measurements or identifiers.
-_CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
+CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
 # Texts with more values than this and than half of the rows are misread numbers or identifiers.
 _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
 _IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|key|index|uuid|nr|number|row)([^a-z]|$)|^unnamed|^rownum")
@@ -72,7 +72,7 @@ def read_table(
         return table
     if classes is not None:
         return table.with_classes(classes)
-    if len(table.classes) > max(_CLASSES_OF_A_SMALL_FILE, len(table) * _SHARE_OF_CLASSES):
+    if too_many_classes(len(table.classes), len(table)):
         raise InputError(
             f"data.label: '{label or 'y'}' of {path} looks like a measurement or an identifier, not a class: "
             f"{len(table.classes)} values in {len(table)} rows; name another label or declare data.classes"
@@ -115,11 +115,20 @@ def read_public(path: Path, table: Table, source: str, *, missing: bool = False)
     in the table. npz: the array X with the columns of the table, in the same order. Cells may be `missing` as for
     `read_table`. Raises `InputError`, which names both files, for columns that the public file lacks.
     """
-    if suffix(path) == ".npz":
-        archive = Archive(path)
-        found = archive.column_names("feature_names", archive.tables("X", missing=True)[0], needed=False)
-    else:
-        found = tuple(open_sheet(path, table.columns).header)
+    if suffix(path) != ".npz":
+        sheet = open_sheet(path, table.columns)
+        _require_columns(path, sheet.header, table, source)
+        return features_of(sheet, table.columns, table.text, missing)
+    archive = Archive(path)
+    rows = archive.tables("X", missing=True)[0].astype(np.float64)
+    found = archive.column_names("feature_names", rows, needed=False)
+    _require_columns(path, found, table, source)
+    rows = rows[:, [found.index(name) for name in table.columns]]
+    return rows if missing else _complete(rows, path, table.columns)
+
+
+def _require_columns(path: Path, found: Sequence[str], table: Table, source: str) -> None:
+    """Refuse a file of public rows that lacks a feature of the private ones. Raises `InputError`."""
     if lacking := [name for name in table.columns if name not in found]:
         other = [name for name in found if name not in table.columns]
         shown = f"; it has {listed([*map(cut, other)], _COLUMNS_SHOWN)}, which {source} has not" if other else ""
@@ -128,11 +137,6 @@ def read_public(path: Path, table: Table, source: str, *, missing: bool = False)
             f"{source}, {listed([*map(cut, lacking)], _COLUMNS_SHOWN)}{shown}; add or rename them, or leave them out "
             "of both with data.drop"
         )
-    if path.suffix.lower() == ".npz":
-        rows = Archive(path).tables("X", missing=True)[0].astype(np.float64)
-        rows = rows[:, [found.index(name) for name in table.columns]]
-        return _complete(rows, path, table.columns) if not missing else rows
-    return read_rows(path, table.columns, table.text, missing=missing)
 
 
 def read_group(path: Path, name: str) -> NDArray[Any]:
@@ -220,6 +224,16 @@ def _require_categories(sheet: Sheet, name: str) -> None:
             f"'{cut(texts[0])}'; write numbers with a point and no signs; if it says whose row it is, name it in "
             f"data.person, else leave it out with data.drop: ['{cut(name)}']"
         )
+
+
+def too_many_classes(different: int, rows: int) -> bool:
+    """Whether labels of so many different values in so many rows are no classes.
+
+    Examples:
+        >>> too_many_classes(40, 100), too_many_classes(40, 1000), too_many_classes(20, 20)
+        (True, False, False)
+    """
+    return different > max(CLASSES_OF_A_SMALL_FILE, rows * _SHARE_OF_CLASSES)
 
 
 def too_many_texts(different: int, rows: int) -> bool:

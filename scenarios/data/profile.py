@@ -11,9 +11,18 @@ from typing import Literal
 
 import numpy as np
 
+from aggregator.world.text_columns import LARGEST_VOCABULARY
 from federation.contract.errors import InputError, nearest_name
 from scenarios.data.archives import Archive
-from scenarios.data.files import are_identifiers, names_somebody, open_sheet, suffix, too_many_texts
+from scenarios.data.files import (
+    CLASSES_OF_A_SMALL_FILE,
+    are_identifiers,
+    names_somebody,
+    open_sheet,
+    suffix,
+    too_many_classes,
+    too_many_texts,
+)
 from scenarios.data.sheets import Sheet, is_missing
 from scenarios.data.tables import cut, listed
 
@@ -48,8 +57,6 @@ _SIGNED = re.compile(r"[^\w-]*[-+]?[^\w]*\d[\d.,' ]*[^\w]*(EUR|USD|GBP|CHF)?", r
 _LABEL = re.compile(r"^(y|labels?|class(es)?|targets?|outcomes?|diagnosis|response|result|income|species)$")
 _MOST = 0.9  # of a column's cells that decide what it holds
 _WORDS = 3.0  # in a cell of free text, on average
-_CLASSES_OF_A_SMALL_FILE = 20  # a number that takes more values is no class
-_MOST_TEXTS = 1000  # different ones that become indicators
 _SHOWN = 8
 
 
@@ -102,12 +109,9 @@ class Profile:
 
     def is_real(self, column: Column) -> bool:
         """Whether labels of it are measurements: more than 20 numbers, and no whole ones that come back."""
-        several = column.distinct > _CLASSES_OF_A_SMALL_FILE and column.kind in (
-            "numbers",
-            "whole numbers",
-            "identifiers",
-        )
-        return several and (column.kind == "numbers" or column.distinct > self.rows / 3)
+        if column.kind == "numbers":
+            return column.distinct > CLASSES_OF_A_SMALL_FILE
+        return column.kind in ("whole numbers", "identifiers") and too_many_classes(column.distinct, self.rows)
 
     def label_candidates(self) -> list[Column]:
         """Columns that may hold the labels, the likeliest first: so named, whole and of classes, at either end."""
@@ -200,7 +204,7 @@ def _kind_of_texts(counts: Mapping[str, int], rows: int) -> Kind:
         return "dates"
     if _share(counts, _DECIMAL_COMMA) >= _MOST:
         return "decimal commas"
-    if not too_many_texts(len(counts), rows) and len(counts) <= _MOST_TEXTS:
+    if not too_many_texts(len(counts), rows) and len(counts) <= LARGEST_VOCABULARY:
         return "texts"
     if _share(counts, _SIGNED) >= _MOST:
         return "signed numbers"
@@ -218,7 +222,8 @@ def _of_numbers(name: str, values: np.ndarray) -> Column:
     different, times = np.unique(present, return_counts=True)
     missing = len(values) - len(present)
     kind = _without_variation(len(different), missing) or _kind_of_numbers(name, present)
-    texts = [f"{value:.0f}" if value.is_integer() else repr(value) for value in different[: _MOST_TEXTS + 1].tolist()]
+    few = different[: LARGEST_VOCABULARY + 1].tolist()
+    texts = [f"{value:.0f}" if value.is_integer() else repr(value) for value in few]
     counts = dict(zip(texts, times[: len(texts)].tolist(), strict=True))
     return Column(name, kind, len(different), missing, _few(counts))
 
@@ -231,4 +236,4 @@ def _kind_of_numbers(name: str, cells: np.ndarray) -> Kind:
 
 
 def _few(counts: Mapping[str, int]) -> Mapping[str, int]:
-    return dict(counts) if len(counts) <= _MOST_TEXTS else {}
+    return dict(counts) if len(counts) <= LARGEST_VOCABULARY else {}

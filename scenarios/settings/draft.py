@@ -12,14 +12,16 @@ from federation.contract.errors import InputError
 from scenarios.data.catalogue import NO_RANGE
 from scenarios.data.profile import Column, Profile
 from scenarios.data.tables import cut, listed
+from scenarios.settings.baselines import baselines_beside
 from scenarios.settings.explained import commented
-from scenarios.settings.protocol_options import CONSTANT, INDIVIDUAL, POOLED, wanted_features
+from scenarios.settings.protocol_options import BASELINES, wanted_features
+from scenarios.settings.sections import Data
 from scenarios.settings.suited_protocols import Protect, for_classes, for_real_labels
 from scenarios.settings.yaml_rules import KeyPath
 
 _WIDTH = 110
 _SHOWN = 12  # columns by name
-_TEST, _PUBLIC = 0.2, 0.25  # the defaults of data.test and data.auxiliary
+_TEST, _PUBLIC = (Data.model_fields[name].default for name in ("test", "auxiliary"))
 _ROWS_OF_A_PARTY, _MOST_PARTIES, _LOCAL_PARTIES = 6, 200, 10
 _SPLITS, _DRAWS = 5, 5
 
@@ -90,8 +92,8 @@ def draft(profile: Profile, wish: Wish) -> Draft:
     else:
         classes = 2 if wish.positive else label.distinct
         protocols, why = for_classes(wish.protect, wish.trust, classes)
-    alone = not real and parties.get("count") != 1
-    baselines = [POOLED, *([INDIVIDUAL] if alone else []), CONSTANT]
+    beside = baselines_beside([protocol["kind"] for protocol in protocols], alone=parties.get("count") == 1)
+    baselines = sorted(beside, key=BASELINES.index)
     data = _data(wish, real, features, dropped, protocols)
     plain = {
         "data": data,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -11,23 +10,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from aggregator.contract import registry
 from federation.contract.errors import InputError
 from federation.contract.files import is_file
+from scenarios.settings.baselines import baselines_beside
 from scenarios.settings.classifier import LOGISTIC, single_classifiers
 from scenarios.settings.label_rules import unsuited
 from scenarios.settings.loader import load
 from scenarios.settings.problems import checked, problems, rule
-from scenarios.settings.protocol_options import (
-    BASELINES,
-    CONSTANT,
-    INDIVIDUAL,
-    POOLED,
-    Protocols,
-    misplaced,
-    task,
-    wanted_features,
-)
+from scenarios.settings.protocol_options import BASELINES, Protocols, misplaced, wanted_features
 from scenarios.settings.sections import Data, Engine, Parties, Privacy, Trials
 from scenarios.settings.unused_settings import unused
 from scenarios.settings.values import Name, Section, all_values
@@ -36,6 +26,7 @@ from scenarios.settings.yaml_rules import KeyPath
 # Measured on adult, ctg, digits and har with 20 to 400 parties: at ALPHA .1 parameter averages were ahead of the
 # default by .010 in mean accuracy, at .5 behind by .008.
 _FEW_CLASSES = 0.3
+_DEFAULT = {"kind": "soft_vote"}
 
 
 def _name(text: str) -> str:
@@ -53,7 +44,7 @@ class Scenario(Section):
     """What it shows, in one line."""
     data: Data
     parties: Parties
-    protocols: Protocols = Field(default=({"kind": "soft_vote"},), validate_default=True)
+    protocols: Protocols = Field(default=(_DEFAULT,), validate_default=True)
     """Compared side by side on the same data and parties; options given as lists are swept. Left out where parties see
     few classes, partition {dirichlet: ALPHA} with ALPHA below 0.3, it is parameter_average."""
     baselines: bool = True
@@ -140,20 +131,14 @@ def _default_features(plain: dict[str, Any]) -> None:
 
 def _default_baselines(plain: dict[str, Any]) -> None:
     """Put in the baselines of the protocols' task that are not listed, unless they are switched off."""
-    protocols = plain.setdefault("protocols", [{"kind": "soft_vote"}])
+    protocols = plain.setdefault("protocols", [dict(_DEFAULT)])
     data, parties = plain.get("data"), plain.get("parties")
     scored = not isinstance(data, dict) or data.get("test") != 0
     if plain.get("baselines", True) is not True or not scored or not isinstance(protocols, list):
         return
     kinds = [entry.get("kind") for entry in protocols if isinstance(entry, dict)]
-    known = registry.protocol_names()
-    with contextlib.suppress(InputError):  # a protocol that cannot be used, as `Protocol.parse` will say
-        if chosen := [kind for kind in kinds if kind in known]:
-            wanted = task(chosen).baselines
-            alone = isinstance(parties, dict) and parties.get("count") == 1  # who has all rows that there are
-            beside = (CONSTANT, POOLED) if alone else (CONSTANT, POOLED, INDIVIDUAL)
-            found = [{"kind": kind} for kind in beside if kind in wanted and kind not in kinds]
-            plain["protocols"] = [*protocols, *found]
+    alone = isinstance(parties, dict) and parties.get("count") == 1
+    plain["protocols"] = [*protocols, *({"kind": kind} for kind in baselines_beside(kinds, alone))]
 
 
 def _dotted(path: KeyPath) -> str:

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.kernel_means import KernelMeans, thinned
 from aggregator.learners.class_ratios.unmixing import MeanErrors, Unmixing, given_labels, tempered, undistorted
-from aggregator.learners.inputs.feature_names import remember_names
 from aggregator.learners.inputs.validation import (
     checked_covariance,
     checked_means,
@@ -80,10 +79,7 @@ class ClassMeans(KernelMeans):
 
         Raises `InputError` as `fit` does, and unless all are finite, of such shapes and not negative.
         """
-        self._check_parameters()
-        if self.kernel != "linear":
-            raise InputError(f"fit_means needs kernel 'linear', which takes rows for features, got {self.kernel!r}")
-        remember_names(self, [means])
+        self._begin_means(means)
         means, sizes, mean_noise = checked_means(means, sizes, mean_noise)
         proportions, noise = checked_proportions(proportions, noise, len(means))
         self.n_features_in_, self.bandwidth_ = means.shape[1], None

@@ -10,11 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.kernel_means import KernelMeans
-from aggregator.learners.inputs.feature_names import remember_names
 from aggregator.learners.inputs.validation import checked_means, checked_proportions
 from aggregator.learners.kernels.exact import ExactSupport
 from aggregator.learners.kernels.features import FeatureKernel, LinearKernel
-from federation.contract.errors import InputError
 from federation.numerics import simplex
 
 _STRENGTHS = np.geomspace(1e-4, 100.0, 25)  # of the ridge, in largest eigenvalues of the Gram matrix
@@ -64,10 +62,7 @@ class DistributionRegression(KernelMeans):
         Takes what `ClassMeans.fit_means` takes; nothing but `means` and `proportions` makes a difference. Raises
         `InputError` as `fit` does, and unless all are finite and of such shapes.
         """
-        self._check_parameters()
-        if self.kernel != "linear":
-            raise InputError(f"fit_means needs kernel 'linear', which takes rows for features, got {self.kernel!r}")
-        remember_names(self, [means])
+        self._begin_means(means)
         means, *_ = checked_means(means, sizes, 0.0)
         proportions, _ = checked_proportions(proportions, noise, len(means))
         self.n_features_in_, self.bandwidth_ = means.shape[1], None

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aggregator.learners.class_ratios.bandwidth_selection import selected_bandwidth
 from aggregator.learners.class_ratios.estimator import RatioEstimator
+from aggregator.learners.inputs.feature_names import remember_names
 from aggregator.learners.inputs.validation import checked_set, require_integer, require_number
 from aggregator.learners.kernels.catalogue import WITH_BANDWIDTH, from_arrays, kernel
 from aggregator.learners.kernels.distances import median_squared_distance
@@ -94,6 +95,13 @@ class KernelMeans(RatioEstimator):
         kept = {name.removeprefix("space_"): array for name, array in arrays.items() if name.startswith("space_")}
         estimator.space_ = from_arrays(description["space"], kept)
         return estimator
+
+    def _begin_means(self, means: np.ndarray) -> None:
+        """What comes first where bags are given by mean features (M, D). Raises `InputError` for another kernel."""
+        self._check_parameters()
+        if self.kernel != "linear":
+            raise InputError(f"fit_means needs kernel 'linear', which takes rows for features, got {self.kernel!r}")
+        remember_names(self, [means])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -77,7 +77,7 @@ class _Simulation:
         """End the simulation and Ray; workers that do not end by themselves are killed."""
         self._close.set()
         self._thread.join(_GRACE)
-        if self._thread.is_alive() and not self.head.lost:
+        if self._thread.is_alive() and not self.head.lost:  # a party's code hangs; Flower would wait for ever
             for worker in actors().values():
                 if worker["State"] == "ALIVE":
                     with contextlib.suppress(ProcessLookupError):

@@ -1,0 +1,99 @@
+"""The keys of an exchange, as files that only their owner may read.
+
+A site has one on the curve P-384, by which Flower knows its node and with which it signs what it sends. An aggregator
+has an Ed25519 key for its questions, and for each exchange an X25519 key to which answers are sealed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import TypeVar
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, EllipticCurvePrivateKey, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as _on_curve
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from federation.contract.errors import InputError
+
+Private = EllipticCurvePrivateKey | Ed25519PrivateKey | X25519PrivateKey
+Public = EllipticCurvePublicKey | Ed25519PublicKey
+K = TypeVar("K", EllipticCurvePrivateKey, Ed25519PrivateKey, X25519PrivateKey)
+P = TypeVar("P", EllipticCurvePublicKey, Ed25519PublicKey)
+
+_NAMES = {EllipticCurvePrivateKey: "P-384", Ed25519PrivateKey: "Ed25519", X25519PrivateKey: "X25519"}
+
+
+def new_site_key() -> EllipticCurvePrivateKey:
+    """A key for a site."""
+    return _on_curve(SECP384R1())
+
+
+def fingerprint(key: Public) -> str:
+    """SHA-256 of a public key in its canonical form, 64 hexadecimal digits; what people compare by telephone.
+
+    Examples:
+        >>> from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        >>> fingerprint(Ed25519PublicKey.from_public_bytes(bytes(32)))[:16]
+        '2a4e1c2ad6d6ae8b'
+    """
+    return hashlib.sha256(
+        key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    ).hexdigest()
+
+
+def save_key(path: Path, key: Private) -> None:
+    """Write a private key to a new file that only its owner may read. Raises `FileExistsError`: none is replaced."""
+    encoded = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(encoded)
+        os.fsync(file.fileno())
+
+
+def load_key(path: Path, kind: type[K]) -> K:
+    """The private key of a file. Raises `InputError` where there is none of that kind, or others may read the file."""
+    require_private(path)
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise InputError(f"{path} holds no private key without a password: {error!s:.100}") from error
+    if not isinstance(key, kind) or (isinstance(key, EllipticCurvePrivateKey) and key.curve.name != SECP384R1.name):
+        raise InputError(f"{path} holds a key of another kind; it must be a private {_NAMES[kind]} key")
+    return key
+
+
+def public_text(key: Public) -> str:
+    """A public key as one line, as OpenSSH writes it."""
+    return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
+
+
+def public_from_text(text: str, kind: type[P], where: str) -> P:
+    """Inverse of `public_text`. Raises `InputError` that names `where` the text is from."""
+    try:
+        key = serialization.load_ssh_public_key(text.encode())
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise InputError(f"{where}: no public key: {text!r:.100}") from error
+    if not isinstance(key, kind):
+        raise InputError(f"{where}: a public key of another kind; got {text!r:.60}")
+    return key
+
+
+def require_private(path: Path) -> None:
+    """Refuse a file that others may read or that is somebody else's. Raises `InputError` that says what to type."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise InputError(
+            f"{path} may be read by others than its owner; type: chmod {'700' if path.is_dir() else '600'} {path}"
+        )
+    if found.st_uid != os.geteuid():
+        raise InputError(f"{path} belongs to another user; type: chown {os.geteuid()} {path}")

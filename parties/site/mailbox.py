@@ -1,0 +1,217 @@
+"""A SuperLink as the mail box of a site: letters are fetched and answered, and nothing that arrives is ever run.
+
+Flower's own node unpacks and imports the app that whoever submits a run has sent along. A site never asks for one: it
+fetches letters, which are bytes, and sends letters back; what reads and answers them is the code that is installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric import ec
+from flwr.app import ConfigRecord, Error, Message, RecordDict
+from flwr.app.message.message import remove_content_from_message
+from flwr.common.constant import HEARTBEAT_DEFAULT_INTERVAL, ErrorCode
+from flwr.common.serde import message_from_proto, message_to_proto
+from flwr.proto.fleet_pb2 import ActivateNodeRequest, DeactivateNodeRequest, PullMessagesRequest, PushMessagesRequest
+from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
+from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest, PullObjectRequest, PushObjectRequest
+from flwr.proto.node_pb2 import Node
+from flwr.supercore.inflatable.inflatable_object import (
+    get_all_nested_objects,
+    get_object_tree,
+    iterate_object_tree,
+    no_object_id_recompute,
+)
+from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
+from flwr.supercore.interceptors.http.runtime_version import RuntimeVersionHttpInterceptor
+from flwr.supercore.primitives.asymmetric import public_key_to_bytes
+from flwr.supernode.fleet_http_client import FleetHttpClient
+from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
+
+T = TypeVar("T")
+
+LETTER = "letter"  # the record of a message that holds a letter
+REFUSED = "refused"  # all that is told of a message that is no letter
+
+_MOST_OBJECTS = 8  # of one message: itself, its content, the letter
+_FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0  # seconds before the next try at a SuperLink that does not answer
+_UNKNOWN_WAIT = 60.0  # seconds before the next try where it does not know this key
+_MOST_PULLS, _PULLS_APART = 200, 0.3  # tries at an object that is on its way, and seconds between them
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Letter:
+    """What came: named bytes of which nothing has been believed, and the message to reply to."""
+
+    parts: Mapping[str, bytes]
+    message: Message
+
+
+class Closed(Exception):
+    """The mail box was closed while it waited."""
+
+
+class Mailbox:
+    """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root`.
+
+    `most` is the largest letter in bytes. A call that cannot reach the SuperLink tries again until `closing` is set,
+    and raises `Closed` then.
+    """
+
+    def __init__(self, address: str, root: Path, key: ec.EllipticCurvePrivateKey, most: int) -> None:
+        self._most = most
+        self.closing = threading.Event()
+        self._public = public_key_to_bytes(key.public_key())
+        self._client = FleetHttpClient.from_server_address(
+            address,
+            False,
+            root.read_bytes(),
+            [RuntimeVersionHttpInterceptor("SuperNode"), NodeAuthHttpInterceptor(key, key.public_key())],
+        )
+        self._node = Node()
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Be there for the SuperLink as long as this lasts; it then knows at once that the site has gone."""
+        request = ActivateNodeRequest(public_key=self._public, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL)
+        self._node = Node(node_id=self._tried(self._client.ActivateNode, request).node_id)
+        beating = threading.Thread(target=self._beat, daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            self.closing.set()
+            with suppress(httpx.HTTPError):
+                self._client.DeactivateNode(DeactivateNodeRequest(node_id=self._node.node_id))
+            beating.join()
+
+    def fetch(self) -> Letter | None:
+        """The next letter, or None where there is none; what is no letter is refused and not handed on."""
+        pulled = self._tried(self._client.PullMessages, PullMessagesRequest(node=self._node))
+        if not pulled.messages_list:
+            return None
+        message = message_from_proto(pulled.messages_list[0])
+        run = message.metadata.run_id
+        try:
+            contents = self._objects(
+                [tree.object_id for tree in iterate_object_tree(pulled.message_object_trees[0])], run
+            )
+            parts = _letter(message.metadata.message_id, contents)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            _log.warning("refused: a message that is no letter (%s)", error)
+            self._push(Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, REFUSED), reply_to=message))
+            return None
+        received = ConfirmMessageReceivedRequest(
+            node=self._node, run_id=run, message_object_id=message.metadata.message_id
+        )
+        self._tried(self._client.ConfirmMessageReceived, received)
+        return Letter(parts, message)
+
+    def reply(self, letter: Letter, parts: Mapping[str, bytes]) -> None:
+        """Send a letter back."""
+        self._push(Message(RecordDict({LETTER: ConfigRecord(dict(parts))}), reply_to=letter.message))
+
+    def _objects(self, identifiers: list[str], run: int) -> dict[str, bytes]:
+        """What a message consists of, each by the hash of it. Raises `ValueError` beyond the bounds."""
+        if len(identifiers) > _MOST_OBJECTS:
+            raise ValueError(f"{len(identifiers)} objects")
+        found: dict[str, bytes] = {}
+        for identifier in identifiers:
+            content = found[identifier] = self._object(run, identifier)
+            if sum(map(len, found.values())) > self._most:
+                raise ValueError(f"more than {self._most} bytes")
+            if hashlib.sha256(content).hexdigest() != identifier:
+                raise ValueError("an object is not what it is called")
+        return found
+
+    def _object(self, run: int, identifier: str) -> bytes:
+        """One of them, once whoever sends it has sent it. Raises `ValueError` where nobody does."""
+        request = PullObjectRequest(node=self._node, run_id=run, object_id=identifier)
+        for _ in range(_MOST_PULLS):
+            pulled = self._tried(self._client.PullObject, request)
+            if not pulled.object_found:
+                break
+            if pulled.object_available:
+                content: bytes = pulled.object_content
+                return content
+            self._pause(_PULLS_APART)
+        raise ValueError("an object that never came")
+
+    def _push(self, message: Message) -> None:
+        with no_object_id_recompute():
+            message.metadata.__dict__["_message_id"] = message.object_id
+            objects, tree = get_all_nested_objects(message), get_object_tree(message)
+        pushed = self._tried(
+            self._client.PushMessages,
+            PushMessagesRequest(
+                node=self._node,
+                messages_list=[message_to_proto(remove_content_from_message(message))],
+                message_object_trees=[tree],
+                clientapp_runtime_list=[0.0],
+            ),
+        )
+        for identifier in pushed.objects_to_push:
+            request = PushObjectRequest(
+                node=self._node,
+                run_id=message.metadata.run_id,
+                object_id=identifier,
+                object_content=objects[identifier].deflate(),
+                session_id=pushed.session_id,
+            )
+            self._tried(self._client.PushObject, request)
+
+    def _beat(self) -> None:
+        request = SendNodeHeartbeatRequest(node=self._node, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL)
+        while not self.closing.wait(HEARTBEAT_DEFAULT_INTERVAL * random.uniform(0.7, 0.9)):
+            with suppress(httpx.HTTPError):
+                self._client.SendNodeHeartbeat(request)
+
+    def _pause(self, seconds: float) -> None:
+        if self.closing.wait(seconds):
+            raise Closed
+
+    def _tried(self, call: Callable[[object], T], request: object) -> T:
+        """Call, again and again while that fails for reasons that pass."""
+        wait = _FIRST_WAIT
+        while True:
+            try:
+                return call(request)
+            except httpx.TransportError as error:
+                cause = f"the SuperLink cannot be reached ({error})"
+            except httpx.HTTPStatusError as error:
+                code = error.response.status_code
+                if code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+                    cause, wait = "the SuperLink does not know this site's key", _UNKNOWN_WAIT
+                elif code == HTTPStatus.PRECONDITION_FAILED:
+                    cause, wait = "the SuperLink still holds this site's last connection, up to a minute", 5.0
+                else:
+                    cause = f"the SuperLink answers {code}: {error.response.text[:200]}"
+            _log.warning("%s; trying again", cause)
+            self._pause(random.uniform(0, wait))
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+
+def _letter(identifier: str, contents: dict[str, bytes]) -> dict[str, bytes]:
+    """The letter in a message. Raises `ValueError` for any other message, and as Flower does for what is none."""
+    message = inflate_object_from_contents(identifier, contents)
+    if not isinstance(message, Message) or not message.has_content():
+        raise ValueError("no content")
+    records = message.content
+    if list(records) != [LETTER] or not isinstance(records[LETTER], ConfigRecord):
+        raise ValueError("other records")
+    parts = dict(records[LETTER])
+    if not all(isinstance(part, bytes) for part in parts.values()):
+        raise ValueError("a part that is not bytes")
+    return parts

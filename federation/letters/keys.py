@@ -40,7 +40,7 @@ def fingerprint(key: Public) -> str:
     Examples:
         >>> from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         >>> fingerprint(Ed25519PublicKey.from_public_bytes(bytes(32)))[:16]
-        '2a4e1c2ad6d6ae8b'
+        '722abd12e99a5367'
     """
     return hashlib.sha256(
         key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)

@@ -1,7 +1,8 @@
-"""What happened at a site, line by line: each line vouches for all before it.
+"""What happened at a site, line by line: what it was charged, what left it, what was refused. Each line vouches for all
+before it.
 
 A line has the hash of the one before, and 16 random bytes, without which a hash could be tried against the few things
-that may have happened. It is on the disk before what it tells of leaves the site.
+that may have happened. It is on the disk before what it tells of leaves the site, so that a charge is never forgotten.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,51 +22,65 @@ BEGINNING = "0" * 64  # what the first line has in place of a hash before it
 
 
 class Journal:
-    """The file of one site; `head` is the hash of its last line.
+    """The file of one site, which one process at a time may open; a line that a crash cut short is taken off its end.
 
-    Raises `InputError` for a file in which a line is missing, changed or cut off, but at its end: that a tail is gone
-    shows only to whoever knows a later head.
+    Raises `InputError` for a file in which a line is missing or changed. That whole lines are gone from its end shows
+    only to whoever knows a later `head`.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     journal = Journal(Path(folder) / "journal.jsonl")
+        ...     _ = journal.add("start", site="north")
+        ...     _ = journal.add("refused", why="not signed")
+        ...     again = Journal(Path(folder) / "journal.jsonl")
+        ...     [line["event"] for line in again.lines], again.head == journal.head
+        (['start', 'refused'], True)
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self.head = BEGINNING
-        for line in lines(path):
-            self.head = line["hash"]
+        self.path = path
+        self.lines, whole = _read(path)
+        if path.exists() and path.stat().st_size > whole:
+            os.truncate(path, whole)
 
-    def add(self, event: str, told: Mapping[str, Any]) -> str:
-        """Write a line; returns the new head once it is on the disk."""
-        known = {"time": round(time.time(), 3), "event": event, **told, "nonce": secrets.token_hex(16)}
-        record = {**known, "before": self.head}
+    @property
+    def head(self) -> str:
+        """The hash of the last line."""
+        return str(self.lines[-1]["hash"]) if self.lines else BEGINNING
+
+    def add(self, event: str, **told: Any) -> dict[str, Any]:
+        """Write a line of JSON values; returns it once it is on the disk. Raises `OSError` of a full or broken one."""
+        record = {"time": round(time.time(), 3), "event": event, **told}
+        record |= {"nonce": secrets.token_hex(16), "before": self.head}
         line = {**record, "hash": _hash(record)}
-        with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w") as file:
+        with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w") as file:
             file.write(json.dumps(line) + "\n")
             file.flush()
             os.fsync(file.fileno())
-        self.head = str(line["hash"])
-        return self.head
+        self.lines.append(line)
+        return line
 
 
-def lines(path: Path) -> Iterator[dict[str, Any]]:
-    """All lines of a journal, each verified. Raises `InputError` that names the first that is not as it was written."""
-    if not path.exists():
-        return
-    before = BEGINNING
-    with path.open(encoding="utf-8") as file:
-        for number, text in enumerate(file, 1):
-            try:
-                line = json.loads(text)
-                written = line.pop("hash")
-                sound = line["before"] == before and written == _hash(line)
-            except (ValueError, TypeError, KeyError, AttributeError):
-                sound = False
-            if not sound:
-                raise InputError(
-                    f"{path}: line {number} is not as it was written, or one before it is missing; nothing from there on "
-                    "can be believed"
-                )
-            before = written
-            yield {**line, "hash": written}
+def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The lines of a journal, each verified, and how many bytes they take."""
+    found: list[dict[str, Any]] = []
+    content = path.read_bytes() if path.exists() else b""
+    whole = content.rfind(b"\n") + 1
+    for number, text in enumerate(content[:whole].splitlines(), 1):
+        try:
+            line = json.loads(text)
+            record = {name: value for name, value in line.items() if name != "hash"}
+            sound = record["before"] == (found[-1]["hash"] if found else BEGINNING) and line["hash"] == _hash(record)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            sound = False
+        if not sound:
+            raise InputError(
+                f"{path}: line {number} is not as it was written, or one before it is missing; restore the file: "
+                "nothing from there on can be believed"
+            )
+        found.append(line)
+    return found, whole
 
 
 def _hash(record: Mapping[str, Any]) -> str:

@@ -55,8 +55,8 @@ def steps_between(held: Guarantee, unit: Unit, adjacency: Adjacency, rows_per_pe
             if rows_per_person:
                 return each * rows_per_person
             raise InputError(
-                f"what protects one {held.unit} protects a person only where a person has at most so many rows; declare "
-                "rows_per_person"
+                f"what protects one {held.unit} protects a person only where a person has at most so many rows; "
+                "declare rows_per_person"
             )
     raise InputError(
         f"nothing is proved for {unit}/{adjacency} from a release that protects {held.unit}/{held.adjacency}"
@@ -84,4 +84,3 @@ def converted(held: Guarantee, unit: Unit, adjacency: Adjacency, rows_per_person
     delta = group_delta(held.epsilon, held.delta, steps)
     mu = None if held.gaussian_mu is None else steps * held.gaussian_mu
     return replace(held, unit=unit, adjacency=adjacency, epsilon=epsilon, delta=delta, gaussian_mu=mu)
-

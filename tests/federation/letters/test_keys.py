@@ -1,0 +1,88 @@
+"""Keys in files."""
+
+import os
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as on_curve
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from federation.contract.errors import InputError
+from federation.letters.keys import (
+    fingerprint,
+    load_key,
+    new_site_key,
+    public_from_text,
+    public_text,
+    require_private,
+    save_key,
+)
+
+
+def test_a_key_comes_back_from_its_file_which_nobody_else_reads(tmp_path):
+    key = new_site_key()
+    save_key(tmp_path / "key", key)
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    again = load_key(tmp_path / "key", EllipticCurvePrivateKey)
+    assert fingerprint(again.public_key()) == fingerprint(key.public_key())
+
+
+def test_a_key_is_never_replaced(tmp_path):
+    save_key(tmp_path / "key", new_site_key())
+    with pytest.raises(FileExistsError):
+        save_key(tmp_path / "key", new_site_key())
+
+
+def test_a_file_that_others_may_read_is_refused_with_what_to_type(tmp_path):
+    save_key(tmp_path / "key", new_site_key())
+    (tmp_path / "key").chmod(0o640)
+    with pytest.raises(InputError, match=f"type: chmod 600 {tmp_path / 'key'}"):
+        load_key(tmp_path / "key", EllipticCurvePrivateKey)
+    tmp_path.chmod(0o755)
+    with pytest.raises(InputError, match=f"type: chmod 700 {tmp_path}"):
+        require_private(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
+def test_a_file_of_another_user_is_refused(tmp_path):
+    save_key(tmp_path / "key", new_site_key())
+    os.chown(tmp_path / "key", 12345, -1)
+    with pytest.raises(InputError, match="belongs to another user"):
+        require_private(tmp_path / "key")
+
+
+@pytest.mark.parametrize("other", [Ed25519PrivateKey.generate(), on_curve(SECP256R1())], ids=["kind", "curve"])
+def test_a_key_of_another_kind_is_refused(tmp_path, other):
+    save_key(tmp_path / "key", other)
+    with pytest.raises(InputError, match="it must be a private P-384 key"):
+        load_key(tmp_path / "key", EllipticCurvePrivateKey)
+
+
+@pytest.mark.parametrize("content", [b"", b"no key", b"\x80\xff"])
+def test_what_is_no_key_is_refused(tmp_path, content):
+    (tmp_path / "key").write_bytes(content)
+    (tmp_path / "key").chmod(0o600)
+    with pytest.raises(InputError, match="holds no private key"):
+        load_key(tmp_path / "key", Ed25519PrivateKey)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match="none cannot be read: No such file"):
+        load_key(tmp_path / "none", Ed25519PrivateKey)
+
+
+def test_public_keys_travel_as_a_line():
+    key = new_site_key().public_key()
+    assert public_from_text(public_text(key), EllipticCurvePublicKey, "site 'north'") == key
+    assert "\n" not in public_text(key)
+
+
+@pytest.mark.parametrize("text", ["", "ssh-ed25519 AAAA", "ü", public_text(Ed25519PrivateKey.generate().public_key())])
+def test_other_lines_are_refused_with_where_they_are(text):
+    with pytest.raises(InputError, match=r"^site .north.: "):
+        public_from_text(text, EllipticCurvePublicKey, "site 'north'")
+
+
+def test_fingerprints_tell_keys_apart():
+    keys = [new_site_key().public_key(), new_site_key().public_key(), Ed25519PublicKey.from_public_bytes(bytes(32))]
+    assert len({fingerprint(key) for key in keys}) == 3

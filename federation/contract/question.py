@@ -83,6 +83,7 @@ class Question(ABC):
     """Base of all questions. What an answer is for is said by deriving from one of the three classes below."""
 
     kind: ClassVar[str]
+    varies: ClassVar[tuple[str, ...]] = ()  # dotted names of what follows from earlier answers
 
     @abstractmethod
     def fields(self) -> dict[str, Field]:

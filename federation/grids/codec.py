@@ -126,6 +126,11 @@ def settings_of(question: Question) -> dict[str, Any]:
     return _contents(question)[0]
 
 
+def parts_of(question: Question) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """All that a question consists of, by dotted name: plain values, and arrays."""
+    return _contents(question)
+
+
 def read_again(question: Q, changes: Mapping[str, Any]) -> Q:
     """The question as it would be read with other plain values. Raises `InputError` as `decode_question`."""
     settings, arrays = _contents(question)

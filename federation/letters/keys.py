@@ -24,7 +24,6 @@ from federation.contract.errors import InputError
 Private = EllipticCurvePrivateKey | Ed25519PrivateKey | X25519PrivateKey
 Public = EllipticCurvePublicKey | Ed25519PublicKey
 K = TypeVar("K", EllipticCurvePrivateKey, Ed25519PrivateKey, X25519PrivateKey)
-P = TypeVar("P", EllipticCurvePublicKey, Ed25519PublicKey)
 
 _NAMES = {EllipticCurvePrivateKey: "P-384", Ed25519PrivateKey: "Ed25519", X25519PrivateKey: "X25519"}
 
@@ -74,15 +73,27 @@ def public_text(key: Public) -> str:
     return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
 
 
-def public_from_text(text: str, kind: type[P], where: str) -> P:
-    """Inverse of `public_text`. Raises `InputError` that names `where` the text is from."""
+def site_key_from_text(text: str, where: str) -> EllipticCurvePublicKey:
+    """A site's public key from one line. Raises `InputError` that names `where` the text is from."""
+    key = _public(text, where)
+    if not isinstance(key, EllipticCurvePublicKey) or key.curve.name != SECP384R1.name:
+        raise InputError(f"{where}: must be a P-384 public key, got {text!r:.60}")
+    return key
+
+
+def aggregator_key_from_text(text: str, where: str) -> Ed25519PublicKey:
+    """An aggregator's public key from one line. Raises as `site_key_from_text`."""
+    key = _public(text, where)
+    if not isinstance(key, Ed25519PublicKey):
+        raise InputError(f"{where}: must be an Ed25519 public key, got {text!r:.60}")
+    return key
+
+
+def _public(text: str, where: str) -> object:
     try:
-        key = serialization.load_ssh_public_key(text.encode())
+        return serialization.load_ssh_public_key(text.encode())
     except (ValueError, UnsupportedAlgorithm) as error:
         raise InputError(f"{where}: no public key: {text!r:.100}") from error
-    if not isinstance(key, kind):
-        raise InputError(f"{where}: a public key of another kind; got {text!r:.60}")
-    return key
 
 
 def require_private(path: Path) -> None:

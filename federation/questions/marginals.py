@@ -54,6 +54,7 @@ class MarginalsQuestion(PrivateQuestion):
 
     kind: ClassVar[str] = "error_marginals"
     in_rounds: ClassVar[bool] = True
+    varies: ClassVar[tuple[str, ...]] = ("hypothesis", "release.query", "asks")
     noise: MarginalsNoise
     feature_map: FeatureMap
     bins: Bins

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as on_curve
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
@@ -12,10 +12,10 @@ from federation.letters.keys import (
     fingerprint,
     load_key,
     new_site_key,
-    public_from_text,
     public_text,
     require_private,
     save_key,
+    site_key_from_text,
 )
 
 
@@ -73,14 +73,14 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 def test_public_keys_travel_as_a_line():
     key = new_site_key().public_key()
-    assert public_from_text(public_text(key), EllipticCurvePublicKey, "site 'north'") == key
+    assert site_key_from_text(public_text(key), "site 'north'") == key
     assert "\n" not in public_text(key)
 
 
 @pytest.mark.parametrize("text", ["", "ssh-ed25519 AAAA", "ü", public_text(Ed25519PrivateKey.generate().public_key())])
 def test_other_lines_are_refused_with_where_they_are(text):
     with pytest.raises(InputError, match=r"^site .north.: "):
-        public_from_text(text, EllipticCurvePublicKey, "site 'north'")
+        site_key_from_text(text, "site 'north'")
 
 
 def test_fingerprints_tell_keys_apart():

@@ -1,0 +1,160 @@
+"""What an aggregator and its sites agree on before anything is asked: the public part of a plan, known by its digest.
+
+A site approves a digest. Whatever differs by one letter is another plan, which it has not approved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from federation.contract.digest import digest
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Unit
+from federation.contract.question import Question
+from federation.grids.codec import parts_of
+from federation.letters.keys import aggregator_key_from_text, fingerprint, site_key_from_text
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
+
+
+class Column(_Closed):
+    """A column of the rows of every site: a number, with the range that it lies in, or one of some texts."""
+
+    name: Name
+    range: tuple[float, float] | None = None
+    categories: tuple[str, ...] = ()
+
+
+class Label(_Closed):
+    """What is learned: one of some classes, or a number in a range."""
+
+    name: Name
+    classes: tuple[str, ...] = ()
+    range: tuple[float, float] | None = None
+
+
+class Asked(_Closed):
+    """A question that will be asked: its kind, how often at most, and all of it that no answer changes.
+
+    `same` has its plain values by dotted name, and of its arrays digests.
+    """
+
+    kind: Name
+    times: Annotated[int, Field(ge=1, le=10_000)]
+    same: dict[str, Any]
+
+
+class Promise(_Closed):
+    """What all answers of one site are worth together; `trusted` where the aggregator adds the noise."""
+
+    unit: Unit
+    adjacency: Adjacency
+    epsilon: Annotated[float, Field(gt=0)]
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    trusted: bool
+
+
+class Member(_Closed):
+    """A site: its name and its public key, as OpenSSH writes it."""
+
+    name: Name
+    key: str
+
+
+class Agreement(_Closed):
+    """All that a site must know to decide; `closing` in seconds since 1970."""
+
+    version: Literal[1]
+    name: Name
+    aggregator: str
+    sites: Annotated[tuple[Member, ...], Field(min_length=1)]
+    closing: int
+    columns: tuple[Column, ...]
+    label: Label
+    rows: tuple[int, int]
+    protocol: str
+    options: dict[str, Any]
+    asked: Annotated[tuple[Asked, ...], Field(min_length=1)]
+    promises: Annotated[tuple[Promise, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _keys_differ(self) -> Agreement:
+        found = [fingerprint(key) for key in self.keys]
+        names = [site.name for site in self.sites]
+        for what, known in (("name", names), ("key", found)):
+            if len({*known}) < len(known):
+                raise ValueError(f"two sites have the same {what}")
+        return self
+
+    @property
+    def keys(self) -> list[EllipticCurvePublicKey]:
+        """The public keys of the sites. Raises `InputError` that names the site."""
+        return [site_key_from_text(site.key, f"site '{site.name}'") for site in self.sites]
+
+    @property
+    def aggregator_key(self) -> Ed25519PublicKey:
+        """Whose questions these are."""
+        return aggregator_key_from_text(self.aggregator, "the aggregator")
+
+    def canonical(self) -> bytes:
+        """The one text that it has."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of it."""
+        return hashlib.sha256(self.canonical()).digest()
+
+    @classmethod
+    def load(cls, path: Path) -> Agreement:
+        """From a JSON file. Raises `InputError` that names the file and what is wrong in it."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise InputError(f"{path} is no agreement: {where}: {first['msg']}; ask its author for another") from error
+
+
+def terms(question: Question) -> dict[str, Any]:
+    """All of a question that no answer changes: plain values by dotted name, digests of arrays."""
+    settings, arrays = parts_of(question)
+    same = {**settings, **{name: _digest(array) for name, array in arrays.items()}}
+    kept = {name: value for name, value in same.items() if not _varies(question, name)}
+    return dict(json.loads(json.dumps(kept)))
+
+
+def require_agreed(question: Question, agreement: Agreement) -> None:
+    """Refuse a question that differs from all that were agreed on. Raises `InputError` that names the part."""
+    own = terms(question)
+    candidates = [asked.same for asked in agreement.asked if asked.kind == question.kind]
+    if not candidates:
+        raise InputError(f"nobody has agreed to the question '{question.kind}'")
+    differing = [
+        sorted(name for name in {*own, *same} if name not in own or name not in same or own[name] != same[name])
+        for same in candidates
+    ]
+    if all(differing):
+        raise InputError(f"'{min(differing, key=len)[0]}' of the question is not what was agreed on")
+
+
+def _varies(question: Question, name: str) -> bool:
+    return any(name == part or name.startswith(part + ".") for part in question.varies)
+
+
+def _digest(array: np.ndarray) -> str:
+    return "sha256:" + digest("", {"": array})

@@ -1,0 +1,117 @@
+"""Questions and answers as bytes: what letters carry.
+
+A packet is Flower's own encoding of the records of `federation.grids.codec`, so that one reader checks what arrives,
+whichever way it came.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TypeVar
+
+from flwr.app import RecordDict
+from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
+from flwr.proto.recorddict_pb2 import RecordDict as Encoded
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+from federation.contract.errors import InputError, refusing
+from federation.contract.question import Question
+from federation.contract.submission import Submission
+from federation.grids.codec import (
+    bytes_per_party,
+    decode_question,
+    decode_submission,
+    encode_question,
+    encode_submission,
+)
+
+Q = TypeVar("Q", bound=Question)
+
+_LONGEST_KIND = 100
+_OVERHEAD = 8192  # bytes of an answer beside its arrays: names, types, a guarantee
+_LENGTH = 8  # bytes that say how long an answer is
+
+
+class Status(IntEnum):
+    """What a site says to a question; nothing but an answer depends on a row."""
+
+    ANSWER = 0
+    REFUSED = 1
+    BUSY = 2  # somebody at the site has yet to decide
+    EXPIRED = 3
+
+
+def question_packet(question: Question) -> bytes:
+    """A question with its kind.
+
+    Examples:
+        >>> from federation.contract.question import ReleaseId
+        >>> from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+        >>> question = CountsQuestion(CountsNoise("pure", 1.0), Bags(2, 3), release=ReleaseId("a release"))
+        >>> packet = question_packet(question)
+        >>> kind_of(packet), read_question(packet, CountsQuestion) == question
+        ('counts', True)
+    """
+    return question.kind.encode() + b"\n" + _encoded(encode_question(question))
+
+
+def kind_of(packet: bytes) -> str:
+    """The kind of a question, of which nothing else is read. Raises `InputError`."""
+    kind, found, _ = packet[: _LONGEST_KIND + 1].partition(b"\n")
+    if not found or not kind.isascii():
+        raise InputError("a question does not say what it asks for")
+    return kind.decode()
+
+
+def read_question(packet: bytes, question_type: type[Q]) -> Q:
+    """Inverse of `question_packet`. Raises `InputError` as `decode_question`."""
+    return decode_question(_records(packet.partition(b"\n")[2]), question_type)
+
+
+def reply_length(question: Question) -> int:
+    """Bytes of every reply to a question, whatever it says: whoever carries it learns nothing from that."""
+    return 1 + _LENGTH + bytes_per_party(question.fields()) + _OVERHEAD
+
+
+def status_packet(status: Status, length: int) -> bytes:
+    """A reply that is no answer.
+
+    Examples:
+        >>> list(status_packet(Status.BUSY, 5))
+        [2, 0, 0, 0, 0]
+    """
+    return bytes([status]).ljust(length, b"\0")
+
+
+def answer_packet(question: Question, submission: Submission) -> bytes:
+    """A reply with an answer. Raises `InputError` for one that is longer than answers to the question are."""
+    answer = _encoded(encode_submission(submission, question.fields()))
+    packet = bytes([Status.ANSWER]) + len(answer).to_bytes(_LENGTH, "big") + answer
+    if len(packet) > reply_length(question):
+        raise InputError(f"an answer to '{question.kind}' is {len(packet) - reply_length(question)} bytes too long")
+    return packet.ljust(reply_length(question), b"\0")
+
+
+def read_reply(packet: bytes, question: Question) -> tuple[Status, Submission | None]:
+    """Inverse of `answer_packet` and `status_packet`; what an answer's values are is for the collectors to check.
+
+    Raises `InputError` for what is no reply.
+    """
+    with refusing("a reply cannot be read"):
+        status, size = Status(packet[0]), int.from_bytes(packet[1 : 1 + _LENGTH], "big")
+        if status is not Status.ANSWER:
+            return status, None
+        return status, decode_submission(_records(packet[1 + _LENGTH : 1 + _LENGTH + size]), question.fields())
+
+
+def _encoded(records: RecordDict) -> bytes:
+    encoded: bytes = recorddict_to_proto(records).SerializeToString(deterministic=True)
+    return encoded
+
+
+def _records(encoded: bytes) -> RecordDict:
+    with refusing("a packet cannot be read"):
+        try:
+            return recorddict_from_proto(Encoded.FromString(encoded))
+        except DecodeError as error:
+            raise ValueError(str(error)) from error

@@ -1,0 +1,138 @@
+"""Reads questions and answers them in processes of their own, which may use so much and no more.
+
+Each question gets a process that knows no key. It reads the question, says what an answer would cost, and waits: only
+once it is told that this has been paid does it touch a row. Whatever becomes of it, the site goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee
+from federation.contract.question import PrivateQuestion
+from federation.contract.submission import check_submission
+from federation.letters.agreement import Agreement, require_agreed
+from federation.letters.packets import answer_packet, kind_of, read_question, reply_length
+from parties.guard.answering import answered
+from parties.guard.registry import kinds, question_type
+from parties.holdings.cohort import Cohort
+
+_PAID = b"paid"
+_context = multiprocessing.get_context("forkserver")  # which is started before any thread, and never holds a key
+
+
+@dataclass(frozen=True)
+class Means:
+    """What one question may use: bytes of memory, and seconds of computing and of waiting."""
+
+    memory: int = 3 * 2**30
+    seconds: int = 90
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an answer costs before it is given: its own guarantee, or None where the aggregator is trusted with it.
+
+    `length` is how long replies to the question are.
+    """
+
+    kind: str
+    guarantee: Guarantee | None
+    length: int
+
+    def to_json(self) -> bytes:
+        """As bytes."""
+        guarantee = None if self.guarantee is None else self.guarantee.to_dict()
+        return json.dumps({"kind": self.kind, "guarantee": guarantee, "length": self.length}).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Cost:
+        """Inverse of `to_json`. Raises `InputError` with what the process says in its place."""
+        found = json.loads(text)
+        if isinstance(found, str):
+            raise InputError(found)
+        guarantee = None if found["guarantee"] is None else Guarantee.from_dict(found["guarantee"])
+        return cls(found["kind"], guarantee, found["length"])
+
+
+def prepare() -> None:
+    """Start the process from which all others are forked, with all that answers questions in it."""
+    _context.set_forkserver_preload(["parties.site.worker", "parties.node.app"])
+    first = _context.Process(target=kinds)
+    first.start()
+    first.join()
+
+
+@contextmanager
+def read(
+    packet: bytes, agreement: Agreement, cohort: Cohort, means: Means
+) -> Iterator[tuple[Cost, Callable[[], bytes | None]]]:
+    """What a question costs, and what answers it once that is paid.
+
+    Raises `InputError` for one that is not as agreed, or that takes more to read than it may; nothing has been touched
+    then. The answer is None where the process fails or is ended.
+    """
+    own, other = _context.Pipe()
+    process = _context.Process(target=_serve, args=(other, packet, agreement, cohort, means), daemon=True)
+    process.start()
+    other.close()
+    deadline = time.monotonic() + means.seconds
+
+    def said() -> bytes | None:
+        with contextlib.suppress(EOFError, OSError):  # it has ended
+            if own.poll(max(0.0, deadline - time.monotonic())):
+                return own.recv_bytes()
+        return None
+
+    def answer() -> bytes | None:
+        with contextlib.suppress(OSError):
+            own.send_bytes(_PAID)
+        return said()
+
+    try:
+        first = said()
+        if first is None:
+            raise InputError(f"the question took more than {means.seconds} s or {means.memory} bytes to read")
+        yield Cost.from_json(first), answer
+    finally:
+        own.close()
+        if process.pid and process.is_alive():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.join()
+
+
+def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort, means: Means) -> None:
+    """The process of one question."""
+    os.setsid()
+    bounds = {resource.RLIMIT_AS: means.memory, resource.RLIMIT_CPU: means.seconds, resource.RLIMIT_CORE: 0}
+    for limit, most in bounds.items():
+        resource.setrlimit(limit, (most, most))
+    try:
+        question = read_question(packet, question_type(kind_of(packet)))
+        require_agreed(question, agreement)
+        question.require_bounded(cohort.limits)
+        cohort.declared.require(question.assumes())
+        paid = question.payment(cohort.declared) if isinstance(question, PrivateQuestion) else None
+        if paid is not None and not isinstance(paid, Guarantee):
+            raise InputError(f"this site answers under a guarantee only: {paid.reason}")
+        cost = Cost(question.kind, paid, reply_length(question))
+    except Exception as error:  # of whatever a hostile question brings about, which the site's own journal may tell
+        site.send_bytes(json.dumps(str(error) if isinstance(error, InputError) else repr(error)[:200]).encode())
+        return
+    site.send_bytes(cost.to_json())
+    if site.recv_bytes() == _PAID:
+        submission = answered(cohort, question)
+        check_submission(question, submission)
+        site.send_bytes(answer_packet(question, submission))

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from federation.contract.digest import digest
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Unit
+from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import Question
 from federation.grids.codec import parts_of
 from federation.letters.keys import aggregator_key_from_text, fingerprint, site_key_from_text
@@ -107,6 +107,13 @@ class Agreement(_Closed):
     def aggregator_key(self) -> Ed25519PublicKey:
         """Whose questions these are."""
         return aggregator_key_from_text(self.aggregator, "the aggregator")
+
+    def promised(self, trusted: bool) -> Guarantee:
+        """What all answers of one site are worth together. Raises `InputError` where nothing is promised."""
+        for promise in self.promises:
+            if promise.trusted is trusted:
+                return Guarantee(promise.epsilon, promise.delta, promise.unit, promise.adjacency, self.protocol)
+        raise InputError("the plan promises nothing for answers without noise")
 
     def canonical(self) -> bytes:
         """The one text that it has."""

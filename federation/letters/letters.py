@@ -114,6 +114,15 @@ class SealedAnswer:
     sealed: bytes
     signature: bytes
 
+    def encoded(self) -> bytes:
+        """As bytes, to be kept."""
+        return _joined(self.ephemeral, self.sealed, self.signature)
+
+    @classmethod
+    def decoded(cls, encoded: bytes) -> SealedAnswer:
+        """Inverse of `encoded`."""
+        return cls(*_parted(encoded, len(fields(cls))))
+
     @classmethod
     def sealed_for(cls, head: Head, answer: bytes, key: EllipticCurvePrivateKey) -> SealedAnswer:
         """Seal an answer to the question of a head, and sign it with the site's key."""

@@ -31,6 +31,8 @@ _LONGEST_KIND = 100
 _OVERHEAD = 8192  # bytes of an answer beside its arrays: names, types, a guarantee
 _LENGTH = 8  # bytes that say how long an answer is
 
+SHORTEST_REPLY = 1 + _LENGTH + _OVERHEAD  # bytes
+
 
 class Status(IntEnum):
     """What a site says to a question; nothing but an answer depends on a row."""
@@ -70,7 +72,7 @@ def read_question(packet: bytes, question_type: type[Q]) -> Q:
 
 def reply_length(question: Question) -> int:
     """Bytes of every reply to a question, whatever it says: whoever carries it learns nothing from that."""
-    return 1 + _LENGTH + bytes_per_party(question.fields()) + _OVERHEAD
+    return SHORTEST_REPLY + bytes_per_party(question.fields())
 
 
 def status_packet(status: Status, length: int) -> bytes:

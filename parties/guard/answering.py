@@ -67,7 +67,7 @@ def _privately(
 
     def act_once_paid(party: int) -> Arrays:
         # How an answer that fails ends must not be free.
-        if cohort.seed is None and cohort.allowance is not None and isinstance(payment, Guarantee):
+        if cohort.allowance is not None and cohort.seed is None and isinstance(payment, Guarantee):
             Allowance.from_json(cohort.allowance).spend(party, payment, question.release)
         return act(party, NoiseBits(cohort.seed if question.seeded else None, question.release.key, party))
 
@@ -102,5 +102,5 @@ def _require_deployable(cohort: Cohort, question: PrivateQuestion, promise: Guar
         raise InputError(why)
     if question.seeded or question.draws != 1:
         raise InputError("outside a simulation noise has no seed, and every answer is given once")
-    if cohort.allowance is None:
+    if cohort.allowance is None and not cohort.paid:
         raise InputError("this node has no allowance; give its configuration one, so that it knows when to stop")

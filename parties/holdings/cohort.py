@@ -112,7 +112,7 @@ class Cohort:
 
     In a deployment `allowance` says what a party may spend (`parties.guard.allowance.Allowance`, as JSON),
     `public_features` that its rows may leave it without their labels, `declared` what the site knows of its data, and
-    `limits` how large an answer may be.
+    `limits` how large an answer may be. `paid` says that the site has paid for the one answer that is asked.
     """
 
     reference: str
@@ -123,6 +123,7 @@ class Cohort:
     public_features: bool = False
     declared: Declared = NOTHING
     limits: Limits = CODE
+    paid: bool = False
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Cohort:

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion
+from federation.contract.question import PrivateQuestion, Question
 from federation.contract.submission import check_submission
 from federation.letters.agreement import Agreement, require_agreed
 from federation.letters.packets import answer_packet, kind_of, read_question, reply_length
@@ -44,17 +44,19 @@ class Means:
 class Cost:
     """What an answer costs before it is given: its own guarantee, or None where the aggregator is trusted with it.
 
-    `length` is how long replies to the question are.
+    A release is paid for once, with its first `query`. `length` is how long replies to the question are.
     """
 
     kind: str
     guarantee: Guarantee | None
+    release: str
+    query: int
     length: int
 
     def to_json(self) -> bytes:
         """As bytes."""
         guarantee = None if self.guarantee is None else self.guarantee.to_dict()
-        return json.dumps({"kind": self.kind, "guarantee": guarantee, "length": self.length}).encode()
+        return json.dumps({**vars(self), "guarantee": guarantee}).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> Cost:
@@ -63,7 +65,7 @@ class Cost:
         if isinstance(found, str):
             raise InputError(found)
         guarantee = None if found["guarantee"] is None else Guarantee.from_dict(found["guarantee"])
-        return cls(found["kind"], guarantee, found["length"])
+        return cls(**{**found, "guarantee": guarantee})
 
 
 def prepare() -> None:
@@ -124,10 +126,7 @@ def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort
         require_agreed(question, agreement)
         question.require_bounded(cohort.limits)
         cohort.declared.require(question.assumes())
-        paid = question.payment(cohort.declared) if isinstance(question, PrivateQuestion) else None
-        if paid is not None and not isinstance(paid, Guarantee):
-            raise InputError(f"this site answers under a guarantee only: {paid.reason}")
-        cost = Cost(question.kind, paid, reply_length(question))
+        cost = _cost(question, cohort)
     except Exception as error:  # of whatever a hostile question brings about, which the site's own journal may tell
         site.send_bytes(json.dumps(str(error) if isinstance(error, InputError) else repr(error)[:200]).encode())
         return
@@ -136,3 +135,14 @@ def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort
         submission = answered(cohort, question)
         check_submission(question, submission)
         site.send_bytes(answer_packet(question, submission))
+
+
+def _cost(question: Question, cohort: Cohort) -> Cost:
+    """Raises `InputError` for answers that hide nothing, or less than nothing to a real site."""
+    length = reply_length(question)
+    if not isinstance(question, PrivateQuestion):
+        return Cost(question.kind, None, question.kind, 0, length)
+    paid = question.payment(cohort.declared)
+    if not isinstance(paid, Guarantee):
+        raise InputError(f"this site answers under a guarantee only: {paid.reason}")
+    return Cost(question.kind, paid, question.release.name, question.release.query, length)

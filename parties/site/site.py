@@ -1,0 +1,133 @@
+"""A site: takes letters, gives letters, and keeps to its own rules whatever the letters say.
+
+Each step is on the disk before the next. What is charged is charged before a row is touched, and what is sent is stored
+before it leaves, so that at most one answer to a question ever leaves, at one price, whatever fails in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+from federation.contract.errors import FederationError, InputError
+from federation.letters.agreement import Agreement
+from federation.letters.keys import fingerprint
+from federation.letters.letters import Head, SealedAnswer, SignedQuestion
+from federation.letters.packets import SHORTEST_REPLY, Status, status_packet
+from parties.holdings.cohort import Cohort
+from parties.site.accounts import Accounts
+from parties.site.journal import Journal
+from parties.site.worker import Cost, Means, read
+
+Approval = Callable[[Head], bool]  # whether somebody here has agreed to answer
+
+REFUSED, ANSWERED, AGAIN, WAITING = "refused", "answered", "answered again", "waits for approval"  # events
+
+
+@dataclass
+class Site:
+    """One site and the agreement that it serves.
+
+    `cohort` is this site alone, at its place in the agreement, `answers` a folder for what has been answered. A reply
+    to a question that nobody here has `approved` yet is that the site is busy.
+    """
+
+    name: str
+    key: EllipticCurvePrivateKey
+    agreement: Agreement
+    cohort: Cohort
+    accounts: Accounts
+    journal: Journal
+    answers: Path
+    approved: Approval
+    means: Means
+    now: Callable[[], float] = time.time
+    _taken: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Of each place in an exchange, and of each query of a release in it, the one question that was answered there.
+        self._taken = {slot: line["key"] for line in self.journal.lines for slot in line.get("slots", ())}
+
+    def reply(self, letter: Mapping[str, bytes]) -> dict[str, bytes] | None:
+        """What is sent back; None to what is no question of this agreement to this site. Raises `OSError` of a disk."""
+        try:
+            signed = SignedQuestion(*(letter[name] for name in ("head", "signature", "question")))
+            head = signed.opened(self.agreement.aggregator_key)
+            self._require_addressed(head)
+        except (KeyError, InputError) as error:
+            self.journal.add(REFUSED, why=str(error)[:300])
+            return None
+        # What was answered is sent again, byte for byte, by the head of the question: its place, plan and text.
+        key = hashlib.sha256(self.agreement.aggregator.encode() + b"\n" + head.encoded()).hexdigest()
+        stored = self.answers / key
+        if stored.exists():
+            self.journal.add(AGAIN, key=key)
+            return asdict(SealedAnswer.decoded(stored.read_bytes()))
+        try:
+            return asdict(self._replied(head, signed.question, key))
+        except FederationError as error:
+            self.journal.add(REFUSED, key=key, why=str(error)[:300])
+            return asdict(self._said(head, Status.REFUSED))
+
+    def _require_addressed(self, head: Head) -> None:
+        """Refuse what is for another site, plan or day. Raises `InputError`."""
+        own = bytes.fromhex(fingerprint(self.key.public_key()))
+        if (head.site, head.position, head.key) != (self.name, self.cohort.first, own):
+            raise InputError("the question is for another site")
+        if head.plan != self.agreement.digest or head.closing != self.agreement.closing:
+            raise InputError("the question is of a plan that this site does not serve")
+
+    def _replied(self, head: Head, question: bytes, key: str) -> SealedAnswer:
+        """The reply to a question that was not answered before. Raises `FederationError`s where there is none."""
+        if self.now() > head.closing:
+            return self._said(head, Status.EXPIRED)
+        with read(question, self.agreement, self.cohort, self.means) as (cost, answer):
+            exchange = head.exchange.hex()
+            slots = [f"{exchange} {head.number}", f"{exchange} {cost.kind} {cost.release} {cost.query}"]
+            if any(self._taken.get(slot, key) != key for slot in slots):
+                raise InputError("another question was answered in this place of the exchange")
+            if not self.approved(head):
+                self.journal.add(WAITING, key=key, kind=cost.kind)
+                return self._said(head, Status.BUSY, cost.length)
+            self._charge(head, cost, key, slots)
+            packet = answer() or status_packet(Status.REFUSED, cost.length)
+        sealed = SealedAnswer.sealed_for(head, packet, self.key)
+        _store(self.answers / key, sealed.encoded())
+        self.journal.add(ANSWERED, key=key, kind=cost.kind, bytes=len(sealed.sealed))
+        return sealed
+
+    def _charge(self, head: Head, cost: Cost, key: str, slots: list[str]) -> None:
+        """Pay for the release that an answer belongs to, unless an earlier one has, and take the answer's place."""
+        trusted = cost.guarantee is None
+        guarantee = cost.guarantee or self.agreement.promised(trusted=True)
+        release = "trusted" if trusted else f"{cost.kind} {cost.release}"
+        paid = hashlib.sha256(
+            f"{self.agreement.aggregator}\n{head.plan.hex()} {head.exchange.hex()} {release}".encode()
+        )
+        self.accounts.charge(paid.hexdigest(), guarantee, trusted, {"exchange": head.exchange.hex()})
+        self.journal.add("begun", key=key, slots=slots)
+        self._taken.update(dict.fromkeys(slots, key))
+
+    def _said(self, head: Head, status: Status, length: int = SHORTEST_REPLY) -> SealedAnswer:
+        return SealedAnswer.sealed_for(head, status_packet(status, length), self.key)
+
+
+def _store(path: Path, content: bytes) -> None:
+    """Write a file that is whole or not there."""
+    fresh = path.with_suffix(".new")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,1 @@
+"""A site that keeps to its own rules, whatever letters say."""

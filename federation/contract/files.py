@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -81,3 +82,21 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InputError(f"{path} is damaged: it must hold an object, got {type(content).__name__}; {remedy}")
     return content
+
+
+def write_lasting(path: Path, content: bytes) -> None:
+    """Put a file that only its owner may read in place of what was there: whole or not at all, even if power fails.
+
+    Raises `OSError` of a full or broken disk.
+    """
+    fresh = path.with_name(path.name + ".new")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # else a power failure may bring the old file back
+    finally:
+        os.close(folder)

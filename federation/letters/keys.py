@@ -68,6 +68,11 @@ def load_key(path: Path, kind: type[K]) -> K:
     return key
 
 
+def raw_public(key: X25519PrivateKey) -> bytes:
+    """The 32 bytes of its public key."""
+    return key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+
+
 def public_text(key: Public) -> str:
     """A public key as one line, as OpenSSH writes it."""
     return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()

@@ -20,12 +20,13 @@ from federation.contract.submission import Submission
 from federation.grids.codec import (
     bytes_per_party,
     decode_question,
-    decode_submission,
     encode_question,
     encode_submission,
 )
 
 Q = TypeVar("Q", bound=Question)
+
+LETTER = "letter"  # the record of a message that holds a letter, whose parts are bytes
 
 _LONGEST_KIND = 100
 _OVERHEAD = 8192  # bytes of an answer beside its arrays: names, types, a guarantee
@@ -54,7 +55,12 @@ def question_packet(question: Question) -> bytes:
         >>> kind_of(packet), read_question(packet, CountsQuestion) == question
         ('counts', True)
     """
-    return question.kind.encode() + b"\n" + _encoded(encode_question(question))
+    return packet_of(question.kind, encode_question(question))
+
+
+def packet_of(kind: str, records: RecordDict) -> bytes:
+    """A question as it is encoded, with its kind."""
+    return kind.encode() + b"\n" + _encoded(records)
 
 
 def kind_of(packet: bytes) -> str:
@@ -94,16 +100,14 @@ def answer_packet(question: Question, submission: Submission) -> bytes:
     return packet.ljust(reply_length(question), b"\0")
 
 
-def read_reply(packet: bytes, question: Question) -> tuple[Status, Submission | None]:
-    """Inverse of `answer_packet` and `status_packet`; what an answer's values are is for the collectors to check.
+def read_reply(packet: bytes) -> tuple[Status, RecordDict]:
+    """What a site says, and the records of its answer, if that is what it says: for `decode_submission` to read.
 
     Raises `InputError` for what is no reply.
     """
     with refusing("a reply cannot be read"):
         status, size = Status(packet[0]), int.from_bytes(packet[1 : 1 + _LENGTH], "big")
-        if status is not Status.ANSWER:
-            return status, None
-        return status, decode_submission(_records(packet[1 + _LENGTH : 1 + _LENGTH + size]), question.fields())
+        return status, _records(packet[1 + _LENGTH : 1 + _LENGTH + size])
 
 
 def _encoded(records: RecordDict) -> bytes:

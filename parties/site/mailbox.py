@@ -39,9 +39,10 @@ from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
+from federation.letters.packets import LETTER
+
 T = TypeVar("T")
 
-LETTER = "letter"  # the record of a message that holds a letter
 REFUSED = "refused"  # all that is told of a message that is no letter
 
 _MOST_OBJECTS = 8  # of one message: itself, its content, the letter

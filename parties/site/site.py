@@ -7,7 +7,6 @@ before it leaves, so that at most one answer to a question ever leaves, at one p
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import FederationError, InputError
+from federation.contract.files import write_lasting
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint
 from federation.letters.letters import Head, SealedAnswer, SignedQuestion
@@ -98,7 +98,7 @@ class Site:
             self._charge(head, cost, key, slots)
             packet = answer() or status_packet(Status.REFUSED, cost.length)
         sealed = SealedAnswer.sealed_for(head, packet, self.key)
-        _store(self.answers / key, sealed.encoded())
+        write_lasting(self.answers / key, sealed.encoded())
         self.journal.add(ANSWERED, key=key, kind=cost.kind, bytes=len(sealed.sealed))
         return sealed
 
@@ -116,18 +116,3 @@ class Site:
 
     def _said(self, head: Head, status: Status, length: int = SHORTEST_REPLY) -> SealedAnswer:
         return SealedAnswer.sealed_for(head, status_packet(status, length), self.key)
-
-
-def _store(path: Path, content: bytes) -> None:
-    """Write a file that is whole or not there."""
-    fresh = path.with_suffix(".new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

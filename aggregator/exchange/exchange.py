@@ -1,0 +1,110 @@
+"""An exchange on the disk: its key, its questions and the replies as they came, so that it can go on where it was.
+
+A question is written before it is sent, and sent again as it was written: made anew it might differ by a bit, and a
+site that has answered the first refuses the second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from federation.contract.errors import InputError
+from federation.contract.files import read_object, write_lasting
+from federation.letters.agreement import Agreement
+from federation.letters.keys import fingerprint, load_key, raw_public, save_key
+from federation.letters.letters import Head, SealedAnswer, SignedQuestion
+from federation.letters.packets import kind_of
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One exchange of an agreement, in a folder that nobody else may read. Sites are numbered from 0."""
+
+    folder: Path
+    agreement: Agreement
+    signing: Ed25519PrivateKey
+    reply_to: X25519PrivateKey
+    identifier: bytes
+
+    @classmethod
+    def opened(cls, folder: Path, agreement: Agreement, signing: Ed25519PrivateKey) -> Exchange:
+        """The exchange that was begun in a folder, or a new one.
+
+        Raises `InputError` for one of another agreement, or a folder or key that others may read.
+        """
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        record, key = folder / "exchange.json", folder / "reply_to.key"
+        if not key.exists():
+            save_key(key, X25519PrivateKey.generate())
+        if not record.exists():
+            known = {"exchange": secrets.token_hex(16), "plan": agreement.digest.hex()}
+            write_lasting(record, json.dumps(known).encode())
+        found = read_object(record, "begin a new exchange in another folder")
+        if found.get("plan") != agreement.digest.hex():
+            raise InputError(f"{record} is of another plan; begin a new exchange in another folder")
+        return cls(folder, agreement, signing, load_key(key, X25519PrivateKey), bytes.fromhex(found["exchange"]))
+
+    def question(self, number: int, packet: bytes) -> bytes:
+        """The question at a place: the one that was asked there before, if one was, else this, which is written down.
+
+        Raises `InputError` where one of another kind was asked.
+        """
+        path = self.folder / f"{number:05d}.question"
+        if path.exists():
+            asked = path.read_bytes()
+            if kind_of(asked) != kind_of(packet):
+                raise InputError(
+                    f"question {number} of this exchange was one for {kind_of(asked)}, and is now one for "
+                    f"{kind_of(packet)}; begin a new exchange"
+                )
+            return asked
+        write_lasting(path, packet)
+        return packet
+
+    def letter(self, number: int, packet: bytes, site: int) -> SignedQuestion:
+        """A question as one site gets it: the same bytes whenever it is asked for."""
+        return SignedQuestion.signed(self.head(number, packet, site), packet, self.signing)
+
+    def head(self, number: int, packet: bytes, site: int) -> Head:
+        """What is signed."""
+        return Head(
+            self.agreement.digest,
+            self.identifier,
+            number,
+            hashlib.sha256(packet).digest(),
+            self.agreement.sites[site].name,
+            site,
+            bytes.fromhex(fingerprint(self._keys[site])),
+            self.agreement.closing,
+            raw_public(self.reply_to),
+        )
+
+    def reply(self, number: int, packet: bytes, site: int) -> bytes | None:
+        """What a site has answered to a question; None where it has not."""
+        path = self._reply_path(number, site)
+        return (
+            self.opened_reply(SealedAnswer.decoded(path.read_bytes()), number, packet, site) if path.exists() else None
+        )
+
+    def opened_reply(self, answer: SealedAnswer, number: int, packet: bytes, site: int) -> bytes:
+        """The reply in a letter. Raises `InputError` for a letter that this site has not sent to this question."""
+        return answer.opened(self.head(number, packet, site), self._keys[site], self.reply_to)
+
+    def keep(self, answer: SealedAnswer, number: int, site: int) -> None:
+        """Write down a reply as it came."""
+        write_lasting(self._reply_path(number, site), answer.encoded())
+
+    @cached_property
+    def _keys(self):  # type: ignore[no-untyped-def]
+        return self.agreement.keys
+
+    def _reply_path(self, number: int, site: int) -> Path:
+        return self.folder / f"{number:05d}-{site:05d}.reply"

@@ -1,0 +1,165 @@
+"""A grid whose nodes are the sites of an agreement: questions leave it as signed letters, and sealed ones come back.
+
+To whoever asks it is a grid like any other. What a site has not signed is dropped, and costs no other site anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from flwr.app import ConfigRecord, Error, Message, RecordDict
+from flwr.common.constant import ErrorCode
+from flwr.serverapp import Grid
+from flwr.supercore.run import Run
+
+from aggregator.exchange.exchange import Exchange
+from federation.contract.errors import InputError, refusing
+from federation.letters.letters import SealedAnswer
+from federation.letters.packets import LETTER, Status, packet_of, read_reply
+
+_PAUSE = 0.5  # seconds between pulls that brought nothing
+_BUSY = 10.0  # seconds before a busy site is asked again
+_SAID = {Status.REFUSED: "the site refused", Status.EXPIRED: "the exchange has closed"}
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Asked:
+    """A question to one site: where it stands in the exchange, and by which message it is on its way."""
+
+    number: int
+    packet: bytes
+    site: int
+    message: Message
+    until: float
+    due: float = 0.0
+    sent: str | None = None
+
+
+class LetterGrid(Grid):
+    """Sites by number from 1; `nodes` are Flower's ids of them, in the order of the agreement.
+
+    `patience` is how many seconds a site may take for a question; who takes longer has not answered it.
+    """
+
+    def __init__(self, grid: Grid, exchange: Exchange, nodes: Sequence[int], patience: float) -> None:
+        self._grid, self._exchange, self._nodes, self._patience = grid, exchange, nodes, patience
+        self._contents: list[RecordDict] = []  # of the questions, in the order in which they were first asked
+        self._pending: dict[str, _Asked] = {}
+
+    def set_run(self, run: Run) -> None:
+        """Describe the run to the underlying grid."""
+        self._grid.set_run(run)
+
+    @property
+    def run(self) -> Run:
+        """The run's description."""
+        return self._grid.run
+
+    def get_node_ids(self) -> Iterable[int]:
+        """Numbers of all sites."""
+        return range(1, len(self._nodes) + 1)
+
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
+        """A question to one site. The same content is the same question, which all sites get under one number."""
+        if all(content is not known for known in self._contents):
+            self._contents.append(content)
+        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        """Write questions down, and send them to those that have not answered them; returns names of them."""
+        names = []
+        for message in messages:
+            number = next(i for i, known in enumerate(self._contents) if known is message.content)
+            site = message.metadata.dst_node_id - 1
+            kind = message.metadata.message_type.removeprefix("query.")
+            packet = self._exchange.question(number, packet_of(kind, message.content))
+            name = f"{number}-{site}"
+            message.metadata.__dict__["_message_id"] = name
+            self._pending[name] = _Asked(number, packet, site, message, time.monotonic() + self._patience)
+            names.append(name)
+        return names
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """What has come for some questions; letters are sent, or sent again, as they are due."""
+        asked = {name: self._pending[name] for name in message_ids if name in self._pending}
+        replies = [reply for name, one in asked.items() if (reply := self._known(one)) is not None]
+        if not replies:
+            self._send([one for one in asked.values() if one.sent is None and one.due <= time.monotonic()])
+            replies = self._arrived(asked)
+        for reply in replies:
+            del self._pending[reply.metadata.reply_to_message_id]
+        if not replies:
+            time.sleep(_PAUSE)
+        return replies
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        """As of any grid. Nobody asks so here."""
+        raise NotImplementedError
+
+    def _known(self, one: _Asked) -> Message | None:
+        """The reply that came before, or the one of who took too long."""
+        packet = self._exchange.reply(one.number, one.packet, one.site) if one.sent is None else None
+        if packet is not None:
+            return self._reply(one, packet)
+        if time.monotonic() > one.until:
+            return _failed(one, "the site did not answer in time")
+        return None
+
+    def _send(self, due: Sequence[_Asked]) -> None:
+        letters = []
+        for one in due:
+            letter = self._exchange.letter(one.number, one.packet, one.site)
+            content = RecordDict({LETTER: ConfigRecord(asdict(letter))})
+            kind = one.message.metadata.message_type
+            letters.append(self._grid.create_message(content, kind, self._nodes[one.site], group_id=""))
+        for one, sent in zip(due, self._grid.push_messages(letters) if letters else [], strict=True):
+            one.sent = sent
+
+    def _arrived(self, asked: dict[str, _Asked]) -> list[Message]:
+        by_sent = {one.sent: one for one in asked.values() if one.sent is not None}
+        found = []
+        for message in self._grid.pull_messages(by_sent) if by_sent else []:
+            one = by_sent[message.metadata.reply_to_message_id]
+            one.sent = None
+            try:
+                answer = _letter(message)
+                packet = self._exchange.opened_reply(answer, one.number, one.packet, one.site)
+                status, _ = read_reply(packet)
+            except InputError as error:
+                # Whoever carries letters may put others in their place; the site's own is still asked for.
+                name = self._exchange.agreement.sites[one.site].name
+                _log.warning("site '%s': dropped a letter: %s", name, error)
+                one.due = time.monotonic() + _BUSY
+                continue
+            if status is Status.BUSY:
+                one.due = time.monotonic() + _BUSY
+                continue
+            if status is Status.ANSWER:
+                self._exchange.keep(answer, one.number, one.site)
+            found.append(self._reply(one, packet))
+        return found
+
+    def _reply(self, one: _Asked, packet: bytes) -> Message:
+        status, records = read_reply(packet)
+        return _failed(one, _SAID[status]) if status in _SAID else Message(records, reply_to=one.message)
+
+
+def _letter(message: Message) -> SealedAnswer:
+    """The letter in a message. Raises `InputError` for any other message."""
+    if message.has_error():
+        raise InputError(f"an error in place of a letter: {message.error.reason!s:.100}")
+    with refusing("no letter"):
+        parts = {str(name): part for name, part in message.content[LETTER].items()}
+        if not all(isinstance(part, bytes) for part in parts.values()):
+            raise ValueError("a part that is not bytes")
+        return SealedAnswer(**parts)
+
+
+def _failed(one: _Asked, reason: str) -> Message:
+    return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=one.message)

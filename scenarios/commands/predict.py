@@ -39,6 +39,8 @@ def predict_command(
 
     found = predict(directory, variant, file, epsilon=epsilon, split=split, draw=draw, by=by)
     print(_told(found.used, chosen=epsilon is not None), file=sys.stderr)
+    if found.used.remark:
+        print(found.used.remark, file=sys.stderr)
     if isinstance(found, RatioPrediction):
         lines = _ratios(found, by)
         record: dict[str, Any] = {"ratios": lines}

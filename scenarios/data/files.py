@@ -276,6 +276,12 @@ def features_of(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missi
 
     Raises `InputError` for missing columns and unreadable values.
     """
+    there = {*sheet.header}
+    if len(lacking := [name for name in columns if name not in there]) > 1:
+        raise InputError(
+            f"{sheet.path} lacks {len(lacking)} of the {len(columns)} columns that are needed, "
+            f"{listed([*map(cut, lacking)], _COLUMNS_SHOWN)}; it has {sheet.names}"
+        )
     cells = [sheet.codes(name) if i in text else sheet.numbers(name, missing=True) for i, name in enumerate(columns)]
     rows = np.column_stack(cells)
     return rows if missing else _complete(rows, sheet, columns, text)

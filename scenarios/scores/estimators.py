@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self
@@ -18,10 +19,12 @@ from federation.features.feature_map import text_code
 from federation.numerics.arrays import Floats
 from scenarios.data.files import features_of
 from scenarios.data.frames import is_frame, sheet
+from scenarios.data.sheets import is_missing
 from scenarios.data.tables import listed
-from scenarios.scores.prediction import DEFAULT, LEVEL, Chosen, applied, choose, find_model, finite
+from scenarios.scores.prediction import DEFAULT, LEVEL, Chosen, applied, choose, find_model, finite, unknown_texts
 
 _SHOWN = 3  # columns in a message
+_NO_VALUE = ("<NA>", "NaT")  # as pandas has it in arrays of objects
 
 
 class ReleasedEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
@@ -29,7 +32,8 @@ class ReleasedEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
 
     Rows are a data frame of any library, whose columns are found by name (their order and further columns make no
     difference), or an array (n, d) with the columns in the order of `feature_names_in_`. Texts stand in an array of
-    objects. `fit` changes nothing, as that of `sklearn.frozen.FrozenEstimator`: what was released cannot learn.
+    objects, where None and NaN are missing. A warning names text columns of which the model knows no text. `fit`
+    changes nothing, as that of `sklearn.frozen.FrozenEstimator`: what was released cannot learn.
 
     Attributes:
         feature_names_in_: (d,), the columns that the model was learned from.
@@ -77,8 +81,12 @@ class ReleasedEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         models, release = self.release.models, self.release.release
         missing = models.feature_maps[release].imputes
         if is_frame(X):
-            return features_of(sheet(X), models.columns, models.text_columns, missing)
-        return _from_array(X, models, missing)
+            rows = features_of(sheet(X, models.columns), models.columns, models.text_columns, missing)
+        else:
+            rows = _from_array(X, models, missing)
+        if (remark := unknown_texts(self.release, rows)) is not None:
+            warnings.warn(remark, UserWarning, stacklevel=4)
+        return rows
 
 
 def _decides(model: ReleasedClassifier) -> bool:
@@ -210,6 +218,9 @@ def _from_array(X: Any, models: ReleasedFile[Any], missing: bool) -> Floats:
     """An array of numbers, or of objects where some columns are texts, as raw rows (n, d)."""
     texts = [models.columns[i] for i in models.text_columns]
     cells = X if hasattr(X, "toarray") else np.asarray(X)
+    if cells.ndim == 0:
+        lazy = "collect it first" if hasattr(X, "collect") else "make one of it"
+        raise InputError(f"X must be a data frame, or an array of two axes, got {type(X).__name__}; {lazy}")
     if cells.ndim != 2 or cells.shape[1] != len(models.columns):
         raise InputError(
             f"X must have two axes, rows and the {len(models.columns)} columns {listed(models.columns, _SHOWN)}, got "
@@ -222,7 +233,8 @@ def _from_array(X: Any, models: ReleasedFile[Any], missing: bool) -> Floats:
             )
         cells = cells.astype(object)
         for i in models.text_columns:
-            cells[:, i] = [text_code("" if cell is None else str(cell).strip()) for cell in cells[:, i]]
+            written = [str(cell).strip() for cell in cells[:, i]]
+            cells[:, i] = [text_code("" if is_missing(text) or text in _NO_VALUE else text) for text in written]
     rows = doubles(cells, "X")
     wrong = np.isinf(rows) | (np.isnan(rows) if not missing else False)
     if wrong.any():

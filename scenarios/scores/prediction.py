@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,16 @@ from aggregator.releases.model_files import ReleasedFile, head, reading
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import is_folder
 from federation.contract.guarantee import Guarantee, require_delta, require_epsilon
+from federation.features.steps import OneHot
 from scenarios.data.files import read_group, read_rows
+from scenarios.data.sheets import NO_TEXT
+from scenarios.data.tables import cut, listed
 from scenarios.scores.results import read_results
 from scenarios.settings.protocol_options import BASELINES
 
 DEFAULT = "default"
 LEVEL = 0.9  # of intervals
+_SHOWN = 8  # columns in a message
 _FILE_NAME = re.compile(r"split-(\d+)\.npz")
 
 
@@ -36,6 +41,7 @@ class Used:
     epsilon: float
     epsilons: tuple[float, ...]
     guarantee: dict[str, Any]
+    remark: str | None = None  # on the rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,6 +113,7 @@ def predict(
         does = "predicts a number for" if models.predicts == "numbers" else "names the class of"
         raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
     rows = read_rows(file, models.columns, models.text_columns, missing=models.feature_maps[release].imputes)
+    used = replace(used, remark=unknown_texts(chosen, rows))
     groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
     with applied(chosen, str(file)):
         if models.predicts == "ratios":
@@ -144,6 +151,28 @@ def choose(source: Path, epsilon: float | None = None, draw: int = 0) -> Chosen:
     with reading(source, loaded.what):
         _require_told(models.guarantees[release])
     return Chosen(models, release, draw, Used(source, known[release], tuple(known), models.guarantees[release]))
+
+
+def unknown_texts(chosen: Chosen, rows: NDArray[np.float64]) -> str | None:
+    """What to say where a text column of raw rows (n, columns) has texts, but none that the model knows; else None.
+
+    One new text among others is nothing to speak of; a whole column of them is more often written otherwise, as true
+    for True.
+    """
+    models = chosen.models
+    first = [step for step in models.feature_maps[chosen.release].steps if isinstance(step, OneHot)][:1]
+    found = []
+    for step in first:
+        for column, (start, end) in zip(step.columns, pairwise(step.starts), strict=True):
+            texts = rows[rows[:, column] != NO_TEXT, column]
+            if start < end and len(texts) and not np.isin(texts, step.codes[start:end]).any():
+                found.append(f"'{cut(models.columns[column])}'")
+    if not found:
+        return None
+    return (
+        f"the model knows none of the texts in {listed(found, _SHOWN)}: it takes them for unknown ones; write them as "
+        "where it was learned"
+    )
 
 
 @contextmanager

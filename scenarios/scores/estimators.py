@@ -133,9 +133,10 @@ class ReleasedClassifier(ClassifierMixin, ReleasedEstimator):  # type: ignore[mi
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities (n, C) of the classes, of models that were learned to tell them; others lack this method.
 
-        Networks of `error_marginals` are trained by cross-entropy, and this is the logistic function of their output:
-        as far off as the noise of the release makes it, for nothing has calibrated it. The scores of all other
-        protocols have no such meaning.
+        Networks of `error_marginals` are trained by cross-entropy, and this is the logistic function of their output.
+        Models of `mean_operator` minimise a loss whose scores stand for probabilities, unless another is chosen; the
+        louder the noise is, the nearer these are to 1/2. Both are as far off as the noise of the release makes them,
+        for nothing has calibrated them. The scores of all other protocols have no such meaning.
         """
         return np.asarray(self._said(self.release.models.probabilities, X))[:, self._order]
 

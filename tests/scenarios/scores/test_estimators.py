@@ -198,6 +198,19 @@ def test_a_linear_model_has_scores_and_no_probabilities(run):
     assert "has scores and no probabilities; with labelled rows of your own" in str(refused.value.__cause__)
 
 
+def test_a_linear_model_of_a_proper_loss_tells_probabilities(tmp_path):
+    weights = np.array([[[-0.5, 0.0], [0.5, 0.0]]])
+    ReleasedModels(
+        "x", ("well", "ill"), ("a", "b"), (), np.array([1.0]), (weights,), (FeatureMap(2, ()),),
+        (ratio_guarantee(1.0),), "logistic",
+    ).save(tmp_path / "x.npz")  # fmt: skip
+    model, rows = load(tmp_path / "x.npz"), np.array([[2.0, 9.0], [-1.0, 9.0]])
+    np.testing.assert_allclose(model.predict_proba(rows)[:, 0], expit([2.0, -1.0]))
+    assert model.classes_.tolist() == ["ill", "well"]
+    assert model.predict(rows).tolist() == ["ill", "well"]
+    np.testing.assert_allclose(model.decision_function(rows), [-2.0, 1.0])
+
+
 def test_a_damaged_model_is_told(tmp_path):
     path = line_run(tmp_path)[0] / "models" / "slope" / "split-0.npz"
     with np.load(path) as stored:

@@ -59,7 +59,8 @@ class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-
     def fit_shares(self, X: Any, shares: Any, classes: Any, sample_weight: Any = None) -> WeightedERM:
         """Fit to rows X (N, d) and label shares (N, C) on the simplex, column k for classes[k].
 
-        Rows count by their `sample_weight` (N,) as in `fit`. Raises `InputError` when shapes differ or a row of shares is not a distribution.
+        Rows count by their `sample_weight` (N,) as in `fit`. Raises `InputError` when shapes differ or a row of shares
+        is not a distribution.
         """
         X = validate_data(self, X, dtype=np.float64)
         classes = np.asarray(classes)

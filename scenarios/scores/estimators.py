@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +22,17 @@ from scenarios.data.files import features_of
 from scenarios.data.frames import is_frame, sheet
 from scenarios.data.sheets import is_missing
 from scenarios.data.tables import listed
-from scenarios.scores.prediction import DEFAULT, LEVEL, Chosen, applied, choose, find_model, finite, unknown_texts
+from scenarios.scores.prediction import (
+    DEFAULT,
+    LEVEL,
+    Chosen,
+    applied,
+    choose,
+    find_model,
+    finite,
+    unknown_texts,
+    unused_columns,
+)
 
 _SHOWN = 3  # columns in a message
 _NO_VALUE = ("<NA>", "NaT")  # as pandas has it in arrays of objects
@@ -31,9 +42,10 @@ class ReleasedEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
     """One released model, of one epsilon and noise draw. What it says of rows costs no privacy beyond the release's.
 
     Rows are a data frame of any library, whose columns are found by name (their order and further columns make no
-    difference), or an array (n, d) with the columns in the order of `feature_names_in_`. Texts stand in an array of
-    objects, where None and NaN are missing. A warning names text columns of which the model knows no text. `fit`
-    changes nothing, as that of `sklearn.frozen.FrozenEstimator`: what was released cannot learn.
+    difference, and those that the model leaves out may be missing), or an array (n, d) with the columns in the order of
+    `feature_names_in_`. Texts stand in an array of objects, where None and NaN are missing. A warning names text
+    columns of which the model knows no text. `fit` changes nothing, as that of `sklearn.frozen.FrozenEstimator`: what
+    was released cannot learn.
 
     Attributes:
         feature_names_in_: (d,), the columns that the model was learned from.
@@ -80,10 +92,12 @@ class ReleasedEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def _rows(self, X: Any) -> Floats:
         models, release = self.release.models, self.release.release
         missing = models.feature_maps[release].imputes
+        unused = unused_columns(self.release)
         if is_frame(X):
-            rows = features_of(sheet(X, models.columns), models.columns, models.text_columns, missing)
+            needed = [name for i, name in enumerate(models.columns) if i not in unused]
+            rows = features_of(sheet(X, needed), models.columns, models.text_columns, missing, unused)
         else:
-            rows = _from_array(X, models, missing)
+            rows = _from_array(X, models, missing, unused)
         if (remark := unknown_texts(self.release, rows)) is not None:
             warnings.warn(remark, UserWarning, stacklevel=4)
         return rows
@@ -215,8 +229,8 @@ def load(
     return _ESTIMATORS[chosen.models.predicts](chosen)
 
 
-def _from_array(X: Any, models: ReleasedFile[Any], missing: bool) -> Floats:
-    """An array of numbers, or of objects where some columns are texts, as raw rows (n, d)."""
+def _from_array(X: Any, models: ReleasedFile[Any], missing: bool, unused: Collection[int]) -> Floats:
+    """An array of numbers, or of objects where some columns are texts, as raw rows (n, d); 0 in `unused` columns."""
     texts = [models.columns[i] for i in models.text_columns]
     cells = X if hasattr(X, "toarray") else np.asarray(X)
     if cells.ndim == 0:
@@ -227,6 +241,9 @@ def _from_array(X: Any, models: ReleasedFile[Any], missing: bool) -> Floats:
             f"X must have two axes, rows and the {len(models.columns)} columns {listed(models.columns, _SHOWN)}, got "
             f"shape {cells.shape}"
         )
+    if unused:
+        cells = cells.copy()
+        cells[:, sorted(unused)] = 0
     if texts:
         if cells.dtype.kind not in "OUST":
             raise InputError(

@@ -112,7 +112,8 @@ def predict(
     if by is not None and models.predicts != "ratios":
         does = "predicts a number for" if models.predicts == "numbers" else "names the class of"
         raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
-    rows = read_rows(file, models.columns, models.text_columns, missing=models.feature_maps[release].imputes)
+    missing, unused = models.feature_maps[release].imputes, unused_columns(chosen)
+    rows = read_rows(file, models.columns, models.text_columns, missing=missing, unused=unused)
     used = replace(used, remark=unknown_texts(chosen, rows))
     groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
     with applied(chosen, str(file)):
@@ -153,20 +154,30 @@ def choose(source: Path, epsilon: float | None = None, draw: int = 0) -> Chosen:
     return Chosen(models, release, draw, Used(source, known[release], tuple(known), models.guarantees[release]))
 
 
+def unused_columns(chosen: Chosen) -> frozenset[int]:
+    """The columns that make no difference, because the feature map leaves them out: new rows may lack them."""
+    return frozenset(column for column, vocabulary in _vocabularies(chosen) if not len(vocabulary))
+
+
+def _vocabularies(chosen: Chosen) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """The columns that become indicators, and the codes of the texts that each has one for."""
+    for step in chosen.models.feature_maps[chosen.release].steps[:1]:
+        if isinstance(step, OneHot):
+            for column, (start, end) in zip(step.columns.tolist(), pairwise(step.starts), strict=True):
+                yield column, step.codes[start:end]
+
+
 def unknown_texts(chosen: Chosen, rows: NDArray[np.float64]) -> str | None:
     """What to say where a text column of raw rows (n, columns) has texts, but none that the model knows; else None.
 
     One new text among others is nothing to speak of; a whole column of them is more often written otherwise, as true
     for True.
     """
-    models = chosen.models
-    first = [step for step in models.feature_maps[chosen.release].steps if isinstance(step, OneHot)][:1]
     found = []
-    for step in first:
-        for column, (start, end) in zip(step.columns, pairwise(step.starts), strict=True):
-            texts = rows[rows[:, column] != NO_TEXT, column]
-            if start < end and len(texts) and not np.isin(texts, step.codes[start:end]).any():
-                found.append(f"'{cut(models.columns[column])}'")
+    for column, vocabulary in _vocabularies(chosen):
+        texts = rows[rows[:, column] != NO_TEXT, column]
+        if len(vocabulary) and len(texts) and not np.isin(texts, vocabulary).any():
+            found.append(f"'{cut(chosen.models.columns[column])}'")
     if not found:
         return None
     return (

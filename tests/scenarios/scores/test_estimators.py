@@ -140,6 +140,22 @@ def test_a_missing_text_is_written_in_many_ways(tmp_path, missing):
         assert model.predict(cells).tolist() == ["missing", "known"]
 
 
+def test_columns_that_a_model_leaves_out_may_be_missing_or_hold_anything(tmp_path):
+    left_out = OneHot(np.array([0, 2]), np.empty(0), np.zeros(3, dtype=np.int64))
+    weights, names = np.array([[[-1.0], [1.0]]]), ("id", "size", "note")
+    ReleasedModels(
+        "x", ("small", "large"), names, (2,), np.array([1.0]), (weights,), (FeatureMap(3, (left_out,)),),
+        (ratio_guarantee(1.0),),
+    ).save(tmp_path / "x.npz")  # fmt: skip
+    model, wanted = load(tmp_path / "x.npz"), ["large", "small"]
+    assert model.feature_names_in_.tolist() == list(names)
+    whole = pyarrow.table({"note": ["b", None], "id": ["A7", "A8"], "size": [1.0, -1.0]})
+    for rows in (whole, whole.select(["size"]), np.array([["A7", 1.0, None], [None, -1.0, "b"]], dtype=object)):
+        assert model.predict(rows).tolist() == wanted
+    with pytest.raises(InputError, match="has no column 'size'; it has note, id"):
+        model.predict(whole.drop_columns("size"))
+
+
 def test_texts_of_which_the_model_knows_none_are_told(run, rng):
     model, (cells, _) = load(run[0]), table(rng, 30)
     with warnings.catch_warnings():

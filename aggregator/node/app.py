@@ -20,7 +20,6 @@ from aggregator.node.individual import IndividualScores, best_means
 from aggregator.node.inquiry import Inquiry
 from aggregator.node.variants import Variants
 from aggregator.world.plan import WorldPlan
-from aggregator.world.text_columns import remarks
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import FederationError
@@ -62,7 +61,7 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     views, inquiry = Views(plan), Inquiry()
     variants = Variants(World(plan, views), inquiry)
     outlooks = [] if plan.split else variants.outlooks()  # other splits divide the same numbers of rows and parties
-    found = [] if plan.split else list(remarks(views.table))
+    found = [] if plan.split else views.remarks()
     for line in (*found, *outlooks):
         _log.warning("%s", line)
     scores = _ask_for_scores(plan, views, inquiry)

@@ -136,6 +136,7 @@ class VariantRun:
             tuple(contents),
             tuple(one.session.feature_map for one in self.releases),
             tuple(guarantee.to_dict() for guarantee in guarantees),
+            self._chosen.proper_loss,
         ).save(Path(plan.directory) / f"{self._variant.name}.npz")
         return diagnostics
 

@@ -75,6 +75,13 @@ class MeanOperator(MomentOptions, Protocol):
             found["denoise"] = "rows that are not the parties' own"
         return {**found, "unlabelled": "loss: unhinged"} if self.loss == "unhinged" else found
 
+    @property
+    def proper_loss(self) -> str | None:
+        """`logistic`, `square` or `matsushita`, where one of them is minimised."""
+        from aggregator.learners.linear_odd.losses import SymmetricProper
+
+        return self.loss if isinstance(self.chosen_loss(), SymmetricProper) else None
+
     def noise_at(self, trust: Trust) -> Place | Refused:
         """At every party, or as shares of one noise, which hide nothing but in a sum."""
         if self.noise == OFF:

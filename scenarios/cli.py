@@ -16,6 +16,7 @@ from federation.contract.errors import DEBUG, FederationError, told
 from scenarios.commands import inspect
 from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit
+from scenarios.commands.figure import figure
 from scenarios.commands.init import init
 from scenarios.commands.predict import predict_command
 from scenarios.commands.privacy import privacy_app
@@ -60,6 +61,7 @@ app.command()(inspect.schema)
 app.command()(audit)
 app.command()(advise)
 app.command("report")(report_command)
+app.command()(figure)
 app.command("predict")(predict_command)
 app.add_typer(privacy_app, name="privacy")
 

@@ -21,7 +21,7 @@ _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for
 _LOOK = 1.0  # seconds between looks at a cluster
 _ESSENTIAL = ("gcs_server", "raylet")  # Ray's names of what a head and a node consist of
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
-_OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS", "USAGE_STATS_ENABLED")  # of Ray's
+_OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS")  # of Ray's
 
 
 def processors() -> int:
@@ -87,7 +87,7 @@ def _join(address: str) -> None:
     except (OSError, RuntimeError, ValueError, SystemExit) as error:
         raise InputError(
             f"engine.ray.address: there is no Ray cluster to join at {address} ({_first_line(error)}); start one with "
-            "'ray start --head', on this machine too, and name it HOST:PORT or auto"
+            "'RAY_USAGE_STATS_ENABLED=0 ray start --head', on this machine too, and name it HOST:PORT or auto"
         ) from error
 
 

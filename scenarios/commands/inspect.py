@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from federation.contract.errors import InputError
 from scenarios.commands.options import AsJson, ScenarioName, Settings
 from scenarios.commands.output import tell
+
+if TYPE_CHECKING:
+    from scenarios.data.data_sets import DataSet
 
 
 def show(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = False) -> None:  # noqa: B006 - copied
@@ -70,12 +73,15 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
 
 
 def list_choices(as_json: AsJson = False) -> None:
-    """List library scenarios, data sets, protocols, classifiers and mechanisms."""
+    """List library scenarios, data sets, protocols, classifiers and mechanisms.
+
+    With --json data sets come with their origin, its address and their licence.
+    """
     from typer.main import get_group
 
     from aggregator.contract.registry import protocol_names
     from scenarios.commands.privacy import privacy_app
-    from scenarios.data.catalogue import names
+    from scenarios.data.catalogue import entry, names
     from scenarios.settings.loader import library, load
     from scenarios.settings.protocol_options import BASELINES
 
@@ -97,7 +103,18 @@ def list_choices(as_json: AsJson = False) -> None:
         width = max(map(len, entries), default=0)
         text.append(f"{title}{' (federation privacy)' if title == 'mechanisms' else ''}:")
         text += [f"  {name:<{width}}  {about}".rstrip() for name, about in entries.items()]
-    tell(as_json, sections, text=text, hidden=sections)
+    tell(
+        as_json,
+        {**sections, "data": {name: _origin(entry(name), text) for name, text in sections["data"].items()}},
+        text=text,
+        hidden=sections,
+    )
+
+
+def _origin(known: DataSet | None, about: str) -> dict[str, str | None]:
+    """What a data set is, where it comes from and what its owners allow; of one's own file nobody here knows."""
+    found = {key: getattr(known, key, None) or None for key in ("origin", "url", "licence")}
+    return {"description": about, **found}
 
 
 def _about_protocol(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -15,12 +16,13 @@ import ray
 from ray._private.services import canonicalize_bootstrap_address
 
 from federation.contract.errors import FederationError, InputError
+from federation.grids.consoles import hush
 
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
 _LOOK = 1.0  # seconds between looks at a cluster
 _ESSENTIAL = ("gcs_server", "raylet")  # Ray's names of what a head and a node consist of
-_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "INFO", "configure_logging": True}
 _OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS")  # of Ray's
 
 
@@ -40,6 +42,7 @@ def connect(address: str | None, workers: int | None, environment: dict[str, str
         return False
     for name in _OFF:
         os.environ.setdefault(f"RAY_{name}", "0")
+    hush("ray", logging.ERROR)
     with _unobtrusive():
         if address is None:
             _begin(workers, environment)

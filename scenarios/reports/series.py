@@ -125,6 +125,13 @@ def collect(
     return Plot(x, _label(key, values), measured, series, _caption(measured, spreads, chosen), remarks)
 
 
+def is_drawable(rows: Sequence[Row]) -> bool:
+    """Whether these rows, of one run, have several epsilons in one setting, so that a figure needs no choices."""
+    summaries = summarise(rows)
+    settled = len({tuple(one.setting.items()) for one in summaries}) == 1
+    return settled and sum(map(math.isfinite, epsilons(summaries))) > 1
+
+
 def _measured(rows: Sequence[Row], metric: str | None) -> Metric:
     """The metric of that name. Raises `InputError` naming those that there are."""
     if metric is None:

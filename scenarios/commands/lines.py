@@ -8,12 +8,14 @@ import textwrap
 from typing import TextIO
 
 _LEAST = 20  # columns: in narrower terminals everything breaks anyway
+_NARROW = 4  # columns that later lines are moved in where there is little room
 
 
-def fitted(text: str, stream: TextIO, hanging: int = 0) -> str:
-    """The text in lines of whole words where `stream` is a terminal; all but the first begin `hanging` columns in.
+def fitted(text: str, stream: TextIO, hanging: int | None = None) -> str:
+    """The text in lines of whole words where `stream` is a terminal.
 
-    Names, options and paths stay whole, so that they can be copied.
+    All lines but the first begin `hanging` columns in, or where the text itself begins. Names, options and paths stay
+    whole, so that they can be copied.
 
     Examples:
         >>> import io
@@ -23,9 +25,9 @@ def fitted(text: str, stream: TextIO, hanging: int = 0) -> str:
     if not stream.isatty():
         return text
     width = max(_LEAST, shutil.get_terminal_size().columns)
-    if hanging > width // 2:  # names take so much of it that no room would be left beside them
-        hanging = 4
     begin = text[: len(text) - len(text.lstrip())]
+    if hanging is None or hanging > width // 2:  # names take so much of it that no room would be left beside them
+        hanging = len(begin) if hanging is None else _NARROW
     return textwrap.fill(
         text.lstrip(),
         width,

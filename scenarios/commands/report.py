@@ -42,6 +42,7 @@ def report_command(
     for directory, found in ({} if as_json else summaries).items():
         if len(directories) > 1:
             print(directory)
-        Console().print(*tables(found))
+        console = Console()
+        console.print(*tables(found, console.width))
     record = {"report": str(path), "runs": runs}
     tell(as_json, record, text=[f"wrote {path}"], hidden=record)

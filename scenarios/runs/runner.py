@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,7 @@ from scenarios.settings.sweep import Variant, swept_columns, variants
 from scenarios.simulated.floors import require_floors
 from scenarios.simulated.targets import wants_targets
 
+_log = logging.getLogger(__name__)
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
 
 
@@ -124,6 +126,8 @@ def run(
     resolved = plain if isinstance(plain, Scenario) else resolve(plain, overrides)
     check_budget(resolved)
     watcher, costs = progress or Progress(), Costs()
+    versions = ", ".join(f"{name} {number}" for name, number in _versions().items())
+    _log.info("scenario %s, seed %d, engine %s; %s", resolved.name, resolved.seed, resolved.engine.kind, versions)
     with costs.phase("data"):  # data that cannot be used must stop us before anything is written
         todo = worlds(resolved, None if data_dir is None else str(data_dir))
         table = usable_data(todo)
@@ -151,6 +155,7 @@ def run(
                 directory.discard()  # nothing to keep, and nothing in the way of the next attempt
             else:
                 finished = _write(resolved, todo, directory, status, started, costs, table.classes)
+    _log.info("all is in %s", finished.directory)
     if finished.failed_variants:
         raise IncompleteRunError(finished)
     return finished
@@ -264,7 +269,7 @@ def _write(
             "remarks": list(dict.fromkeys(line for _, summary in done for line in summary.get("remarks", ()))),
             "defaults": recorded(protocol.kind for protocol in scenario.protocols),
             "note": "a diagnostic of a simulation: nothing in this file is covered by a guarantee",
-            "versions": {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}},
+            "versions": _versions(),
             "seconds": {phase: round(seconds, 3) for phase, seconds in costs.seconds.items()},
             "peak_memory_mebibytes": {phase: round(peak, 1) for phase, peak in costs.peak_mebibytes.items()},
             "failures": dict(failures),
@@ -275,6 +280,10 @@ def _write(
         with costs.phase("report"):
             _draw(scenario, directory, rows)
     return Run(directory.path, rows, costs, dict(failures), failed_variants, found, sayings)
+
+
+def _versions() -> dict[str, str]:
+    return {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}}
 
 
 def _enumerated(worlds: Sequence[str], most: int = 3) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import resource
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -41,6 +43,8 @@ from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.simulation import Split, SplitSpec, split
 from scenarios.simulated.targets import Target, target_sets
 
+_log = logging.getLogger(__name__)
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in which the peak memory of a process is told
 INDIVIDUAL_SAMPLE = 1000  # parties whose own classifiers are scored
 _NOBODY = {**protection({"non_private": True}), "noise": 0}
 
@@ -64,7 +68,8 @@ class Costs:
     def add(self, name: str, seconds: float) -> None:
         """Add seconds measured elsewhere to `name`, and note the peak memory reached."""
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
-        self.peak_mebibytes[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        self.peak_mebibytes[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / 2**20
+        _log.info("phase %s: %.2f s, peak memory %.0f MiB", name, seconds, self.peak_mebibytes[name])
 
 
 @dataclass(frozen=True, eq=False)

@@ -148,6 +148,11 @@ def test_list_shows_every_kind_of_choice(monkeypatch: pytest.MonkeyPatch, capsys
     assert set(sections) == {"scenarios", "data", "protocols", "classifiers", "mechanisms"}
     assert set(sections["scenarios"]) == set(library()) >= {"scale", "kdd-large", "har-robust"}
     assert {"digits", "gaussians"} <= set(sections["data"])
+    assert sections["data"]["har"]["licence"].endswith("forbids commercial use")
+    assert sections["data"]["har"]["url"] == "https://archive.ics.uci.edu/dataset/240"
+    own = sections["data"].pop("FILE.csv, FILE.npz, FILE.parquet, FILE.svmlight")
+    assert (own["origin"], own["url"], own["licence"]) == (None, None, None)
+    assert all(one["description"] and one["origin"] and one["licence"] for one in sections["data"].values())
     assert all(text for entries in sections.values() for text in entries.values())
 
 

@@ -93,5 +93,5 @@ def _tell(finished: Run, as_json: bool) -> None:
         if finished.failures:
             failed = sum(finished.failures.values())
             print(f"{failed} parties failed, over all worlds: {describe(finished.failures)}", file=sys.stderr)
-    written = f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/, report.html"
+    written = f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/, report.html, guarantee.html"
     tell(as_json, record, text=[written], hidden=record)

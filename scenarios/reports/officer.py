@@ -9,7 +9,7 @@ from typing import Any
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, refusing
 from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, Keeper, Unit
 from federation.mechanisms.accounting.odds import Odds
 from scenarios.reports.evidence import NOTHING_KNOWN, Evidence, Reality, Release, Shown, World, evidence
@@ -73,7 +73,9 @@ def write_guarantee(directory: Path, rows: Sequence[Row] = ()) -> Path:
         loader=PackageLoader("scenarios"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    page = environment.get_template(GUARANTEE).render(**view(evidence(directory, rows)))
+    found = evidence(directory, rows)
+    with refusing(f"the artefacts in {directory} do not belong together"):
+        page = environment.get_template(GUARANTEE).render(**view(found))
     path = directory / GUARANTEE
     try:
         path.write_text(page, encoding="utf-8")
@@ -185,13 +187,14 @@ def roles(world: World, shown: Shown, unit: Unit) -> list[dict[str, str]]:
     """Who holds what, sees what and is trusted with what."""
     exact = [one.what for one in shown.sends if not one.private]
     noisy = [one.what for one in shown.sends if one.private]
+    number = "" if world.parties is None else f" of the {world.parties:,}"
     rows = "" if not world.private_rows else f"; {_counted(world.private_rows, 'row')} at all parties together"
     makes = {
         Place.PARTY: ", and with making its noise",
         Place.SHARES: ", and with making its share of the noise and telling nobody",
     }.get(shown.noise_at or Place.NOWHERE, "")
     party = {
-        "who": {None: "Each party", 1: "The party"}.get(world.parties, f"Each of the {world.parties:,} parties"),
+        "who": "The party" if world.parties == 1 else f"Each{number} part{'ies' if number else 'y'}",
         "holds": f"its own rows with their labels{rows}",
         "sees": "the public rows, the questions and what is released; nothing that another party sends",
         "trusted": f"its own data only{makes}",
@@ -209,7 +212,7 @@ def _collecting(shown: Shown, exact: Sequence[str], noisy: Sequence[str]) -> Ite
                 "who": "The coordinator",
                 "holds": "what parties send, until the noise is made",
                 "sees": "of every party, " + "; ".join(plainly),
-                "trusted": "to look at it for nothing else, to keep it from everybody, and to add the noise",
+                "trusted": "looking at it for nothing else, keeping it from everybody, and adding the noise",
             }
         case Place.PARTY:
             yield {
@@ -223,13 +226,13 @@ def _collecting(shown: Shown, exact: Sequence[str], noisy: Sequence[str]) -> Ite
                 "who": "The summation",
                 "holds": "what parties send, until it is summed",
                 "sees": f"of every party, with too little noise to hide it: {listed(noisy)}",
-                "trusted": "to show sums over all parties and nothing else",
+                "trusted": "showing sums over all parties and nothing else",
             }
             yield {
                 "who": "The coordinator",
                 "holds": "the sums",
                 "sees": "; ".join(["sums with the whole noise, of no single party", *plainly]),
-                "trusted": "not to conspire with more parties than was declared",
+                "trusted": "not conspiring with more parties than were declared to",
             }
         case Place.NOWHERE:
             yield {

@@ -10,7 +10,7 @@ from typing import Any
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
-from federation.contract.errors import FederationError, InputError, refusing
+from federation.contract.errors import FederationError, refusing
 from federation.contract.files import is_file, read_object, read_text
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from scenarios.data.catalogue import is_file_name
@@ -93,8 +93,9 @@ class Evidence:
 
     @property
     def first(self) -> World:
-        """The first world with a release of the leading variant."""
-        return next((one for one in self.worlds if self.leading and one.of(self.leading)), self.worlds[0])
+        """The first world with a release of the leading variant, which there must be."""
+        assert self.leading is not None
+        return next(one for one in self.worlds if one.of(self.leading))
 
 
 def is_world(directory: Path) -> bool:
@@ -133,8 +134,6 @@ def _of_run(directory: Path, rows: Sequence[Row]) -> Evidence:
         swept = {key: str(value) for key, value in world["swept"].items()}
         place = ", ".join(f"{key} = {value}" for key, value in swept.items())
         worlds.append(_world(place, world, found, _sent_by(rows, swept)))
-    if not worlds:
-        raise InputError(f"the ledger in {directory} has no finished world; {_REMEDY}")
     unseeded = all(_entropy(one) == "system" for world in worlds for one in world.releases if _entropy(one))
     some = any(_entropy(one) for world in worlds for one in world.releases)
     plain = parse(document, "scenario.yaml")[0] or {}

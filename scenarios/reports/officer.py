@@ -36,7 +36,8 @@ BANNERS = {
     ),
     Reality.DEPLOYED: (
         "REAL",
-        "The parties answered from nodes of their own, and the noise came from the operating system of its maker.",
+        "The parties answered from nodes of their own, and the noise came from the operating system of its maker. The "
+        "promise holds as long as all does that stands at the end of this page.",
     ),
 }
 UNITS = {
@@ -92,6 +93,7 @@ def view(found: Evidence) -> dict[str, Any]:
         "written": found.written,
         "version": found.version,
         "simulated": found.reality is not Reality.DEPLOYED,
+        "sources": "world.json" if found.reality is Reality.DEPLOYED else "run.json, scenario.yaml and ledger.json",
         "reality": found.reality.value,
         "title": title,
         "banner": banner,
@@ -156,8 +158,10 @@ def example(guarantee: Guarantee, units: int | None = None) -> list[str]:
     if believed is not None:
         told.append(f"Whatever is released, a suspicion of 1 in 100 grows to {_in_hundred(believed)} at most.")
     if guarantee.delta:
-        all_of_them = f", of {units:,} such units for {units * guarantee.delta:.2g}" if units else ""
-        told.append(f"At worst the promise fails altogether with the probability δ{all_of_them}.")
+        expected = (units or 0) * guarantee.delta
+        failing = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+        of_all = f": of {units:,} such units, for {failing}" if units else ""
+        told.append(f"At worst the promise fails altogether with the probability δ{of_all}.")
     found = _of_hundred(odds.detections(FALSE_ALARMS[-1]))
     return [*told, f"A test that accuses 5 of 100 innocent ones finds at most {found} guilty ones."]
 
@@ -315,9 +319,10 @@ def _level(guarantee: Guarantee) -> dict[str, Any]:
 
 def _others(found: Evidence) -> Iterator[dict[str, str]]:
     """A line for every variant in every setting, but for the leading one in the first."""
+    first = None if found.leading is None else found.first
     for world in found.worlds:
         for variant in dict.fromkeys(release.variant for release in world.releases):
-            if variant != found.leading or world is not found.first:
+            if variant != found.leading or world is not first:
                 yield _line(world, variant, world.of(variant))
 
 

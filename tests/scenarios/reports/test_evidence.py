@@ -96,11 +96,11 @@ def test_missing_and_damaged_files_are_refused(make_run, name):
         read(directory)
 
 
-def test_no_world_is_no_evidence(make_run):
+def test_a_run_that_was_interrupted_before_its_first_ledger_has_a_page(make_run):
     directory = make_run()
     (directory / "ledger.json").write_text('{"worlds": []}')
-    with pytest.raises(InputError, match="no finished world"):
-        read(directory)
+    assert (read(directory).worlds, read(directory).leading) == ((), None)
+    assert "NO GUARANTEE" in write_guarantee(directory).read_text()
 
 
 @pytest.mark.parametrize("simulation", [False, True])

@@ -187,7 +187,7 @@ def test_the_odds_are_those_of_each_release_and_of_all():
 def test_delta_is_told_for_as_many_units_as_there_are():
     labels = promised(1.0, 1e-3, Unit.LABEL, Adjacency.ADD_REMOVE)
     page = view(found(Reality.SIMULATION, world(LOCAL, labels)))
-    assert "of 1,000 such units for 1." in page["example"][1]
+    assert "of 1,000 such units, for 1." in page["example"][1]
     assert "is among the data or not" in page["example"][0]
     assert not any("suspicion" in line for line in page["example"])  # no bound on every single release
     persons = view(found(Reality.SIMULATION, world(LOCAL, replace(labels, unit=Unit.PERSON))))

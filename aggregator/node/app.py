@@ -79,6 +79,16 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     summary: dict[str, Any] = {
         "ledger": ledger.to_dict(plan.delta),
         "diagnostics": diagnostics,
+        "disclosure": {
+            "world": plan.world,
+            "simulation": plan.simulation,
+            "parties": plan.parties,
+            "quorum": plan.quorum,
+            "private_rows": plan.private_rows,
+            "public_rows": len(views.table.rows),
+            "draws": plan.draws,
+            "variants": variants.disclosed(),
+        },
         "outlooks": outlooks,
         "remarks": found,
         "bytes_per_party": variants.costs(),

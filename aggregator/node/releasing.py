@@ -13,7 +13,7 @@ from aggregator.contract.premises import plan_premises
 from aggregator.node.diagnostics import diagnose
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError
-from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee
+from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.additive import Noise, calibrate
 
@@ -68,5 +68,5 @@ def _premises(plan: WorldPlan, noise: Noise, perturbable: Perturbable) -> tuple[
         premises.append(SEEDED)
     if noise == "gaussian" and plan.delta > plan.parties**-_DELTA_EXPONENT:
         text = f"delta is small enough for {plan.parties} parties, although it exceeds parties^-{_DELTA_EXPONENT}"
-        premises.append(Assumption(text, Check.DECLARED))
+        premises.append(Assumption(text, Check.DECLARED, Keeper.HOLDER))
     return tuple(premises)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,14 @@ class VariantRun:
     def costs(self) -> list[int]:
         """Bytes that one party sends for each release."""
         return [one.cost() for one in self.releases]
+
+    def disclosed(self) -> dict[str, Any]:
+        """What leaves a party for any of its releases, and where their noise is made, as plain JSON values."""
+        return {
+            "protocol": self._variant.kind,
+            "noise_at": str(self.place),
+            "sends": [asdict(one) for one in self.releases[0].promise.sends],
+        }
 
     def finish(self, ledger: Ledger) -> list[dict[str, float]]:
         """Charge the releases, make the noise that is the aggregator's, learn and write; their diagnostics."""
@@ -244,6 +252,10 @@ class Variants:
             with self._failed.sparing_others(name):
                 diagnostics[name] = run.finish(ledger)
         return diagnostics
+
+    def disclosed(self) -> dict[str, dict[str, Any]]:
+        """What leaves a party, and who makes the noise, for each variant that has not failed."""
+        return {name: run.disclosed() for name, run in self._going().items()}
 
     def costs(self) -> dict[str, list[int]]:
         """Bytes that one party sends for each release of the variants that have not failed."""

@@ -115,6 +115,6 @@ def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:
         if finished.failures:
             failed = sum(finished.failures.values())
             remark(f"{failed} parties failed, over all worlds: {describe(finished.failures)}")
-        print(f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/")
+        print(f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/, guarantee.html")
     text = [report] if quiet else [f"report: {report}", f"next: {following}"]
     tell(as_json, record, text=text, hidden=record)

@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import quote
 
 from federation.contract.errors import InputError
 from federation.contract.files import is_file, read_object, read_text
 from scenarios.reports.bag_remarks import bag_remarks
 from scenarios.reports.figures import draw
+from scenarios.reports.officer import GUARANTEE
 from scenarios.reports.origins import origins
 from scenarios.reports.readings import leaders, listed, protection, readings, said
 from scenarios.reports.summary import NON_PRIVATE, summarise
@@ -47,7 +49,7 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
 
     stored = finished_rows(directories) if finished is None else finished
     try:
-        page = _page(stored)
+        page = _page(stored, path)
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, TemplateError) as error:
@@ -61,11 +63,15 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
     return path
 
 
-def _page(stored: Mapping[Path, list[Row]]) -> str:
+def _page(stored: Mapping[Path, list[Row]], path: Path) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     names = _names(stored)
-    runs = [_view(directory, stored[directory], name) for directory, name in names.items()]
+    runs = [
+        _view(directory, stored[directory], name)
+        | {"officer": quote(Path(os.path.relpath(directory / GUARANTEE, path.parent)).as_posix())}
+        for directory, name in names.items()
+    ]
     environment = Environment(
         loader=PackageLoader("scenarios"),
         autoescape=True,

@@ -254,6 +254,11 @@ def _write(
         {"swept": world.swept, "split": 0, **summary["ledger"]} for world, summary in done if world.spec.split == 0
     ]
     directory.write_json("ledger.json", {"worlds": ledgers})
+    disclosures = [
+        {"swept": world.swept, **summary["disclosure"]}
+        for world, summary in done
+        if world.spec.split == 0 and "disclosure" in summary  # runs begun by an earlier release have none
+    ]
     directory.write_json(
         "run.json",
         {
@@ -267,6 +272,7 @@ def _write(
             "non_private": any(variant.kind not in BASELINES for variant in unprotected),
             "non_private_variants": [variant.name for variant in unprotected],
             "remarks": list(dict.fromkeys(line for _, summary in done for line in summary.get("remarks", ()))),
+            "disclosures": disclosures,
             "defaults": recorded(protocol.kind for protocol in scenario.protocols),
             "note": "a diagnostic of a simulation: nothing in this file is covered by a guarantee",
             "versions": _versions(),
@@ -294,7 +300,9 @@ def _enumerated(worlds: Sequence[str], most: int = 3) -> str:
 
 def _draw(scenario: Scenario, directory: RunDirectory, rows: list[Row]) -> None:
     from scenarios.reports.figures import draw
+    from scenarios.reports.officer import write_guarantee
     from scenarios.reports.report import write_report
 
     draw(rows, directory.path / "figures", scenario.name)
+    write_guarantee(directory.path, rows)
     write_report([directory.path], directory.path / "report.html", {directory.path: rows})

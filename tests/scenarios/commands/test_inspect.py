@@ -102,9 +102,9 @@ def test_validate_counts_what_is_asked_for(
         "variants: 5 (soft_vote, soft_vote-gaussian, pooled, constant, individual)",
         "releases: 240 (8 worlds x 30: 3 epsilons x 5 noise draws per private variant)",
         "soft_vote: epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted; a "
-        "party sends its share of the votes' statistic without noise",
+        "party sends a summary of what its classifier says of the public rows without noise",
         "soft_vote-gaussian: epsilon 1, delta 1e-06 for one party (replace); the aggregator adds the noise and must be "
-        "trusted; a party sends its share of the votes' statistic without noise",
+        "trusted; a party sends a summary of what its classifier says of the public rows without noise",
     ]
 
 
@@ -116,7 +116,7 @@ def test_validate_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert promised[0] == {
         "variant": "soft_vote",
         "promise": "epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted",
-        "sends": "a party sends its share of the votes' statistic without noise",
+        "sends": "a party sends a summary of what its classifier says of the public rows without noise",
     }
     assert found == {
         "scenario": "quickstart",

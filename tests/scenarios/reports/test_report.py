@@ -13,6 +13,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from scenarios.commands.report import report_command
 from scenarios.reports.figures import draw
+from scenarios.reports.officer import GUARANTEE
 from scenarios.reports.report import write_report
 from scenarios.scores.results import COLUMNS, read_results, write_results
 
@@ -24,13 +25,15 @@ class Page(HTMLParser):
 
     def __init__(self, source):
         super().__init__()
-        self.tags, self.texts, self.links, self._hidden = [], [], [], False
+        self.tags, self.texts, self.links, self.officers, self._hidden = [], [], [], [], False
         self.feed(source)
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
         self._hidden = tag == "style"
-        self.links += [value for name, value in attributes if name in ("src", "href", "action", "data")]
+        links = [value for name, value in attributes if name in ("src", "href", "action", "data")]
+        self.officers += [link for link in links if link.endswith(GUARANTEE)]
+        self.links += [link for link in links if link not in self.officers]
         assert not any(name.startswith("on") for name, _ in attributes)
 
     def handle_endtag(self, tag):
@@ -255,6 +258,8 @@ def test_several_runs_are_compared(make_run, tmp_path):
     assert "Comparison of 3 runs" in found.text
     assert found.tags.count("img") == 4
     assert {link for link in found.links if not link.startswith("data:")} == {"#run-1", "#run-2", "#run-3"}
+    assert [link.rpartition("/")[2] for link in found.officers] == [GUARANTEE] * 3
+    assert len(set(found.officers)) == 3
 
 
 def test_equal_artefacts_give_equal_pages(make_run, tmp_path):

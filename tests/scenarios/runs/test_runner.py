@@ -12,7 +12,10 @@ from scenarios.runs.world import World, worlds
 from scenarios.scores.results import read_results
 from scenarios.settings.schema import resolve
 
-ARTEFACTS = {"results.csv", "ledger.json", "run.json", "scenario.yaml", "models", "figures", "report.html", ".cells"}
+ARTEFACTS = {
+    "results.csv", "ledger.json", "run.json", "scenario.yaml", "models", "figures", "report.html", "guarantee.html",
+    ".cells",
+}  # fmt: skip
 
 
 def test_a_run_leaves_its_artefacts(finished):

@@ -66,6 +66,7 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     for line in (*found, *outlooks):
         _log.warning("%s", line)
     scores = _ask_for_scores(plan, views, inquiry)
+    variants.begin_references()
     asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
     while asked := inquiry.questions():
         asking.ask(grid, asked, failures)

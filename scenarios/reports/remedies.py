@@ -15,6 +15,7 @@ from federation.mechanisms.noise import gaussian
 Goal = Literal["useful", "half"]
 
 _HALF = 0.5
+_SLACK = 1e-9  # for what is half but for rounding
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,12 @@ class Point:
 
     def misses(self) -> list[Goal]:
         """To be useful, and to keep half of what pooled rows gain, as far as it is known."""
-        half: list[Goal] = [] if self.kept is None or self.kept >= _HALF else ["half"]
+        half: list[Goal] = [] if self.kept is None or self.reaches("half") else ["half"]
         return half if self.useful else ["useful", *half]
 
     def reaches(self, goal: Goal) -> bool:
         """Whether a goal is met for certain."""
-        return self.useful if goal == "useful" else self.kept is not None and self.kept >= _HALF
+        return self.useful if goal == "useful" else self.kept is not None and self.kept >= _HALF - _SLACK
 
 
 @dataclass(frozen=True)

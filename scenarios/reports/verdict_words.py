@@ -46,11 +46,11 @@ def told(found: Sequence[Verdict], answer: str) -> list[tuple[Finding, str]]:
         soft_vote is useful at ε = 3: accuracy 0.800, always saying “no” has 0.500, one party alone 0.700, all rows
         pooled 0.900; 75 % of that gain are kept
     """
-    groups: dict[tuple[str, str, Finding], list[Verdict]] = {}
+    groups: dict[tuple[str, str, Finding, bool], list[Verdict]] = {}
     for one in found:
-        groups.setdefault((one.variant, one.setting, one.finding), []).append(one)
+        groups.setdefault((one.variant, one.setting, one.finding, one.doubtful), []).append(one)
     sentences: list[tuple[Finding, str]] = []
-    for (variant, setting, finding), members in groups.items():
+    for (variant, setting, finding, _), members in groups.items():
         start = f"{setting}: {variant}" if setting else variant
         parts = [_sentence(finding, members, answer), *_remarks(members)]
         parts += [*_order(members), *_help(finding, members), *_ahead(members)]
@@ -63,7 +63,8 @@ def _sentence(finding: Finding, members: Sequence[Verdict], answer: str) -> str:
     reached = f"{_name(first)} {listed([shown(first.metric, one.mean) for one in members])}"
     constant, where = shown(first.metric, first.constant), _at(members)
     if finding == "no better":
-        return f"is no better than {answer} {where}: {reached}, that has {constant}{_in_the_way(members)}"
+        beats = "cannot be counted on to beat" if first.doubtful else "is no better than"
+        return f"{beats} {answer} {where}: {reached}, that has {constant}{_in_the_way(members)}"
     if finding == "useful":
         alone = "" if first.individual is None else f", one party alone {shown(first.metric, first.individual)}"
         beside = f"is useful {where}: {reached}, {answer} has {constant}{alone}"
@@ -107,8 +108,10 @@ def _where_it_goes(members: Sequence[Verdict]) -> str:
     if len(lost) < len(members):
         return ""
     noises = [_share(one.to_noise, one.noise_interval) for one in lost]
-    noise = f"{listed(noises)} %" if any(share != "0" for share in noises) else "nothing that can be told"
     protocol = _share(lost[0].to_protocol, lost[0].protocol_interval)
+    if {protocol, *noises} == {"0"}:
+        return ""
+    noise = "nothing that can be told" if set(noises) == {"0"} else f"{listed(noises)} %"
     if protocol == "0":
         return f"; the protocol itself loses nothing that can be told, its noise {noise}"
     return f"; the protocol itself loses {protocol} %, its noise {noise}"

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from federation.contract.guarantee import Unit
 from scenarios.reports.readings import leaders
 from scenarios.reports.remedies import Point, Remedy, Rival, remedies
 from scenarios.reports.summary import Spread, VariantSummary, student_interval, summarise
@@ -27,7 +28,7 @@ _NOTICED = 0.02  # of what the constant answer has, or of 1 for shares: a smalle
 _LITTLE = 0.05  # the same: what surely gains less, and may gain nothing, is no better
 _SURE = 0.9  # of releases are better than the constant answer, where one can count on it: only one is made
 _RANKING = 0.6  # an AUC from which rows are ordered, wherever the line between classes lies
-_OF_MEAN = "noise_to_signal"  # the diagnostic of a release whose noise is on a mean over the parties
+_OF_MEAN = "noise_to_signal"  # the diagnostic of a release that hides a party by noise on a mean over the parties
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,11 @@ class Verdict:
     remedies: tuple[Remedy, ...] = ()
     rivals: tuple[Rival, ...] = ()
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether releases are surely better in the mean, and too few single ones are to count on it."""
+        return self.interval is not None and self.interval[0] > 0 and self.surely < _SURE
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {**asdict(self), "epsilon": None if math.isinf(self.epsilon) else self.epsilon}
@@ -124,7 +130,7 @@ def verdicts(rows: Sequence[Row], known: Known = Known()) -> list[Verdict]:
     metric, found = primary(rows).name, summarise(rows)
     aucs = summarise(rows, "auc") if metric == BALANCED else []
     accuracies = summarise(rows, ACCURACY.name) if metric == BALANCED else []
-    of_mean = {row["variant"] for row in rows if row["metric"] == _OF_MEAN}
+    of_mean = {row["variant"] for row in rows if row["metric"] == _OF_MEAN and row["unit"] == Unit.PARTY.value}
     told: list[Verdict] = []
     for leading in leaders(found):
         place = leading.place
@@ -285,7 +291,7 @@ def _beside_baselines(found: Verdict, spread: Spread, beside: _Beside) -> Iterab
     metric = metric_named(found.metric)
     if found.finding == "useful" and found.individual is not None and not metric.better(found.mean, found.individual):
         yield f"one party alone has {shown(found.metric, found.individual)}: nobody gains by taking part"
-    if found.interval is not None and found.interval[0] > 0 and found.surely < _SURE:
+    if found.doubtful:
         yield f"better in the mean, but not to be counted on: {100 * found.surely:.0f} % of single releases are better"
     if POOLED in beside:
         ahead = _interval(_gains(spread, beside[POOLED], found.metric))

@@ -75,5 +75,5 @@ def unfounded(protocols: Sequence[Protocol]) -> Iterator[tuple[int, str]]:
     """(position, why) of a baseline `noise_free` that stands for nothing."""
     kinds = [one.kind for one in protocols]
     if NOISE_FREE in kinds and noise_free(protocols) is None:
-        why = "the baseline noise_free is the first protocol without its noise, and no protocol here has noise to leave out"
-        yield kinds.index(NOISE_FREE), f"{why}; remove it"
+        why = "the baseline noise_free is the first protocol without its noise, and no protocol here has noise"
+        yield kinds.index(NOISE_FREE), f"{why} to leave out; remove it"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.contract.ledger import Budget, Ledger, require_together
-from aggregator.contract.outlook import Outlook, told
+from aggregator.contract.outlook import Outlook
 from aggregator.contract.promise import Promise
 from aggregator.contract.protocol import Place, Protocol, Refused, Trust
 from aggregator.contract.registry import configured, model, protocol
@@ -210,7 +210,7 @@ class Variants:
 
     def __init__(self, world: World, inquiry: Inquiry) -> None:
         plan = world.plan
-        self._world, self._inquiry, self._parties = world, inquiry, plan.parties
+        self._world, self._inquiry = world, inquiry
         self._runs: dict[str, VariantRun] = {}
         released = [variant for variant in plan.variants if not variant.reference]
         self._references = [variant for variant in plan.variants if variant.reference]
@@ -229,9 +229,9 @@ class Variants:
             with self._failed.sparing_others(variant.name):
                 self._runs[variant.name] = VariantRun(self._world, variant, self._inquiry)
 
-    def outlooks(self) -> list[str]:
-        """What public numbers say against expecting much of the variants."""
-        return list(told({name: run.outlooks() for name, run in self._going().items()}, self._parties))
+    def outlooks(self) -> dict[str, dict[float, Outlook]]:
+        """What public numbers say against expecting much of the variants, by name and epsilon."""
+        return {name: run.outlooks() for name, run in self._going().items()}
 
     @property
     def failed(self) -> dict[str, str]:

@@ -135,13 +135,18 @@ def in_words(wanted: Sequence[tuple[float, Remedy]], goal: Goal) -> str:
     most = "at most " if goal == "useful" else ""
     at = listed([f"{epsilon:g}" for epsilon, _ in more])
     if all(one.parties is not None for _, one in more):
-        many = listed([str(_rounded(one.parties or 0)) for _, one in more])
+        many = listed([str(rounded(one.parties or 0)) for _, one in more])
         return f"{text}; or at ε = {at} with {most}about {many} parties like those of this run"
     many = listed([f"{one.times:.2g}" for _, one in more])
     return f"{text}; or at ε = {at} with {most}about {many} times as many parties like those of this run"
 
 
-def _rounded(count: int) -> int:
-    """Two digits, upwards."""
+def rounded(count: int) -> int:
+    """A number of parties in two digits, upwards.
+
+    Examples:
+        >>> rounded(274), rounded(12)
+        (280, 12)
+    """
     unit = int(10 ** max(0, len(str(count)) - 2))
     return -(-count // unit) * unit

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from scenarios.reports.readings import listed
-from scenarios.reports.remedies import Goal, Remedy, Rival, in_words
+from scenarios.reports.remedies import Goal, Remedy, Rival, in_words, rounded
 from scenarios.reports.verdicts import Finding, Interval, Verdict
 from scenarios.scores.metrics import CONSTANT_CLASS, heading, shown
 from scenarios.scores.results import Row
@@ -159,6 +159,18 @@ def _help(finding: Finding, members: Sequence[Verdict]) -> Iterator[str]:
                 alike.setdefault(remedy.between, []).append((one.epsilon, remedy))
     verb = "would keep" if goal == "half" else "would be"
     yield from (f"{verb} {in_words(wanted, goal)}" for wanted in alike.values())
+    if finding != "useful":
+        helped = {epsilon for wanted in alike.values() for epsilon, _ in wanted}
+        yield from _needed([one for one in members if one.epsilon not in helped and one.without_noise != "no better"])
+
+
+def _needed(members: Sequence[Verdict]) -> Iterator[str]:
+    """How many parties it takes by public numbers, where the run's own curve does not say."""
+    loud = [(one, one.parties_needed) for one in members if one.parties_needed is not None]
+    if loud:
+        many = listed([str(rounded(needed)) for _, needed in loud])
+        where = _at([one for one, _ in loud])
+        yield f"would need about {many} parties {where} for noise a quarter as loud as all that they can say"
 
 
 def _ahead(members: Sequence[Verdict]) -> Iterator[str]:

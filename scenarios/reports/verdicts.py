@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -68,7 +68,8 @@ class Verdict:
     `without_noise` is the finding on the last. `lost` says to what the rest of the gain goes, where pooled rows gain,
     `remedies` at which epsilon, or with how many parties, a release would be useful or keep half of the gain, `rivals`
     which variants of the run are ahead: the best with a guarantee as good, and one with another guarantee if it is
-    better still.
+    better still. `parties_needed` is by public numbers: from so many on the noise is at most a quarter as loud as all
+    that they can say (`aggregator.contract.outlook`); None where that many take part, or no rule is known.
     """
 
     variant: str
@@ -92,6 +93,7 @@ class Verdict:
     ranking: Ranking | None = None
     remedies: tuple[Remedy, ...] = ()
     rivals: tuple[Rival, ...] = ()
+    parties_needed: int | None = None
 
     @property
     def doubtful(self) -> bool:
@@ -105,12 +107,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Known:
-    """What a scenario says beside the rows: which variant `noise_free` stands for, the declared parties by setting, and
-    the adjacency of each variant's guarantee, where they are known."""
+    """What a run says beside its rows, as far as it is known.
+
+    Which variant `noise_free` stands for, the declared parties by setting, the adjacency of each variant's guarantee,
+    and the parties `needed` by setting, variant and epsilon (`aggregator.contract.outlook`).
+    """
 
     noise_free_of: str | None = None
-    parties: Mapping[str, int] | None = None
-    adjacencies: Mapping[str, str] | None = None
+    parties: Mapping[str, int] = field(default_factory=dict)
+    adjacencies: Mapping[str, str] = field(default_factory=dict)
+    needed: Mapping[tuple[str, str, float], int] = field(default_factory=dict)
 
 
 def verdicts(rows: Sequence[Row], known: Known = Known()) -> list[Verdict]:
@@ -144,13 +150,16 @@ def verdicts(rows: Sequence[Row], known: Known = Known()) -> list[Verdict]:
             if beside[CONSTANT].by_split.keys().isdisjoint(spread.by_split):
                 continue  # neither was finished where the other was
             verdict = _verdict(leading, aim, spread, metric, beside)
-            rivals = _rivals(leading, aim, [one for one in found if one.place == place], known.adjacencies or {})
+            rivals = _rivals(leading, aim, [one for one in found if one.place == place], known.adjacencies)
             ranking = _ranking(leading.variant, aim, aucs, place)
             remarks = [*_beside_baselines(verdict, spread, beside)]
             remarks += _of_classes(verdict, aim, accuracies, place, ranking)
-            made[aim] = replace(verdict, ranking=ranking, rivals=tuple(rivals), remarks=tuple(remarks))
+            needed = known.needed.get((place, leading.variant, aim))
+            made[aim] = replace(
+                verdict, ranking=ranking, rivals=tuple(rivals), remarks=tuple(remarks), parties_needed=needed
+            )
         curve = {one.epsilon: Point(one.finding == "useful", one.kept) for one in made.values()}
-        parties, averaged = (known.parties or {}).get(place), leading.variant in of_mean
+        parties, averaged = known.parties.get(place), leading.variant in of_mean
         for one in made.values():
             helping = remedies(curve, one.epsilon, parties=parties, delta=leading.delta, of_mean=averaged)
             told.append(replace(one, remedies=tuple(helping)))

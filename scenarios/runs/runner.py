@@ -282,16 +282,21 @@ def _write(
 def _known(scenario: Scenario, done: Sequence[tuple[World, Mapping[str, Any]]]) -> Known:
     """What verdicts must know beside the rows, of finished worlds with their summaries."""
     stands_for = noise_free(scenario.protocols)
-    counts = ((", ".join(f"{key} = {value}" for key, value in one.swept.items()), one) for one, _ in done)
-    parties = {place: one.scenario.parties.count for place, one in counts}
+    places = [", ".join(f"{key} = {value}" for key, value in one.swept.items()) for one, _ in done]
+    parties = {place: one.scenario.parties.count for place, (one, _) in zip(places, done, strict=True)}
+    needed = {
+        (place, one["variant"], one["epsilon"]): one["parties_needed"]
+        for place, (_, summary) in zip(places, done, strict=True)
+        for one in summary.get("outlooks", ())
+    }
     adjacencies = {
         release["variant"]: release["guarantee"]["adjacency"]
         for _, summary in done
         for release in summary["ledger"]["releases"]
         if "adjacency" in release["guarantee"]
     }
-    known = {place: count for place, count in parties.items() if isinstance(count, int)}
-    return Known(None if stands_for is None else stands_for[0], known, adjacencies)
+    counts = {place: count for place, count in parties.items() if isinstance(count, int)}
+    return Known(None if stands_for is None else stands_for[0], counts, adjacencies, needed)
 
 
 def _enumerated(worlds: Sequence[str], most: int = 3) -> str:

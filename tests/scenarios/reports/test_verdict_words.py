@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.verdict_rows import SPLITS, around, beside, rows
 
 from scenarios.reports.verdict_words import constant_answer, told
-from scenarios.reports.verdicts import verdicts
+from scenarios.reports.verdicts import Known, verdicts
 from scenarios.scores.metrics import CONSTANT_CLASS
 
 NO = "always saying “no”"
@@ -94,3 +94,14 @@ def test_the_order_of_rows_is_told_beside_balanced_accuracy():
         "soft_vote at ε = 1, as an order of rows: AUC 0.550 (0.5 is chance, all rows pooled 0.700, without its noise "
         "0.650)"
     )
+
+
+def test_where_the_curve_does_not_help_public_numbers_say_how_many_parties_it_takes():
+    def with_needed(**baselines):
+        known = [*rows("soft_vote", "accuracy", around(0.5), 1.0), *beside(**baselines)]
+        return [text for _, text in told(verdicts(known, Known(needed={("", "soft_vote", 1.0): 723})), NO)]
+
+    assert with_needed()[-1] == (
+        "soft_vote would need about 730 parties at ε = 1 for noise a quarter as loud as all that they can say"
+    )
+    assert len(with_needed(noise_free=0.5)) == 1  # noise is not what stands in the way

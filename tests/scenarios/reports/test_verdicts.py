@@ -158,13 +158,13 @@ def test_a_reference_of_another_variant_is_not_this_one_s():
     assert own.noise_free == 0.8
 
 
-def rivals(*others, adjacencies=None):
+def rivals(*others, adjacencies=()):
     known = [*rows("soft_vote", "accuracy", around(0.6), 1.0), *beside()]
     for name, mean, more in others:
         known += [
             {**row, "variant": name, "default": 0} for row in rows("rival", "accuracy", around(mean), 1.0, **more)
         ]
-    [found] = verdicts(known, Known(adjacencies=adjacencies))
+    [found] = verdicts(known, Known(adjacencies=dict(adjacencies)))
     return [(rival.variant, rival.differs) for rival in found.rivals]
 
 

@@ -76,14 +76,14 @@ def _sentence(finding: Finding, members: Sequence[Verdict], answer: str) -> str:
         return f"{beside}, all rows pooled {shown(first.metric, first.pooled)}; {kept} % of that gain are kept" + (
             _where_it_goes(members)
         )
-    ends = listed(
-        ["unknown" if one.interval is None else " to ".join(f"{end:+.3g}" for end in one.interval) for one in members]
-    )
+    intervals = [" to ".join(f"{end:+.3g}" for end in one.interval) for one in members if one.interval is not None]
+    ends = f" (95 % interval of the difference: {listed(intervals)})" if intervals else ""
     more = f"{first.splits} split{'' if first.splits == 1 else 's'}; raise trials.splits"
-    free = "" if first.noise_free is None else f"; without its noise it has {shown(first.metric, first.noise_free)}"
+    known = (("all rows pooled", first.pooled), ("without its noise", first.noise_free))
+    beside = [f"{name} {shown(first.metric, value)}" for name, value in known if value is not None]
     return (
-        f"may be better than {answer} {where} or not, which cannot be told from {more}: {reached}, that has {constant} "
-        f"(95 % interval of the difference: {ends}){free}"
+        f"may be better than {answer} {where} or not, which cannot be told from {more}: {reached}, "
+        f"{', '.join([f'that has {constant}{ends}', *beside])}"
     )
 
 

@@ -63,7 +63,10 @@ def test_it_says_what_stands_in_the_way():
     assert said(around(0.5), noise_free=0.5)[0].endswith("nor is it without its noise (0.500), so that no ε would help")
     assert said(around(0.5), pooled=0.5, noise_free=0.5)[0].endswith("; nor are all rows pooled")
     [unsure] = said([0.4, 0.9, 0.5, 0.8, 0.45], noise_free=0.8)
-    assert unsure.endswith("; without its noise it has 0.800")
+    assert unsure.endswith(
+        "that has 0.500 (95 % interval of the difference: -0.189 to +0.409), all rows pooled 0.900, without its noise "
+        "0.800"
+    )
 
 
 def test_better_in_the_mean_and_not_to_be_counted_on_is_not_called_no_better():

@@ -64,7 +64,7 @@ def test_it_says_what_stands_in_the_way():
     assert said(around(0.5), pooled=0.5, noise_free=0.5)[0].endswith("; nor are all rows pooled")
     [unsure] = said([0.4, 0.9, 0.5, 0.8, 0.45], noise_free=0.8)
     assert unsure.endswith(
-        "that has 0.500 (95 % interval of the difference: -0.189 to +0.409), all rows pooled 0.900, without its noise "
+        "that has 0.500 (95 % interval of the difference: -0.169 to +0.389), all rows pooled 0.900, without its noise "
         "0.800"
     )
 

@@ -245,6 +245,7 @@ def test_the_protocol_without_noise_stands_beside_it_and_moves_no_release(tmp_pa
     changes = {
         "protocols": [{"kind": "soft_vote"}],
         "data": {"source": "digits", "auxiliary": 100, "features": [{"whiten": "auto"}, "unit_norm"]},
+        "trials": {"splits": 1, "noise": 2},
     }
     beside = scenarios.run({**document(**changes), "baselines": True}, out=tmp_path / "beside")
     alone = scenarios.run(document(**changes), out=tmp_path / "alone")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from aggregator.contract.ledger import Budget, Ledger, require_together
-from aggregator.contract.outlook import Outlook, told
+from aggregator.contract.outlook import Outlook
 from aggregator.contract.promise import Promise
 from aggregator.contract.protocol import Place, Protocol, Refused, Trust
 from aggregator.contract.registry import configured, model, protocol
@@ -213,26 +213,34 @@ class Variants:
     """Begins all variants of a plan, whose first questions are then in the inquiry; nobody has been asked.
 
     A variant that cannot begin is raised, with its name, unless the plan is `sparing`. The others go on without those
-    that fail later (`aggregator.node.failed_variants.FailedVariants`). Outside a simulation all releases of the plan
-    must fit the budget together. Raises `FederationError`s.
+    that fail later (`aggregator.node.failed_variants.FailedVariants`). References are begun by `begin_references`.
+    Outside a simulation all releases of the plan must fit the budget together. Raises `FederationError`s.
     """
 
     def __init__(self, world: World, inquiry: Inquiry) -> None:
         plan = world.plan
-        self._parties = plan.parties
+        self._world, self._inquiry = world, inquiry
         self._runs: dict[str, VariantRun] = {}
-        self._failed = FailedVariants(variant.name for variant in plan.variants)
+        released = [variant for variant in plan.variants if not variant.reference]
+        self._references = [variant for variant in plan.variants if variant.reference]
+        self._failed = FailedVariants(variant.name for variant in released)
         guarded = self._failed.sparing_others if plan.sparing else blaming
-        for variant in plan.variants:
+        for variant in released:
             with guarded(variant.name):
                 self._runs[variant.name] = VariantRun(world, variant, inquiry)
         if plan.budget is not None and not plan.simulation:
             spent = {name: spends for run in self._runs.values() for name, spends in run.spends}
             require_together(Budget(**plan.budget), spent.values())
 
-    def outlooks(self) -> list[str]:
-        """What public numbers say against expecting much of the variants."""
-        return list(told({name: run.outlooks() for name, run in self._going().items()}, self._parties))
+    def begin_references(self) -> None:
+        """Begin what stands beside the releases; one that cannot begin fails alone, as nobody asked for it."""
+        for variant in self._references:
+            with self._failed.sparing_others(variant.name):
+                self._runs[variant.name] = VariantRun(self._world, variant, self._inquiry)
+
+    def outlooks(self) -> dict[str, dict[float, Outlook]]:
+        """What public numbers say against expecting much of the variants, by name and epsilon."""
+        return {name: run.outlooks() for name, run in self._going().items()}
 
     @property
     def failed(self) -> dict[str, str]:
@@ -246,11 +254,15 @@ class Variants:
                 run.proceed()
 
     def finish(self, ledger: Ledger) -> dict[str, list[dict[str, float]]]:
-        """Charge and release all variants; the diagnostics of those that were released."""
+        """Charge and release all variants; the diagnostics of those that were released.
+
+        References are written, and stand in no ledger.
+        """
+        references = {variant.name for variant in self._references}
         diagnostics: dict[str, list[dict[str, float]]] = {}
         for name, run in self._going().items():
             with self._failed.sparing_others(name):
-                diagnostics[name] = run.finish(ledger)
+                diagnostics[name] = run.finish(Ledger() if name in references else ledger)
         return diagnostics
 
     def disclosed(self) -> dict[str, dict[str, Any]]:

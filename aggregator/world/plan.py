@@ -36,11 +36,15 @@ class PublicTable(Protocol):
 
 @dataclass(frozen=True)
 class VariantPlan:
-    """One protocol with resolved options, compared side by side with the others of its world."""
+    """One protocol with resolved options, compared side by side with the others of its world.
+
+    A `reference` is a simulation's own, beside releases: nobody is charged for it, and no other baseline sees it.
+    """
 
     name: str
     kind: str
     options: Mapping[str, Any]
+    reference: bool = False
 
 
 def _made(cls: type[T], record: dict[str, Any], **parts: Any) -> T:
@@ -69,7 +73,7 @@ class WorldPlan:
     `sparing` lets a variant that cannot begin fail alone, as one that fails later.
 
     Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, and for
-    what only a simulation may ask for: seeded noise, several draws and that baseline.
+    what only a simulation may ask for: seeded noise, references, several draws and that baseline.
     """
 
     world: str
@@ -140,6 +144,8 @@ class WorldPlan:
             return
         if self.noise_seed is not None:
             raise InputError("outside a simulation noise_seed must be null: whoever knows the seed knows the noise")
+        if any(variant.reference for variant in self.variants):
+            raise InputError("outside a simulation no variant of a plan may be a reference: nobody would be charged")
         if self.draws != 1 or self.individual != 0:
             raise InputError(
                 f"outside a simulation draws must be 1 and individual 0, got {self.draws} and {self.individual}: each "

@@ -20,13 +20,15 @@ from federation.grids.launch import open_grid
 from federation.grids.simulation import SimulationGrid
 from scenarios.data.frames import as_file
 from scenarios.data.tables import Table, describe
-from scenarios.reports.verdicts import constant_answer, told, verdicts
+from scenarios.reports.verdict_words import constant_answer, told
+from scenarios.reports.verdicts import Known, verdicts
 from scenarios.runs.checksums import replaced
 from scenarios.runs.directory import RunDirectory
 from scenarios.runs.finished_run import Run
 from scenarios.runs.progress import Progress
 from scenarios.runs.world import Costs, World, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
+from scenarios.settings.baselines import noise_free
 from scenarios.settings.default_rules import recorded
 from scenarios.settings.explained import to_yaml
 from scenarios.settings.label_rules import require_two_classes
@@ -245,7 +247,7 @@ def _write(
             {"variant": name, "world": world.label, "cause": cause}
             for name, cause in summary["failed_variants"].items()
         ]
-    found = verdicts(rows)
+    found = verdicts(rows, _known(scenario, done))
     sayings = told(found, constant_answer(rows, classes))
     exposed = {row["variant"] for row in rows if row["unit"] == NOBODY}
     unprotected = [variant for variant in variants(scenario) if variant.name in exposed]
@@ -290,6 +292,26 @@ def _write(
 
 def _versions() -> dict[str, str]:
     return {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}}
+
+
+def _known(scenario: Scenario, done: Sequence[tuple[World, Mapping[str, Any]]]) -> Known:
+    """What verdicts must know beside the rows, of finished worlds with their summaries."""
+    stands_for = noise_free(scenario.protocols)
+    places = [", ".join(f"{key} = {value}" for key, value in one.swept.items()) for one, _ in done]
+    parties = {place: one.scenario.parties.count for place, (one, _) in zip(places, done, strict=True)}
+    needed = {
+        (place, one["variant"], one["epsilon"]): one["parties_needed"]
+        for place, (_, summary) in zip(places, done, strict=True)
+        for one in summary.get("outlooks", ())
+    }
+    adjacencies = {
+        release["variant"]: release["guarantee"]["adjacency"]
+        for _, summary in done
+        for release in summary["ledger"]["releases"]
+        if "adjacency" in release["guarantee"]
+    }
+    counts = {place: count for place, count in parties.items() if isinstance(count, int)}
+    return Known(None if stands_for is None else stands_for[0], counts, adjacencies, needed)
 
 
 def _enumerated(worlds: Sequence[str], most: int = 3) -> str:

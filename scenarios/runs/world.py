@@ -34,8 +34,9 @@ from scenarios.scores.results import Row, missed, protection
 from scenarios.scores.scoring import Scoring
 from scenarios.scores.tasks import REGRESSION, scoring
 from scenarios.scores.unscored import Unscored
+from scenarios.settings.baselines import noise_free
 from scenarios.settings.classifier import leading
-from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, task
+from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, NOISE_FREE, task
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Data
 from scenarios.settings.sweep import Variant, cell_id, expand, variants, world_key
@@ -146,7 +147,11 @@ class World:
         """What the aggregator is asked to do, with its files in `directory` and `per_node` parties behind each node."""
         scenario, budget, cut = self.scenario, self.scenario.privacy.budget, self.split.cut
         protocols = [variant for variant in self.variants if variant.kind not in BASELINES]
-        asked = any(variant.kind == INDIVIDUAL for variant in self.variants) and len(cut.test) > 0
+        planned = [VariantPlan(variant.name, variant.kind, variant.options) for variant in protocols]
+        beside = {variant.kind for variant in self.variants if variant.kind in BASELINES and len(cut.test)}
+        if NOISE_FREE in beside and (reference := noise_free(scenario.protocols)):
+            planned.append(reference[1])
+        asked = INDIVIDUAL in beside
         return WorldPlan(
             world=self.key,
             directory=str(directory),
@@ -163,7 +168,7 @@ class World:
             public=self.spec.reference("public_rows"),
             features=tuple(scenario.data.features),
             classifier=scenario.parties.classifier,
-            variants=tuple(VariantPlan(variant.name, variant.kind, variant.options) for variant in protocols),
+            variants=tuple(planned),
             epsilons=tuple(scenario.privacy.epsilon),
             delta=scenario.privacy.delta,
             budget=None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta},
@@ -225,7 +230,7 @@ class World:
         if variant.kind in BASELINES:
             if isinstance(scored, Unscored):
                 return  # there is nothing else to a baseline
-            metrics = self._baseline(variant.kind, scored, summary)
+            metrics = self._baseline(variant.kind, scored, summary, directory)
             yield from ({**base, **_NOBODY, "metric": metric, "value": value} for metric, value in metrics.items())
             return
         path = directory / f"{variant.name}.npz"
@@ -238,8 +243,11 @@ class World:
                 for metric, value in metrics.items():
                     yield {**base, **protected, "noise": draw, "metric": metric, "value": value}
 
-    def _baseline(self, kind: str, scored: Scoring, summary: Mapping[str, Any]) -> Mapping[str, float]:
-        """The metrics of a baseline, which has no release; of a mixture the leading member is `pooled`."""
+    def _baseline(self, kind: str, scored: Scoring, summary: Mapping[str, Any], directory: Path) -> Mapping[str, float]:
+        """The metrics of a baseline, which has no guarantee; of a mixture the leading member is `pooled`."""
+        if kind == NOISE_FREE:
+            [(_, [exact])] = scored.releases(directory / f"{NOISE_FREE}.npz")
+            return exact
         if kind == INDIVIDUAL:
             asked: Mapping[str, float] = summary["individual"]
             return asked

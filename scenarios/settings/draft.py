@@ -93,7 +93,7 @@ def draft(profile: Profile, wish: Wish) -> Draft:
     else:
         classes = 2 if wish.positive else label.distinct
         protocols, why = for_classes(wish.protect, wish.trust, classes)
-    beside = baselines_beside([protocol["kind"] for protocol in protocols], alone=parties.get("count") == 1)
+    beside = baselines_beside(protocols, alone=parties.get("count") == 1)
     baselines = sorted(beside, key=BASELINES.index)
     data = _data(wish, real, features, dropped, protocols)
     plain = {

@@ -35,7 +35,7 @@ from scenarios.settings.problems import MISSING, one_of, problems, refusal, refu
 from scenarios.settings.values import Section, Sweep, swept_keys
 from scenarios.settings.yaml_rules import KeyPath
 
-BASELINES = POOLED, INDIVIDUAL, CONSTANT = ("pooled", "individual", "constant")
+BASELINES = POOLED, INDIVIDUAL, CONSTANT, NOISE_FREE = ("pooled", "individual", "constant", "noise_free")
 CLASSIFYING_BASELINES = {  # these have no meaning for tasks that do not name them
     INDIVIDUAL: "trains classifiers",
     CONSTANT: "predicts a class",
@@ -234,7 +234,7 @@ def misplaced(protocols: Sequence[Protocol]) -> Iterator[tuple[int, str]]:
         if own != common:
             tasks = f"{kind} has the task {own.name}, {first} the task {common.name}"
             yield position, f"{tasks}; a scenario has one, remove either"
-        elif kind in BASELINES and kind not in common.baselines and common.labels == "classes":
+        elif kind in (POOLED, *CLASSIFYING_BASELINES) and kind not in common.baselines and common.labels == "classes":
             does = CLASSIFYING_BASELINES.get(kind, "has no meaning here")
             yield position, f"the baseline {kind} {does}, which {first} cannot be compared with; remove it"
 

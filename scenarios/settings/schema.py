@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from federation.contract.errors import InputError
 from federation.contract.files import is_file
-from scenarios.settings.baselines import baselines_beside
+from scenarios.settings.baselines import baselines_beside, unfounded
 from scenarios.settings.classifier import LOGISTIC, single_classifiers
 from scenarios.settings.label_rules import unsuited
 from scenarios.settings.loader import load
@@ -48,7 +48,8 @@ class Scenario(Section):
     """Compared side by side on the same data and parties; options given as lists are swept. Left out where parties see
     few classes, partition {dirichlet: ALPHA} with ALPHA below 0.3, it is parameter_average."""
     baselines: bool = True
-    """Whether constant, pooled and individual stand beside the protocols, to tell what releases are worth."""
+    """Whether constant, pooled, individual and noise_free (the first protocol without its noise) stand beside the
+    protocols, to tell what releases are worth."""
     privacy: Privacy
     trials: Trials = Trials()
     engine: Engine = Engine()
@@ -65,7 +66,8 @@ class Scenario(Section):
             for classifier in trained
             for text in protocol.refusals(self.data.features, classifier)
         }
-        found |= {(("protocols", position), text) for position, text in misplaced(self.protocols)}
+        known = (*misplaced(self.protocols), *unfounded(self.protocols))
+        found |= {(("protocols", position), text) for position, text in known}
         if 0 in all_values(self.data.test) and all(protocol.kind in BASELINES for protocol in self.protocols):
             found.add((("data", "test"), "0 leaves no row to score baselines on, and they release no model; raise it"))
         return sorted({*found, *unsuited(*world), *unused(*world)})
@@ -136,9 +138,9 @@ def _default_baselines(plain: dict[str, Any]) -> None:
     scored = not isinstance(data, dict) or data.get("test") != 0
     if plain.get("baselines", True) is not True or not scored or not isinstance(protocols, list):
         return
-    kinds = [entry.get("kind") for entry in protocols if isinstance(entry, dict)]
+    entries = [entry for entry in protocols if isinstance(entry, dict)]
     alone = isinstance(parties, dict) and parties.get("count") == 1
-    plain["protocols"] = [*protocols, *({"kind": kind} for kind in baselines_beside(kinds, alone))]
+    plain["protocols"] = [*protocols, *({"kind": kind} for kind in baselines_beside(entries, alone))]
 
 
 def _dotted(path: KeyPath) -> str:

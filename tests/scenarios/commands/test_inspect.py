@@ -99,7 +99,7 @@ def test_validate_counts_what_is_asked_for(
         "OK: mine",
         "sweep: parties.count, protocols.noise",
         "worlds: 8 (2 settings x 4 splits)",
-        "variants: 5 (soft_vote, soft_vote-gaussian, pooled, constant, individual)",
+        "variants: 6 (soft_vote, soft_vote-gaussian, pooled, constant, individual, noise_free)",
         "releases: 240 (8 worlds x 30: 3 epsilons x 5 noise draws per private variant)",
         "soft_vote: epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted; a "
         "party sends a summary of what its classifier says of the public rows without noise",
@@ -126,7 +126,7 @@ def test_validate_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         "worlds": 10,
         "variants": [
             "soft_vote", "soft_vote-gaussian", "soft_vote-output-published-regularisation=0.0001",
-            "majority_vote-published", "pooled", "individual", "constant",
+            "majority_vote-published", "pooled", "individual", "constant", "noise_free",
         ],
         "releases_per_world": 200,
         "releases": 2000,

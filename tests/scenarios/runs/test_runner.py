@@ -244,6 +244,25 @@ def test_baselines_are_listed_as_non_private(finished):
     assert record["non_private_variants"] == ["pooled", "individual"]
 
 
+def test_the_protocol_without_noise_stands_beside_it_and_moves_no_release(tmp_path):
+    changes = {
+        "protocols": [{"kind": "soft_vote"}],
+        "data": {"source": "digits", "auxiliary": 100, "features": [{"whiten": "auto"}, "unit_norm"]},
+        "trials": {"splits": 1, "noise": 2},
+    }
+    beside = scenarios.run({**document(**changes), "baselines": True}, out=tmp_path / "beside")
+    alone = scenarios.run(document(**changes), out=tmp_path / "alone")
+    private = [row for row in beside.rows if row["protocol"] == "soft_vote"]
+    assert private == [row for row in alone.rows if row["protocol"] == "soft_vote"]
+    assert (beside.directory / "ledger.json").read_bytes() == (alone.directory / "ledger.json").read_bytes()
+    record = json.loads((beside.directory / "run.json").read_text())
+    assert record["non_private"] is False
+    assert "noise_free" in record["non_private_variants"]
+    exact = [row["value"] for row in beside.rows if (row["variant"], row["metric"]) == ("noise_free", "accuracy")]
+    assert [one["noise_free"] for one in record["verdict"]] == [pytest.approx(np.mean(exact))] * 2
+    assert alone.verdicts == []
+
+
 def test_worlds_have_distinct_names():
     names = [cell.name for cell in worlds(resolve(document(parties={"count": [20, 40], "rows": 5})), None)]
     assert len(set(names)) == len(names) == 4

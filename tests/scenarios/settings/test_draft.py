@@ -41,7 +41,9 @@ def test_it_reads_back_as_what_it_says_and_resolves(own, tmp_path):
     (tmp_path / "first.yaml").write_text(text)
     found = resolve(tmp_path / "first.yaml")
     assert found.data.source == str(own.path)
-    assert [entry.kind for entry in found.protocols] == ["soft_vote", "pooled", "individual", "constant"]
+    assert [entry.kind for entry in found.protocols] == [
+        "soft_vote", "pooled", "individual", "constant", "noise_free",
+    ]  # fmt: skip
     assert found.data.drop == ("visit",)
 
 

@@ -43,7 +43,7 @@ def test_defaults_are_filled_in_and_baselines_take_no_options() -> None:
         "rounds": 5, "fast": False, "bins": [1, 2], "note": "",
     }  # fmt: skip
     assert Protocol.parse({"kind": "pooled"}).options == {}
-    assert kinds() == ["count", "ratio", "slope", "soft_vote", "pooled", "individual", "constant"]
+    assert kinds() == ["count", "ratio", "slope", "soft_vote", "pooled", "individual", "constant", "noise_free"]
     assert _problems({"kind": "pooled", "noise": "off"}) == {"noise": "unknown key; allowed: kind"}
 
 
@@ -246,7 +246,7 @@ def test_the_task_is_that_of_the_first_protocol_that_is_no_baseline(listed: list
     ("listed", "found"),
     [
         (["soft_vote", "count", "pooled", "individual", "constant"], {}),
-        (["ratio", "constant"], {}),
+        (["ratio", "constant", "noise_free"], {}),
         (["pooled", "ratio"], {}),
         (["pooled", "soft_vote", "ratio"], {2: "ratio has the task class_ratio, soft_vote the task classification"}),
         (

@@ -37,7 +37,8 @@ def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     assert scenario.data.features == ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
     assert (scenario.parties.rows, scenario.parties.partition, scenario.parties.quorum) == (None, "iid", 0.5)
     assert scenario.parties.classifier == {"name": "logistic", "parameters": {"regularisation": 1e-4}}
-    assert [protocol.kind for protocol in scenario.protocols] == ["soft_vote", "constant", "pooled", "individual"]
+    beside = ["constant", "pooled", "individual", "noise_free"]
+    assert [protocol.kind for protocol in scenario.protocols] == ["soft_vote", *beside]
     assert (scenario.privacy.epsilon, scenario.privacy.delta, scenario.privacy.budget) == ((1.0,), 1e-6, None)
     assert (scenario.trials.splits, scenario.trials.noise, scenario.seed) == (5, 5, 1)
     assert scenario.engine.kind == "inline"
@@ -274,8 +275,8 @@ def test_a_baseline_with_instance_labels_suits_class_ratios():
 @pytest.mark.parametrize(
     ("protocols", "beside"),
     [
-        ([{"kind": "soft_vote"}], ["constant", "pooled", "individual"]),
-        ([{"kind": "pooled"}, {"kind": "soft_vote"}], ["constant", "individual"]),
+        ([{"kind": "soft_vote"}], ["constant", "pooled", "individual", "noise_free"]),
+        ([{"kind": "pooled"}, {"kind": "soft_vote"}], ["constant", "individual", "noise_free"]),
         ([{"kind": "pooled"}], []),
     ],
 )

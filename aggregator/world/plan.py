@@ -36,11 +36,15 @@ class PublicTable(Protocol):
 
 @dataclass(frozen=True)
 class VariantPlan:
-    """One protocol with resolved options, compared side by side with the others of its world."""
+    """One protocol with resolved options, compared side by side with the others of its world.
+
+    `key` is what its seeded noise follows from, the name where it is empty.
+    """
 
     name: str
     kind: str
     options: Mapping[str, Any]
+    key: str = ""
 
 
 def _made(cls: type[T], record: dict[str, Any], **parts: Any) -> T:

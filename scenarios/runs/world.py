@@ -158,7 +158,7 @@ class World:
             public=self.spec.reference("public_rows"),
             features=tuple(scenario.data.features),
             classifier=scenario.parties.classifier,
-            variants=tuple(VariantPlan(variant.name, variant.kind, variant.options) for variant in protocols),
+            variants=tuple(VariantPlan(one.name, one.kind, one.options, one.key) for one in protocols),
             epsilons=tuple(scenario.privacy.epsilon),
             delta=scenario.privacy.delta,
             budget=None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta},

@@ -19,7 +19,8 @@ from federation.numerics.arrays import Floats
 from scenarios.data.files import features_of
 from scenarios.data.frames import is_frame, sheet
 from scenarios.data.tables import listed
-from scenarios.scores.prediction import DEFAULT, LEVEL, Chosen, applied, choose, find_model, finite
+from scenarios.scores.prediction import LEVEL, Chosen, applied, choose, find_model, finite
+from scenarios.settings.protocol_options import DEFAULT
 
 _SHOWN = 3  # columns in a message
 

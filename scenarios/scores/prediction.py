@@ -21,9 +21,8 @@ from federation.contract.files import is_folder
 from federation.contract.guarantee import Guarantee, require_delta, require_epsilon
 from scenarios.data.files import read_group, read_rows
 from scenarios.scores.results import read_results
-from scenarios.settings.protocol_options import BASELINES
+from scenarios.settings.protocol_options import BASELINES, DEFAULT
 
-DEFAULT = "default"
 LEVEL = 0.9  # of intervals
 _FILE_NAME = re.compile(r"split-(\d+)\.npz")
 

@@ -59,7 +59,9 @@ def test_table_takes_names_as_text():
 
 def test_many_epsilons_are_shown_in_blocks_that_keep_names_whole():
     name = "own-name-of-soft-vote-output-published-regularisation=0.0001"
-    made = [row(name, 2.0**e, split, value=0.5 + 0.01 * split, protocol="soft_vote") for e in range(8) for split in range(3)]
+    made = [
+        row(name, 2.0**e, split, value=0.5 + 0.01 * split, protocol="soft_vote") for e in range(8) for split in range(3)
+    ]
     text = shown(summarise(made), 80)
     assert max(map(len, text.splitlines())) <= 80
     for part in ("own-name-of-soft-vote-", "output-published-", "regularisation=0.0001"):

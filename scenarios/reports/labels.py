@@ -22,8 +22,8 @@ def options_of(name: str) -> list[str]:
 
 
 def is_published(name: str) -> bool:
-    """Whether an option is as published: `published`, or one such as `published_laplace`."""
-    return any(map(_says_published, options_of(name)))
+    """Whether an option is as published: `published`, or one such as `published_laplace`; a chosen name may say so."""
+    return any(map(_says_published, _BEFORE_OPTION.split(name)))
 
 
 def labels(protocols: Mapping[str, str]) -> dict[str, str]:

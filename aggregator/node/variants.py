@@ -154,7 +154,7 @@ class VariantRun:
 
     def _perturbed(self, one: _Release, ledger: Ledger) -> tuple[Any, Guarantee | NoGuarantee, dict[str, float]]:
         perturbable = one.session.perturbable()
-        made = release(self._world.plan, self._variant.name, one.epsilon, perturbable, ledger)
+        made = release(self._world.plan, self._variant.name, one.epsilon, perturbable, ledger, self._variant.key)
         self._require_within(one, made.guarantee)
         return made.weights, made.guarantee, dict(made.diagnostics)
 

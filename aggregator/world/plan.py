@@ -38,12 +38,14 @@ class PublicTable(Protocol):
 class VariantPlan:
     """One protocol with resolved options, compared side by side with the others of its world.
 
-    A `reference` is a simulation's own, beside releases: nobody is charged for it, and no other baseline sees it.
+    `key` is what its seeded noise follows from, the name where it is empty. A `reference` is a simulation's own, beside
+    releases: nobody is charged for it, and no other baseline sees it.
     """
 
     name: str
     kind: str
     options: Mapping[str, Any]
+    key: str = ""
     reference: bool = False
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from federation.contract.errors import InputError
+from scenarios.reports.axes import styled
 from scenarios.reports.curves import Axis
-from scenarios.reports.panels import styled
 from scenarios.reports.series import Plot, Series
 from scenarios.reports.summary import NON_PRIVATE, broken
 from scenarios.scores.tasks import MSE

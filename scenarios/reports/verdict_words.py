@@ -80,10 +80,10 @@ def _sentence(finding: Finding, members: Sequence[Verdict], answer: str) -> str:
     ends = f" (95 % interval of the difference: {listed(intervals)})" if intervals else ""
     more = f"{first.splits} split{'' if first.splits == 1 else 's'}; raise trials.splits"
     known = (("all rows pooled", first.pooled), ("without its noise", first.noise_free))
-    beside = [f"{name} {shown(first.metric, value)}" for name, value in known if value is not None]
+    references = [f"{name} {shown(first.metric, value)}" for name, value in known if value is not None]
     return (
         f"may be better than {answer} {where} or not, which cannot be told from {more}: {reached}, "
-        f"{', '.join([f'that has {constant}{ends}', *beside])}"
+        f"{', '.join([f'that has {constant}{ends}', *references])}"
     )
 
 

@@ -147,7 +147,7 @@ class World:
         """What the aggregator is asked to do, with its files in `directory` and `per_node` parties behind each node."""
         scenario, budget, cut = self.scenario, self.scenario.privacy.budget, self.split.cut
         protocols = [variant for variant in self.variants if variant.kind not in BASELINES]
-        planned = [VariantPlan(variant.name, variant.kind, variant.options) for variant in protocols]
+        planned = [VariantPlan(one.name, one.kind, one.options, one.key) for one in protocols]
         beside = {variant.kind for variant in self.variants if variant.kind in BASELINES and len(cut.test)}
         if NOISE_FREE in beside and (reference := noise_free(scenario.protocols)):
             planned.append(reference[1])

@@ -23,7 +23,6 @@ from scenarios.data.frames import is_frame, sheet
 from scenarios.data.sheets import is_missing
 from scenarios.data.tables import listed
 from scenarios.scores.prediction import (
-    DEFAULT,
     LEVEL,
     Chosen,
     applied,
@@ -33,6 +32,7 @@ from scenarios.scores.prediction import (
     unknown_texts,
     unused_columns,
 )
+from scenarios.settings.protocol_options import DEFAULT
 
 _SHOWN = 3  # columns in a message
 _NO_VALUE = ("<NA>", "NaT")  # as pandas has it in arrays of objects

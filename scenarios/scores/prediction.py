@@ -25,9 +25,8 @@ from scenarios.data.files import read_group, read_rows
 from scenarios.data.sheets import NO_TEXT
 from scenarios.data.tables import cut, listed
 from scenarios.scores.results import read_results
-from scenarios.settings.protocol_options import BASELINES
+from scenarios.settings.protocol_options import BASELINES, DEFAULT
 
-DEFAULT = "default"
 LEVEL = 0.9  # of intervals
 _SHOWN = 8  # columns in a message
 _FILE_NAME = re.compile(r"split-(\d+)\.npz")

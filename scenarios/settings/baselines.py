@@ -20,7 +20,6 @@ from scenarios.settings.protocol_options import (
     default_kind,
     is_default,
     task,
-    variant_name,
     without_noise,
 )
 
@@ -56,18 +55,19 @@ def noise_free(protocols: Sequence[Protocol]) -> tuple[str, VariantPlan] | None:
     """
     first = default_kind(protocols)
     noisy = [
-        (one.kind, options)
+        (one, options)
         for one in protocols
         for options, _ in one.choices()
         if one.kind not in BASELINES and not without_noise(one.kind, options)
     ]
     if not noisy:
         return None
-    kind, chosen = next((one for one in noisy if one[0] == first and is_default(*one)), noisy[0])
+    own = ((one, options) for one, options in noisy if one.kind == first and is_default(one.kind, options))
+    protocol, chosen = next(own, noisy[0])
     options = {**chosen, "noise": OFF}
     with contextlib.suppress(FederationError, TypeError, ValueError):
-        if without_noise(kind, options):
-            return variant_name(kind, chosen), VariantPlan(NOISE_FREE, kind, options, reference=True)
+        if without_noise(protocol.kind, options):
+            return protocol.named(chosen), VariantPlan(NOISE_FREE, protocol.kind, options, reference=True)
     return None
 
 

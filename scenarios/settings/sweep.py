@@ -38,7 +38,8 @@ class Variant:
     """A protocol with one value for every option; `swept` holds the columns of the options that were swept.
 
     `default` marks the variant that a user gets without choosing: the first listed kind that is no baseline,
-    with all its defaults. At most one variant of a scenario is it.
+    with all its defaults. At most one variant of a scenario is it. `key` is its automatic name, which keys its noise,
+    so that what it is called changes no draw.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Variant:
     options: Mapping[str, Any]
     swept: Mapping[str, Any]
     default: bool
+    key: str = ""
 
 
 _Path = tuple[str, ...]
@@ -106,11 +108,12 @@ def variants(scenario: Scenario) -> list[Variant]:
     first = default_kind(scenario.protocols)
     return [
         Variant(
-            name=variant_name(protocol.kind, options),
+            name=protocol.named(options),
             kind=protocol.kind,
             options=options,
             swept={f"protocols.{option}": value for option, value in swept.items()},
             default=protocol.kind == first and is_default(protocol.kind, options),
+            key=variant_name(protocol.kind, options),
         )
         for protocol in scenario.protocols
         for options, swept in protocol.choices()

@@ -1,6 +1,5 @@
 """`federation report`: what it writes, draws again and prints of one run and of several."""
 
-import base64
 import json
 import math
 
@@ -25,12 +24,11 @@ def test_the_command_reads_the_results_once(make_run, monkeypatch, capsys):
 
 def test_the_command_draws_again(make_run, capsys):
     directory = make_run()
-    wanted = (directory / "figures/accuracy.svg").read_bytes()
-    for path in (directory / "figures").iterdir():
-        path.unlink()
+    (directory / "figures").mkdir()
+    (directory / "figures/accuracy.svg").write_text("of another time")
     report_command([directory], None, True)
-    assert (directory / "figures/accuracy.svg").read_bytes() == wanted
-    assert base64.b64encode(wanted).decode() in (directory / "report.html").read_text()
+    assert {path.name for path in (directory / "figures").iterdir()} == {"accuracy.png", "accuracy.svg"}
+    assert "</svg>" in (directory / "figures/accuracy.svg").read_text()
 
 
 def test_command_prints_the_table_and_the_path(make_run, capsys):

@@ -132,7 +132,7 @@ def test_an_epsilon_without_a_guarantee_is_claimed():
     rows += [row("x-off", math.inf, metric="l1", value=0.1), row("x", metric="l1", value=0.2)]
     claimed, off, kept = summarise(rows)
     assert [(s.non_private, s.claiming) for s in (claimed, off, kept)] == [(True, True), (True, False), (False, False)]
-    assert claimed.label == "x-published (NON-PRIVATE)"
+    assert claimed.label == "published (NON-PRIVATE)"
     assert claimed.to_dict()["non_private"]
     assert [value["epsilon"] for value in claimed.to_dict()["values"]] == [0.5, 1.0]
 

@@ -128,7 +128,7 @@ def test_nothing_is_tabulated_where_nothing_is_swept_over_numbers(swept):
 
 def test_a_cell_is_mean_and_deviation_or_the_single_value():
     several = Cell.of(Spread.of({0: [0.825, 0.843], 1: [0.834]}, kept=4.25), "accuracy")
-    assert (several.text, several.interval, several.kept) == ("0.834 ± 0.009", "0.834 to 0.834", "ε = 4.25")
+    assert (several.text, several.interval, several.kept) == ("0.834 ± 0.009", "0.834 and 0.834", "ε = 4.25")
     assert several.quantiles == "5-95 % of single releases: 0.826 to 0.842; 3 releases"
     assert Cell.of(Spread.of({3: [0.25]}), "accuracy") == Cell("0.250")
     assert Cell.of(Spread.of({3: [0.25]}), "accuracy", percent=True) == Cell("25.0")

@@ -143,7 +143,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("protocols=[]", "protocols: must not be empty, got []"),
         ("protocols=[{kind: pooled}, {kind: pooled}]", "protocols: entries 0 and 1 (from 0) both ask for 'pooled'; remove one"),
         ("protocols=[{kind: soft_vote, rounds: [2, 2]}]", "protocols.0.rounds: must not list a value twice, got [2, 2]"),
-        (f"protocols=[{{kind: soft_vote, bins: {[16] * 70}}}]", "protocols: entry 0 (from 0) has a variant whose options make a name of 224 letters, allowed are 200, as files are called by it; shorten the lists among its options"),
+        (f"protocols=[{{kind: soft_vote, bins: {[16] * 70}}}]", "protocols: entry 0 (from 0) has a variant whose options make a name of 224 letters, allowed are 200, as files are called by it; give it a name of its own with name"),
         ("protocols=[{kind: soft_vote, perturb: outptu}]", "protocols.0.perturb: must be one of statistic, output"),
         ("protocols=[{kind: soft_vote, regularisation: 0.0}]", "protocols.0: regularisation must be a positive number, got 0.0"),
     ],

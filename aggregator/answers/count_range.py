@@ -10,6 +10,7 @@ from federation.mechanisms.noise.tails import Tail, entry_reach, norm_reach
 from federation.numerics.arrays import Booleans, Floats
 
 _POINTS = 2**14  # of a tail, between which it is taken for what it is at the lower one
+_NEVER = 1e-30  # a probability
 _GRID = 2.0**-20  # records
 
 
@@ -23,7 +24,7 @@ class CountRange:
     def __init__(self, mechanism: AdditiveCounts, bags: int) -> None:
         self._classes = mechanism.classes
         beyond = BEYOND / 2 / mechanism.classes
-        tail = _tail(mechanism, beyond / bags / 1e3)
+        tail = _tail(mechanism)
         self._entry, self._norm = entry_reach(tail, beyond / bags), norm_reach(tail, bags, beyond)
 
     def bounded(self, counts: Floats, sizes: Floats) -> tuple[Floats, Booleans]:
@@ -42,13 +43,12 @@ class CountRange:
         return np.where(there[..., None], found - excess[..., None], counts), changed
 
 
-def _tail(mechanism: AdditiveCounts, least: float) -> Tail:
-    """Of how far a released count is from the true one, up to where that has the probability `least`."""
+def _tail(mechanism: AdditiveCounts) -> Tail:
+    """Of how far a released count is from the true one."""
     far = 1.0
-    while mechanism.escape(far) > least:
+    while mechanism.escape(far) > _NEVER:
         far *= 2
     points = np.linspace(0.0, far, _POINTS)
     known = np.minimum([2 * mechanism.escape(point) for point in points], 1.0)  # above as well as below
-    return lambda r: np.where(
-        r > far, known[-1], known[np.minimum(r / far * (_POINTS - 1), _POINTS - 1).astype(np.int64)]
-    )
+    places = _POINTS - 1
+    return lambda r: np.where(r > far, 0.0, known[np.minimum(r / far * places, places).astype(np.int64)])

@@ -28,7 +28,6 @@ from federation.questions.moments import MomentQuestion
 from parties.answers.error_marginals import counts as in_bins
 from scenarios.simulated.simulation import SimulatedParties
 
-KNOWING, SEEING = ("sign", "against", "2", "4", "8"), ("sign seen", "against seen", "2 seen", "4 seen", "8 seen")
 _HALVINGS = 25
 _AS_THEY_COME = Robustness(bounded=False)  # which changes nothing about what is accepted
 _REACH = 40.0  # deviations of counts that are accepted

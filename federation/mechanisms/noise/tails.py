@@ -22,16 +22,18 @@ Tail: TypeAlias = Callable[[Floats], Floats]
 
 _SMOOTH = 256.0  # from this scale on a step is nothing beside the noise
 _TERMS = 40  # standard deviations that the sum of a discrete Gaussian goes to
-_CELLS = 2**20  # of the law of a squared norm
+_CELLS, _MOST_CELLS = 2**18, 2**22  # of the law of a squared norm
+_FINE = 2**11  # cells for each entry
 _NODES = 4000
+_NEVER = 1e-3  # of the probability that is left out
 
 
 def laplace_tail(scale: float | Fraction) -> Tail:
     """Of P[k] ∝ exp(-|k|/scale): P[|K| > r] = 2 q^(floor(r) + 1) / (1 + q), q = exp(-1/scale).
 
     Examples:
-        >>> laplace_tail(2.0)(np.array([0.0, 0.5, 10.0]))
-        array([0.7551, 0.7551, 0.00509])
+        >>> laplace_tail(2.0)(np.array([0.0, 0.5, 10.0])).round(4)
+        array([0.7551, 0.7551, 0.0051])
     """
     t = float(scale)
     return lambda r: np.minimum(2 * np.exp(-(np.floor(r) + 1) / t) / (1 + math.exp(-1 / t)), 1.0)
@@ -149,27 +151,29 @@ def entry_reach(tail: Tail, beyond: float) -> float:
 def norm_reach(tail: Tail, entries: int, beyond: float) -> float:
     """r such that the L2 norm of `entries` = D independent entries exceeds r with probability `beyond` at most.
 
-    By the law of the sum of their squares, which are rounded up to a 2^-20 part of what that can be: as exact as that.
+    By the law of the sum of their squares, which are rounded up to a 2^-18 part of what that can be or less: r is no
+    less than the quantile, and for up to 2000 entries at most .2 % more.
 
     Examples:
         >>> norm_reach(gaussian_tail(1000.0), 31, 1e-6)  # chi with 31 degrees of freedom gives 9145.6
-        9148.0
+        9148.6
     """
     require_share("beyond", beyond)
     require_whole("entries", entries, 1)
     single = entry_reach(tail, beyond / 2)
     if single == 0:
         return entry_reach(tail, beyond / entries)
-    # Twice a first guess, and again where the quantile is not well inside: what is beyond comes back at zero.
-    most = 2 * (entry_reach(tail, beyond / (2 * entries)) ** 2 + 2 * entries * _second_moment(tail, single))
+    # Twice a guess of what is all but never exceeded, and again where that is not enough: the law is on a circle.
+    most = 2 * (entry_reach(tail, beyond * _NEVER / entries) ** 2 + 2 * entries * _second_moment(tail, single))
+    cells = min(max(_CELLS, 2 ** (_FINE * entries).bit_length()), _MOST_CELLS)
     while True:
-        width = most / _CELLS
-        inside = tail(np.sqrt(width * np.arange(_CELLS)))
+        width = most / cells
+        inside = tail(np.sqrt(width * np.arange(cells)))
         law = np.append(1 - inside[0], inside[:-1] - inside[1:])  # in the cell that ends at k width
-        summed = np.fft.irfft(np.fft.rfft(law) ** entries, _CELLS)
+        summed = np.fft.irfft(np.fft.rfft(law) ** entries, cells)
         above = np.cumsum(summed[::-1])[::-1] + entries * inside[-1]  # at k width or more
         found = int(np.argmax(above <= beyond))
-        if 0 < found <= _CELLS // 2:
+        if 0 < found <= cells // 2:
             return math.sqrt(width * found)
         most *= 2
 

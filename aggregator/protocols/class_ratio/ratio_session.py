@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from federation.questions.bags import (
 )
 
 _REACH = 40.0  # standard deviations, or records: Laplace noise goes further with a probability below e^-40
+_count_range = lru_cache(CountRange)  # variants that ask the same have the same
 _CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
 
 
@@ -146,7 +147,7 @@ class RatioSession(OneRound):
         if not plan.robust or not isinstance(question, CountsQuestion) or self._options.noise in (OFF, PUBLISHED):
             return None
         mechanism = question.mechanism()
-        return CountRange(mechanism, plan.bags) if isinstance(mechanism, AdditiveCounts) else None
+        return _count_range(mechanism, plan.bags) if isinstance(mechanism, AdditiveCounts) else None
 
     def _reaches(self, question: Question) -> tuple[float, float]:
         """How far noise may take counts and sums of rows: as far as that of no honest party ever will."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from federation.mechanisms.noise.tails import (
 from federation.numerics.arrays import Booleans, Floats
 from federation.questions.marginals import MarginalsQuestion
 
-_HALVES = 0.5  # numbers of errors are halves where an answer was scaled
+_HALVES = 0.5  # what is scaled is rounded to these
 
 Arrays = Mapping[str, Floats]
 
@@ -42,10 +43,8 @@ class MarginalRange:
         self._paired = not self._public and question.asks == "errors"
         surplus = ("surplus",) if question.asks == "errors" else ()
         self.parts: tuple[str, ...] = (*surplus, *(() if self._public else ("rows",)))  # rows are public, or have noise
-        single, pair = (gaussian_tail, gaussian_pair_tail) if noise.delta else (laplace_tail, laplace_pair_tail)
-        tail, cells = (pair if self._paired else single)(noise.scale), question.bins.total
         beyond = BEYOND / 2 / max(len(self.parts), 1)
-        self._entry, self._norm = entry_reach(tail, beyond / cells), norm_reach(tail, cells, beyond)
+        self._entry, self._norm = _reaches(noise, question.bins.total, beyond, paired=self._paired)
         self._most, self._spread, self._starts = most, math.sqrt(len(question.bins.sizes)), question.bins.starts
         self.variance = noise.deviation**2 * (2 if self._paired else 1)
 
@@ -75,3 +74,11 @@ class MarginalRange:
         if self._paired:
             return {"errors": (parts["surplus"] + parts["rows"]) / 2, "rows": parts["rows"]}
         return {"rows": parts["rows"]}
+
+
+@lru_cache  # all queries of an exchange have the same
+def _reaches(noise: MarginalNoise, cells: int, beyond: float, *, paired: bool) -> tuple[float, float]:
+    """How far noise takes one of so many cells, or sums of two, and how far their norm."""
+    single, pair = (gaussian_tail, gaussian_pair_tail) if noise.delta else (laplace_tail, laplace_pair_tail)
+    tail = (pair if paired else single)(noise.scale)
+    return entry_reach(tail, beyond / cells), norm_reach(tail, cells, beyond)

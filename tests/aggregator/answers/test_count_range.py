@@ -25,7 +25,9 @@ def test_no_honest_counts_are_changed(kind, classes):
     mechanism = calibrate(kind, classes=classes, epsilon=1.0, delta=1e-5)
     sent = np.zeros((1, 3000, 3, classes))
     for bag, size in enumerate(SIZES[0][:2]):
-        sent[0, :, bag] = mechanism.release(np.eye(classes, dtype=int)[0] * int(size), NoiseBits(1, "counts", bag), 3000)
+        sent[0, :, bag] = mechanism.release(
+            np.eye(classes, dtype=int)[0] * int(size), NoiseBits(1, "counts", bag), 3000
+        )
     kept, changed = RANGES[kind, classes].bounded(sent, SIZES)
     np.testing.assert_array_equal(kept, sent)
     assert not changed.any()

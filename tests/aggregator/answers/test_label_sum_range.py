@@ -100,4 +100,6 @@ def test_gauges_are_those_of_support_functions(key, width):
 
 def test_one_ellipsoid_alone_has_the_gauge_of_its_form():
     shape = np.diag([4.0, 9.0])
-    np.testing.assert_allclose(_gauges(np.array([[2.0, 0.0], [0.0, 6.0]]), shape, np.zeros((2, 2))), [1.0, 2.0], rtol=2e-3)
+    np.testing.assert_allclose(
+        _gauges(np.array([[2.0, 0.0], [0.0, 6.0]]), shape, np.zeros((2, 2))), [1.0, 2.0], rtol=2e-3
+    )

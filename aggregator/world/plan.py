@@ -72,7 +72,9 @@ class WorldPlan:
     `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in `federation.questions.bags.Bags`; all
     are public. So are `private_rows`, the rows of all parties together, where a guarantee is for replaced rows or
     labels, and is used by nothing else. `shifted` says that the public rows are drawn otherwise than the private ones.
-    `sparing` lets a variant that cannot begin fail alone, as one that fails later.
+    `sparing` lets a variant that cannot begin fail alone, as one that fails later. `robust` keeps answers that are
+    private one by one to what honest ones reach, and `alike` declares that parties' rows are drawn alike
+    (`aggregator.answers.robust_sums.Robustness`).
 
     Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, and for
     what only a simulation may ask for: seeded noise, references, several draws and that baseline.
@@ -108,6 +110,8 @@ class WorldPlan:
     sparing: bool = False
     colluding: float = COLLUDING
     reference: tuple[Any, ...] = ()
+    robust: bool = True
+    alike: bool = False
 
     def __post_init__(self) -> None:
         whole("parties of a plan", self.parties, 1, MOST_PARTIES)

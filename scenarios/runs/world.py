@@ -22,6 +22,7 @@ from aggregator.world.fitting import imputes
 from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.views import fitted
 from federation.contract.randomness import generator
+from federation.contract.reference import Reference
 from federation.features.feature_map import FeatureMap
 from federation.grids.launch import run_server_app
 from federation.grids.nodes import Placement, most_per_node
@@ -162,6 +163,8 @@ class World:
             parties_per_node=per_node,
             quorum=scenario.parties.quorum,
             colluding=scenario.parties.colluding,
+            robust=scenario.parties.robust,
+            alike=scenario.parties.alike,
             timeout=scenario.engine.timeout,
             classes=self.split.table.classes,
             class_names=_class_names(scenario.data) + _public_file(scenario.data),
@@ -184,6 +187,14 @@ class World:
             reference=tuple(self.reference) if asked else (),
         )
 
+    def holdings(self) -> Reference:
+        """Who the parties are: what loads their rows, and says how they behave."""
+        parties = self.scenario.parties
+        conduct = Conduct(parties.dropout, seed=self.scenario.seed, split=self.spec.split)
+        if parties.hostile is not None:
+            conduct = replace(conduct, hostile=parties.hostile.fraction, kind=parties.hostile.kind)
+        return self.spec.reference("SimulatedParties", conduct=asdict(conduct))
+
     def run(
         self, grid: SimulationGrid, costs: Costs, directory: Path, sparing: bool = False
     ) -> tuple[list[Row], dict[str, Any]]:
@@ -192,18 +203,14 @@ class World:
         Its `failed_variants` are also those that cannot be scored, and with `sparing` those that cannot begin. Raises
         `FederationError`.
         """
-        parties, hostile = self.scenario.parties, self.scenario.parties.hostile
+        parties = self.scenario.parties
         with costs.phase("data"):
             cut, batched = self.split.cut, parties.classifier["name"] == LOGISTIC
             most = most_per_node(batched, len(self.split.public.rows))
             per_node = grid.cohort(cut.parties, self.scenario.engine.parties_per_node, most)
             plan = replace(self.plan(directory, per_node), sparing=sparing)
         plan.save(directory / "plan.json")
-        conduct = Conduct(parties.dropout, seed=self.scenario.seed, split=self.spec.split)
-        if hostile is not None:
-            conduct = replace(conduct, hostile=hostile.fraction, kind=hostile.kind)
-        holdings = self.spec.reference("SimulatedParties", conduct=asdict(conduct))
-        grid.assign(Placement(plan.parties, per_node, holdings, self.scenario.seed))
+        grid.assign(Placement(plan.parties, per_node, self.holdings(), self.scenario.seed))
         run_server_app(grid, {"plan": str(directory / "plan.json")})
         summary = json.loads((directory / "world.json").read_text())
         for phase, seconds in summary["seconds"].items():

@@ -151,6 +151,8 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
         for key in section.keys() & _UNSAID.keys():
             if section[key] == _UNSAID[key]:
                 del section[key]
+    for key in ("alike", "robust"):  # which say what the aggregator does with answers, and not who gives which
+        del parties[key]
     if not parties["hostile"] or not parties["hostile"]["fraction"]:
         del parties["hostile"]
     if digest is not None:
@@ -169,6 +171,8 @@ def cell_id(setting: WorldSetting, split: int, digest: str | None = None) -> str
     targets = setting.scenario.data.targets
     if targets not in (None, Targets()):
         plain["targets"] = targets.model_dump(mode="json")
+    if (setting.scenario.parties.robust, setting.scenario.parties.alike) != (True, False):
+        plain["answers"] = [setting.scenario.parties.robust, setting.scenario.parties.alike]
     return _short_hash({**plain, "noise": setting.scenario.trials.noise, "world": world_key(setting, split, digest)})
 
 

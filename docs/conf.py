@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the product and its benchmarks, as they are here
 
@@ -51,14 +53,24 @@ html_theme_options = {
 }
 html_sidebars = {"index": []}
 
+_LOGGER = logging.getLogger(__name__)
+
 def _formula(writer: Any, node: nodes.math) -> None:
-    writer.body.append(tex2mathml(node.astext()))
+    writer.body.append(_mathml(node, alone=False))
     raise nodes.SkipNode
 
 
 def _formula_alone(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    writer.body.append(f'<div class="math">{_mathml(node, alone=True)}</div>')
     raise nodes.SkipNode
+
+
+def _mathml(node: nodes.Element, alone: bool) -> str:
+    try:
+        return tex2mathml(node.astext(), as_block=alone)
+    except MathError as error:
+        _LOGGER.warning("formula: %s", error, location=node)
+        return node.astext()
 
 
 def _docstring(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:

@@ -16,8 +16,8 @@ from sphinx.util import logging
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the product and its benchmarks, as they are here
 
-import federation  # noqa: E402
-from benchmarks.documentation.docstrings import marked_up  # noqa: E402
+import federation
+from benchmarks.documentation.docstrings import marked_up
 
 project = "multiparty-federation"
 author = "the authors of multiparty-federation"
@@ -54,6 +54,7 @@ html_theme_options = {
 html_sidebars = {"index": []}
 
 _LOGGER = logging.getLogger(__name__)
+
 
 def _formula(writer: Any, node: nodes.math) -> None:
     writer.body.append(_mathml(node, alone=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -88,6 +89,11 @@ def printed(arguments: Sequence[str], folder: Path) -> str:
     return "".join(f"{line}\n" for told in said.getvalue().splitlines() for line in _folded(told.rstrip()))
 
 
+@functools.cache
+def _program() -> click.Command:
+    return get_command(cli.app)
+
+
 def _folded(line: str) -> list[str]:
     """A line as a terminal shows it: as it is, or in several."""
     return textwrap.wrap(line, _WIDTH, subsequent_indent="  ", break_long_words=False) if len(line) > _WIDTH else [line]
@@ -98,7 +104,7 @@ def parsed(words: Sequence[str], bare: bool = False) -> tuple[click.Command, cli
 
     With `bare` they name a command without its options. Raises `click.ClickException` for what it does not have.
     """
-    found: click.Command = get_command(cli.app)
+    found = _program()
     context = click.Context(found, info_name="federation")
     rest = list(words)
     while isinstance(found, click.Group) and rest:
@@ -133,7 +139,9 @@ def _table(settings: Mapping[str, Any], runs: Runs) -> str:
     head = [settings["head"]] if isinstance(settings.get("head", "variant"), str) and "head" in settings else None
     head = head or settings.get("head", ["variant"])
     summaries = summarise(runs.rows(settings["run"]), settings.get("metric"))
-    columns = [one if isinstance(one, dict) else {"name": f"ε = {one:g}", "epsilon": one} for one in settings["columns"]]
+    columns = [
+        one if isinstance(one, dict) else {"name": f"ε = {one:g}", "epsilon": one} for one in settings["columns"]
+    ]
     lines = [[*head, *(str(one["name"]) for one in columns)], ["---"] * (len(head) + len(columns))]
     for variant, named in settings["rows"].items():
         members = [one for one in summaries if one.variant == variant]
@@ -180,8 +188,9 @@ def _options(settings: Mapping[str, Any], runs: Runs) -> str:
     }
     lines = ["| option | default | what it is |", "|---|---|---|"]
     lines += [
-        f"| `{name}` | `{dump(value, flow=True).strip()}` | {_escaped(meant.get(name, ''))} |"
+        f"| `{name}` | `{dump(value, flow=True).strip()}` | {_escaped(meant[name])} |"
         for name, value in defaults.items()
+        if name in meant
     ]
     rules = why_default(settings["protocol"])
     if rules:
@@ -205,7 +214,9 @@ def _command(settings: Mapping[str, Any], runs: Runs) -> str:
 
 def _settings(settings: Mapping[str, Any], runs: Runs) -> str:
     """All keys of a scenario with what they mean; `section` names one."""
-    section = Scenario.model_fields[settings["section"]].annotation if "section" in settings else Scenario
+    section: Any = Scenario
+    if "section" in settings:
+        section = Scenario.model_fields[settings["section"]].annotation
     lines = ["| key | what it says |", "|---|---|"]
     return "\n".join([*lines, *_keys(section, f"{settings['section']}." if "section" in settings else "")])
 

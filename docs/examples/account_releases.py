@@ -26,7 +26,12 @@ def main() -> None:
         print(f"{releases} releases: ({epsilon:.3f}, {delta:.3g}), by the sum of epsilons {releases:.3f}")
 
     mu = promise.gaussian_mu
-    print("one curve: delta at epsilon 0.5 is", gaussian_delta(0.5, mu), "and epsilon at 1e-9 is", gaussian_epsilon(1e-9, mu))
+    print(
+        "one curve: delta at epsilon 0.5 is",
+        gaussian_delta(0.5, mu),
+        "and epsilon at 1e-9 is",
+        gaussian_epsilon(1e-9, mu),
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Shares of classes among unlabelled rows, from a few bags with noisy counts.
 
-Three wards report how many of their patients are ill, with noise that hides every single patient. What share is ill among new
-patients of whom nobody was examined? Run it: python docs/examples/class_ratios.py
+Three wards report how many of their patients are ill, with noise that hides every single patient. What share is ill
+among new patients of whom nobody was examined? Run it: python docs/examples/class_ratios.py
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ SCENARIO = {
         {"kind": "majority_vote", "sensitivity": "published"},
     ],
     "privacy": {"epsilon": [1, 3, 10], "delta": 1e-6},
-    "trials": {"splits": 2, "noise": 5},
+    "trials": {"splits": 2, "noise": 3},
 }
 
 

@@ -36,7 +36,7 @@ def main() -> None:
         "privacy": {"epsilon": [1, 5]},
         "trials": {"splits": 3, "noise": 3},
     }
-    run = scenarios.run(scenario, data=sales(shops=150, seed=1))
+    run = scenarios.run(scenario, data=sales(shops=100, seed=1))
     for _, sentence in run.sayings:
         print(sentence)
     model = run.model(epsilon=5)

@@ -1,6 +1,7 @@
 """One private message from a clinic that holds labels to a learner who holds the rows.
 
-No simulation and no framework: the mechanism and the learner as plain Python. Run it: python docs/examples/private_message.py
+No simulation and no framework: the mechanism and the learner as plain Python.
+Run it: python docs/examples/private_message.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""README and docs tell what is so: their commands and code run, what they print is printed, their links lead somewhere."""
+"""README and docs tell what is so: commands and code run, what they show is printed, links lead somewhere."""
 
 import importlib.util
 import json
@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = pages(ROOT)
 README = ROOT / "README.md"
 EXAMPLES = ROOT / "docs" / "examples"
-COMING = {"figure"}  # commands that pages name and that this checkout does not have yet
+COMING = {"figure", "--registry"}  # what pages name and this checkout does not have yet
+ELSEWHERE = {"own-protocol.md"}  # tests/guarantees/test_added_protocol.py follows it
 
 
 def named(path: Path) -> str:
@@ -35,7 +36,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return Runs(folder, folder / "pages")
 
 
-@pytest.mark.parametrize("path", [path for path in PAGES if path != README], ids=named)
+@pytest.mark.parametrize("path", [path for path in PAGES if path != README and path.name not in ELSEWHERE], ids=named)
 def test_what_a_page_tells_can_be_followed(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     walk(text(path), tmp_path)
@@ -66,10 +67,12 @@ def test_what_is_printed_is_what_the_product_prints(path: Path, runs: Runs) -> N
 @pytest.mark.parametrize("path", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=named)
 def test_every_command_has_these_options(path: Path) -> None:
     for words in command_lines(text(path)):
-        if words[0] in COMING:
+        if COMING & set(words):
             continue
         try:
-            parsed(words, bare=words[-1].isupper() or "--help" in words)
+            parsed(words)
+        except click.MissingParameter:
+            assert len(words) <= 3, f"federation {' '.join(words)}: incomplete"  # a command's name, in a sentence
         except click.ClickException as error:
             raise AssertionError(f"federation {' '.join(words)}: {error.format_message()}") from None
 

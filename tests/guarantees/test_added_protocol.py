@@ -1,4 +1,4 @@
-"""A newcomer adds a protocol as docs/tutorials/own-protocol.md says: nothing but pyproject.toml changes, and the contract is kept."""
+"""A newcomer adds a protocol as the tutorial says: nothing but pyproject.toml changes, and the contract is kept."""
 
 import hashlib
 import os

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from benchmarks.documentation.blocks import Fence, commands, fences
+from benchmarks.documentation.blocks import commands, fences
 from benchmarks.documentation.contents import printed
 
 _NAMED = re.compile(r"# (?P<path>[\w./-]+\.\w+)\n")
@@ -17,8 +17,8 @@ _NAMED = re.compile(r"# (?P<path>[\w./-]+\.\w+)\n")
 def walk(page: str, folder: Path) -> list[str]:
     """Follow a page in `folder`, the working directory; gives what was run, in order.
 
-    A fence that begins with the name of a file is written there. Of others YAML is read by nobody and refused here, as
-    are commands that are not `federation`, and languages that nothing runs, but for shown texts.
+    A fence that begins with the name of a file is written there. Code is run, but for examples of a doctest, which
+    pytest runs; so are commands `federation`. Texts are for reading. Anything else is an error.
     """
     done: list[str] = []
     names: dict[str, Any] = {"__name__": "page"}
@@ -33,7 +33,7 @@ def walk(page: str, folder: Path) -> list[str]:
             done.append(fence.text)
         elif fence.language == "sh":
             done += [_run(command, folder) for command in commands(fence)]
-        elif fence.language not in ("text", "python"):
+        elif fence.language not in ("text", "python", "{toctree}"):
             raise AssertionError(f"nothing runs this: {fence}")
     return done
 
@@ -63,7 +63,5 @@ def command_lines(page: str) -> list[list[str]]:
     """The words after `federation` of all commands on a page, also of those that are not run with it."""
     of_fences = [command for fence in fences(page) if fence.language == "sh" for command in commands(fence)]
     inline = re.findall(r"`(federation [a-z][^`\n]*)`", page)
-    return [shlex.split(line)[1:] for line in [*of_fences, *inline] if line.startswith("federation ")]
-
-
-__all__ = ["Fence", "command_lines", "run_notebook", "run_script", "walk"]
+    lines = (line.partition(" > ")[0] for line in [*of_fences, *inline])
+    return [shlex.split(line)[1:] for line in lines if line.startswith("federation ")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import io
@@ -22,6 +23,7 @@ import click
 from pydantic import BaseModel
 from typer.main import get_command
 
+import benchmarks
 from benchmarks.documentation.blocks import Block
 from scenarios import cli
 from scenarios.reports.report import finished_rows
@@ -231,6 +233,21 @@ def _keys(section: Any, before: str) -> Iterator[str]:
             yield f"| `{before}{key}` | {_escaped(_joined(declared.description))} |"
 
 
+def _benchmarks(settings: Mapping[str, Any], runs: Runs) -> str:
+    """Every benchmark with the first sentence of what it says of itself."""
+    folder = Path(benchmarks.__file__).parent
+    found = {path.stem: path for path in folder.glob("*.py")} | {
+        path.parent.name: path for path in folder.glob("*/__main__.py")
+    }
+    lines = ["| `benchmarks.` | what it prints |", "|---|---|"]
+    for name, path in sorted(found.items()):
+        text = path.read_text(encoding="utf-8")
+        if path.name == "__main__.py" or "__main__" in text:
+            said = (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0].partition(": python -m")[0]
+            lines.append(f"| `{name}` | {_escaped(said.rstrip('.'))} |")
+    return "\n".join(lines)
+
+
 def _joined(text: str | None) -> str:
     """Lines as one, paragraphs apart."""
     return " ".join((text or "").split())
@@ -243,6 +260,7 @@ def _escaped(text: str) -> str:
 
 
 _KINDS: Mapping[str, Callable[[Mapping[str, Any], Runs], str]] = {
+    "benchmarks": _benchmarks,
     "command": _command,
     "figure": _figure,
     "options": _options,

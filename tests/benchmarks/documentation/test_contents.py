@@ -73,6 +73,12 @@ def test_commands_and_settings_are_described(runs: Runs) -> None:
     assert "| `name` |" in made(runs, "settings")
 
 
+def test_benchmarks_are_those_that_can_be_run(runs: Runs) -> None:
+    table = made(runs, "benchmarks")
+    assert "| `documentation` | What README and docs print, made again |" in table
+    assert "`common`" not in table
+
+
 def test_output_shows_the_command_and_the_lines_asked_for(runs: Runs) -> None:
     whole = made(runs, "output", command="federation validate quickstart")
     assert whole.startswith("```sh\nfederation validate quickstart\n```\n\n```text\nOK: quickstart\n")

@@ -35,7 +35,7 @@ from scenarios.settings.schema import Scenario
 from scenarios.settings.yaml_rules import dump
 
 _OPTION = re.compile(r"^(?P<name>\w+): ", re.MULTILINE)
-_WIDTH = 100  # letters of a terminal's line
+_WIDTH = 84  # letters of a terminal's line, as wide as a page
 
 
 @dataclass
@@ -69,7 +69,7 @@ def content(block: Block, runs: Runs) -> str:
 
 
 def printed(arguments: Sequence[str], folder: Path) -> str:
-    """What `federation ARGUMENTS` prints on a terminal of 100 columns, called in `folder`.
+    """What `federation ARGUMENTS` prints on a terminal as wide as a page, called in `folder`.
 
     Raises `RuntimeError` with what it says where it fails.
     """

@@ -7,7 +7,7 @@ import matplotlib.image
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.reports.panels import styled
+from scenarios.reports.axes import styled
 from scenarios.reports.paper_figure import _looks, drawn, inches, write
 from scenarios.reports.series import Plot, Series
 from scenarios.reports.summary import Spread

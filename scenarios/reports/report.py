@@ -14,7 +14,6 @@ from federation.contract.errors import InputError
 from federation.contract.files import is_file, read_object, read_text
 from scenarios.reports.bag_remarks import bag_remarks
 from scenarios.reports.figures import draw
-from scenarios.reports.origins import origins
 from scenarios.reports.readings import leaders, listed, protection, readings, said
 from scenarios.reports.summary import NON_PRIVATE, summarise
 from scenarios.reports.tables import pivots, results
@@ -138,8 +137,8 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
             (summary.variant, summary.place, next(iter(summary.by_epsilon.values())).mean)
             for summary in summarise(rows, _ALWAYS)
         ],
-        "origins": origins(scenario := read_text(directory / "scenario.yaml", _REMEDY)),
-        "scenario": scenario,
+        "origins": run.get("origins", []),
+        "scenario": read_text(directory / "scenario.yaml", _REMEDY),
     }
 
 

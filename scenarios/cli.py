@@ -70,6 +70,10 @@ app.add_typer(privacy_app, name="privacy")
 
 def main() -> None:
     """Run and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 5 no power, 130 and 143 stopped."""
+    if sys.platform == "win32":
+        sys.exit(
+            _fail("Windows is not supported, as Ray's workers and file locks are not the same there; use WSL 2", 1)
+        )
     with _terminable() as received:
         code = _exit_code()
     sys.exit(TERMINATED if received and code == INTERRUPTED else code)

@@ -54,16 +54,12 @@ def tell(as_json: bool, record: object, *, text: Iterable[str] = (), hidden: Col
 
 
 def _tables(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> list[Table]:
-    """The rows in one table, or where words of it would be broken each in one of its own, named by its first cell."""
+    """The rows in one table, or where words of it would be broken each in one of its own."""
     whole, endless = _table(title, rows), console.options.update(width=_ENDLESS)
     if Measurement.get(console, endless, whole).minimum <= console.width:
         return [whole]
-    found = []
-    for row in rows:
-        (_, name), *others = row.items()
-        cells = [{"quantity": key.replace("_", " "), "value": value} for key, value in others]
-        found.append(_table(f"{title}: {name}" if title else name, cells))
-    return found
+    each = ([{"quantity": key.replace("_", " "), "value": value} for key, value in row.items()] for row in rows)
+    return [_table(title, cells) for cells in each]
 
 
 def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:

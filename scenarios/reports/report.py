@@ -15,7 +15,6 @@ from scenarios.reports.bag_remarks import bag_remarks
 from scenarios.reports.charts import chart
 from scenarios.reports.figures import plots
 from scenarios.reports.officer import GUARANTEE
-from scenarios.reports.origins import origins
 from scenarios.reports.readings import leaders, listed, protection, readings, said
 from scenarios.reports.summary import NON_PRIVATE, summarise
 from scenarios.reports.tables import Cell, Line, Table, fitting, pivots, results
@@ -144,8 +143,8 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
             (summary.name, summary.place, next(iter(summary.by_epsilon.values())).mean)
             for summary in summarise(rows, _ALWAYS)
         ],
-        "origins": origins(scenario := read_text(directory / "scenario.yaml", _REMEDY)),
-        "scenario": scenario,
+        "origins": run.get("origins", []),
+        "scenario": read_text(directory / "scenario.yaml", _REMEDY),
     }
 
 

@@ -18,6 +18,7 @@ from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee
 from federation.grids.launch import open_grid
 from federation.grids.simulation import SimulationGrid
+from scenarios.data.catalogue import citations
 from scenarios.data.frames import as_file
 from scenarios.data.tables import Table, describe
 from scenarios.reports.verdict_words import constant_answer, told
@@ -269,6 +270,7 @@ def _write(
             "verdict": [one.to_dict() for one in found],
             "sayings": [{"finding": finding, "sentence": sentence} for finding, sentence in sayings],
             "worlds": {"finished": len(done), "all": len(todo)},
+            "origins": citations(scenario.data.source),
             "seed": scenario.seed,
             "engine": scenario.engine.kind,
             "non_private": any(variant.kind not in BASELINES for variant in unprotected),

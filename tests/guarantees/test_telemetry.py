@@ -4,9 +4,11 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 SWITCHES = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
@@ -67,3 +69,14 @@ def test_commands_that_errors_print_switch_it_off():
 
     with pytest.raises(InputError, match="RAY_USAGE_STATS_ENABLED=0 ray start --head"):
         connect("127.0.0.1:1", None)
+
+
+def test_what_is_tested_elsewhere_switches_it_off_and_covers_what_is_promised():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text("utf-8"))
+    for job in workflow["jobs"].values():
+        assert SWITCHES.items() <= job["env"].items()
+    matrix = workflow["jobs"]["tests"]["strategy"]["matrix"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    first, last = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups()
+    assert matrix["python"] == [f"3.{minor}" for minor in range(int(first), int(last))]
+    assert {system.partition("-")[0] for system in matrix["os"]} == {"ubuntu", "macos"}

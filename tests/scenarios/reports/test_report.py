@@ -11,6 +11,7 @@ from support.finished_runs import VALUES, renamed, rewrite
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
 from scenarios.commands.report import report_command
+from scenarios.data.catalogue import citations
 from scenarios.reports.officer import GUARANTEE
 from scenarios.reports.report import write_report
 from scenarios.scores.results import COLUMNS, read_results, write_results
@@ -447,3 +448,13 @@ def test_what_it_is_worth_comes_first(make_run):
     assert worth in text
     assert text.index(worth) < text.index("The default variant, soft_vote,")
     assert text.index(worth) < text.index("Protected is one party") < text.index("Accuracy over ε: mean")
+    assert "What it is worth" not in page(make_run("other")).text
+
+
+def test_the_report_tells_origin_and_licence_of_the_data(make_run, tmp_path):
+    run = make_run(origins=citations(["breast_cancer", "har"]))
+    page = write_report([run], tmp_path / "page.html").read_text("utf-8")
+    assert "https://archive.ics.uci.edu/dataset/17); licence: CC BY 4.0.</p>" in page
+    assert "forbids commercial use.</p>" in page
+    without = write_report([make_run("again")], tmp_path / "page.html").read_text("utf-8")
+    assert "licence" not in without  # as of runs from before they told it

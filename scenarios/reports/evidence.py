@@ -10,7 +10,7 @@ from typing import Any
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
-from federation.contract.errors import FederationError, refusing
+from federation.contract.errors import FederationError, InputError, refusing
 from federation.contract.files import is_file, read_object, read_text
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from scenarios.data.catalogue import is_file_name
@@ -115,6 +115,11 @@ def evidence(directory: Path, rows: Sequence[Row] = ()) -> Evidence:
 
 def _of_world(directory: Path) -> Evidence:
     summary = read_object(directory / WORLD, _REMEDY)
+    if "disclosure" not in summary:
+        raise InputError(
+            f"{directory / WORLD} is of an earlier release, which did not write down what left a party; there is no "
+            "page about it"
+        )
     known, ledger = summary["disclosure"], summary["ledger"]
     sent = {variant: list(costs) for variant, costs in summary[_BYTES].items()}
     worlds = (_world("", ledger, known, sent),)

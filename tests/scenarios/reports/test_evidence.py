@@ -121,3 +121,9 @@ def test_a_deployed_aggregators_directory_is_real(tmp_path, simulation):
     assert [one.private for one in found.first.shown["checked"].sends] == [False, True]
     assert (found.name, found.first.parties, found.first.draws) == ("a check", plan.parties, plan.draws)
     assert (">REAL<" in write_guarantee(tmp_path).read_text()) is not simulation
+
+
+def test_of_an_earlier_aggregator_nobody_knows_what_left_a_party(tmp_path):
+    (tmp_path / "world.json").write_text('{"ledger": {}, "bytes_per_party": {}}')
+    with pytest.raises(InputError, match="earlier release"):
+        evidence(tmp_path)

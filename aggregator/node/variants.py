@@ -23,7 +23,7 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.world import World
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee, levels_apart
-from federation.contract.question import OFF
+from federation.contract.question import OFF, PrivateQuestion
 from federation.grids.codec import bytes_per_party
 
 _ROUNDING = 1e-9  # relative slack between what is promised and what is charged
@@ -116,10 +116,10 @@ class VariantRun:
         return [one.cost() for one in self.releases]
 
     def disclosed(self) -> dict[str, Any]:
-        """What leaves a party for any of its releases, and where their noise is made, as plain JSON values."""
+        """What leaves a party for any of its releases, and where the noise of each is made, as plain JSON values."""
         return {
             "protocol": self._variant.kind,
-            "noise_at": str(self.place),
+            "noise_at": [str(self._noise_at(one)) for one in self.releases],
             "sends": [asdict(one) for one in self.releases[0].promise.sends],
         }
 
@@ -151,6 +151,11 @@ class VariantRun:
     @property
     def _central(self) -> bool:
         return self.place is Place.AGGREGATOR
+
+    def _noise_at(self, one: _Release) -> Place:
+        """Where parties were to share a noise, the numbers of a world may have each of them make a whole one."""
+        shared = any(isinstance(each.question, PrivateQuestion) and each.question.shared for each in one.asked)
+        return Place.PARTY if self.place is Place.SHARES and not shared else self.place
 
     def _perturbed(self, one: _Release, ledger: Ledger) -> tuple[Any, Guarantee | NoGuarantee, dict[str, float]]:
         perturbable = one.session.perturbable()

@@ -13,7 +13,7 @@ from pathlib import Path
 from aggregator.contract.protocol import Place
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Check, Guarantee, Unit
-from scenarios.reports.evidence import NOTHING_KNOWN, Evidence
+from scenarios.reports.evidence import Evidence
 from scenarios.reports.officer import BANNERS, CHANGES, NOISE_AT, UNITS, declared_public, example, roles, total
 from scenarios.reports.registry import write_yaml
 
@@ -37,8 +37,7 @@ def evaluation(found: Evidence) -> list[Answer]:
     if found.leading is None:
         raise InputError(f"no release of {found.name} has a guarantee, so that there is nothing to evaluate")
     world = found.first
-    shown = world.shown.get(found.leading, NOTHING_KNOWN)
-    kept = [one.guarantee for one in world.of(found.leading) if isinstance(one.guarantee, Guarantee)]
+    release, kept = found.kept[0][0], [guarantee for _, guarantee in found.kept]
     first = kept[0]
     levels = "; ".join(f"epsilon {one.epsilon:g}, delta {one.delta:g}" for one in kept)
     totals = [
@@ -46,7 +45,7 @@ def evaluation(found: Evidence) -> list[Answer]:
         for one in map(total, world.totals)
     ]
     title, banner = BANNERS[found.reality]
-    maker = "not recorded" if shown.noise_at is None else NOISE_AT[shown.noise_at]
+    maker = "not recorded" if release.noise_at is None else NOISE_AT[release.noise_at]
     granted = [one.text for one in first.assumptions if one.keeper == "software" and one.check is Check.DECLARED]
     return [
         Answer("reality", "Does the guarantee protect anybody?", f"{title}: {banner}"),
@@ -61,7 +60,7 @@ def evaluation(found: Evidence) -> list[Answer]:
                f"{first.mechanism}, with {_numbers(first)}. `federation audit` tests the claim on the protocol's worst "
                "case, and on a twin with half the noise. TODO: was it run for this scenario, and what did it say?"),
         Answer("algorithm", "What comes out without protection?",
-               "Declared public: " + "; ".join(declared_public(found, world, shown, first.unit))
+               "Declared public: " + "; ".join(declared_public(found, world, first.unit))
                + ". Accuracies, figures and baselines of a run are covered by no guarantee."),
         Answer("utility and bias", "How accurate is the release, and for whom is it worse?",
                "report.html has the accuracies, beside those without any privacy. TODO: is the model worse for some "
@@ -69,14 +68,14 @@ def evaluation(found: Evidence) -> list[Answer]:
         Answer("trust model", "Who sees what before there is noise, and who must be trusted?",
                f"Noise is made by {maker}. "
                + " ".join(f"{one['who']}: sees {one['sees']}; is trusted with {one['trusted']}."
-                          for one in roles(world, shown, first.unit))),
+                          for one in roles(world, release))),
         Answer("implementation", "What can go wrong between the formula and the machine?",
                "Enforced or checked by the code: "
                + "; ".join(one.text for one in first.assumptions if one.check is not Check.DECLARED)
                + "." + (f" Taken for granted: {'; '.join(granted)}." if granted else "")),
         Answer("implementation", "Who could learn from time, memory or failures?",
                "TODO: can anybody but the coordinator watch when and how long a party answers?"),
-        Answer("security", "Who has access to the rows, the keys and the answers?", _access(shown.noise_at)),
+        Answer("security", "Who has access to the rows, the keys and the answers?", _access(release.noise_at)),
         Answer("data collection", "How exposed are the data before anything is asked of them?",
                "TODO: who collected the rows, where are they kept, for how long, and on which legal basis?"),
         Answer("data collection", "Were options, features or epsilon chosen by looking at private data?",

@@ -10,7 +10,7 @@ from typing import Any
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
-from federation.contract.errors import FederationError, refusing
+from federation.contract.errors import FederationError, InputError, refusing
 from federation.contract.files import is_file, read_object, read_text
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from scenarios.data.catalogue import is_file_name
@@ -34,22 +34,17 @@ class Reality(StrEnum):
 
 @dataclass(frozen=True)
 class Release:
-    """A release, or all noise draws at one epsilon. `sent` are the bytes that one party sent for it."""
+    """A release, or all noise draws at one epsilon.
+
+    `sends` is what leaves a party for it, `sent` how many bytes that are, and `noise_at` where its noise is made; empty
+    or None where that is not known.
+    """
 
     variant: str
     guarantee: Guarantee | NoGuarantee
-    sent: int | None
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What leaves a party for a variant, and where its noise is made; None where that is not known."""
-
-    noise_at: Place | None
-    sends: tuple[Sent, ...]
-
-
-NOTHING_KNOWN = Shown(None, ())
+    sent: int | None = None
+    noise_at: Place | None = None
+    sends: tuple[Sent, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,6 @@ class World:
     public_rows: int | None
     quorum: float | None
     draws: int
-    shown: Mapping[str, Shown]
 
     def of(self, variant: str) -> list[Release]:
         """The releases of a variant."""
@@ -93,9 +87,15 @@ class Evidence:
 
     @property
     def first(self) -> World:
-        """The first world with a release of the leading variant, which there must be."""
-        assert self.leading is not None
-        return next(one for one in self.worlds if one.of(self.leading))
+        """The first world with a private release of the leading variant, which there must be."""
+        return next(one for one in self.worlds if self.leading in set(_private([one])))
+
+    @property
+    def kept(self) -> list[tuple[Release, Guarantee]]:
+        """The releases of the leading variant there that have a guarantee; none where no variant leads."""
+        if self.leading is None:
+            return []
+        return [(one, one.guarantee) for one in self.first.of(self.leading) if isinstance(one.guarantee, Guarantee)]
 
 
 def is_world(directory: Path) -> bool:
@@ -115,6 +115,11 @@ def evidence(directory: Path, rows: Sequence[Row] = ()) -> Evidence:
 
 def _of_world(directory: Path) -> Evidence:
     summary = read_object(directory / WORLD, _REMEDY)
+    if "disclosure" not in summary:
+        raise InputError(
+            f"{directory / WORLD} is of an earlier release, which did not write down what left a party; there is no "
+            "page about it"
+        )
     known, ledger = summary["disclosure"], summary["ledger"]
     sent = {variant: list(costs) for variant, costs in summary[_BYTES].items()}
     worlds = (_world("", ledger, known, sent),)
@@ -152,19 +157,24 @@ def _of_run(directory: Path, rows: Sequence[Row]) -> Evidence:
 def _world(place: str, ledger: Mapping[str, Any], known: Mapping[str, Any], sent: Mapping[str, list[int]]) -> World:
     """`sent` are the bytes of each release of a variant, in the ledger's order."""
     following = {variant: iter(costs) for variant, costs in sent.items()}
-    releases = [
-        Release(one["variant"], _guarantee(one["guarantee"]), next(following.get(one["variant"], iter(())), None))
-        for one in ledger["releases"]
-    ]
-    shown = {
-        name: Shown(
-            None if one["noise_at"] is None else Place(one["noise_at"]), tuple(Sent(**sent) for sent in one["sends"])
+    shown = known.get("variants", {})
+    places = {variant: iter(one["noise_at"]) for variant, one in shown.items()}
+    sends = {variant: tuple(Sent(**thing) for thing in one["sends"]) for variant, one in shown.items()}
+    releases = []
+    for one in ledger["releases"]:
+        variant = one["variant"]
+        noise_at = next(places.get(variant, iter(())), None)
+        releases.append(
+            Release(
+                variant,
+                _guarantee(one["guarantee"]),
+                next(following.get(variant, iter(())), None),
+                None if noise_at is None else Place(noise_at),
+                sends.get(variant, ()),
+            )
         )
-        for name, one in known.get("variants", {}).items()
-    }
     numbers = {name: known.get(name) for name in ("parties", "private_rows", "public_rows", "quorum")}
-    totals, draws = tuple(ledger["published_together"]), known.get("draws") or 1
-    return World(place, tuple(releases), totals, **numbers, draws=draws, shown=shown)
+    return World(place, tuple(releases), tuple(ledger["published_together"]), **numbers, draws=known.get("draws") or 1)
 
 
 def _guarantee(record: dict[str, Any]) -> Guarantee | NoGuarantee:

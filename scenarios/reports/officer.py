@@ -12,7 +12,7 @@ from aggregator.contract.protocol import Place
 from federation.contract.errors import InputError, refusing
 from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, Keeper, Unit
 from federation.mechanisms.accounting.odds import Odds
-from scenarios.reports.evidence import NOTHING_KNOWN, Evidence, Reality, Release, Shown, World, evidence
+from scenarios.reports.evidence import Evidence, Reality, Release, World, evidence
 from scenarios.reports.readings import listed
 from scenarios.scores.results import Row
 
@@ -102,25 +102,28 @@ def view(found: Evidence) -> dict[str, Any]:
     }
     if found.leading is None:
         return page
-    world, shown = found.first, found.first.shown.get(found.leading, NOTHING_KNOWN)
-    releases = [one for one in world.of(found.leading) if isinstance(one.guarantee, Guarantee)]
-    first = releases[0].guarantee
-    assert isinstance(first, Guarantee)
+    world, kept = found.first, found.kept
+    release, first = kept[0]
     return page | {
         "place": world.place,
         "unit": UNITS[first.unit],
         "change": CHANGES[first.adjacency],
-        "roles": roles(world, shown, first.unit),
-        "sends": [_leaving(one, shown.noise_at) for one in shown.sends],
-        "sent": _span([one.sent for one in releases]),
-        "public": list(declared_public(found, world, shown, first.unit)),
-        "levels": [_level(one.guarantee) for one in releases if isinstance(one.guarantee, Guarantee)],
+        "roles": roles(world, release),
+        "elsewhere": [
+            f"at ε = {guarantee.epsilon:g} by {NOISE_AT[one.noise_at]}"
+            for one, guarantee in kept
+            if one.noise_at is not None and one.noise_at is not release.noise_at
+        ],
+        "sends": [_leaving(one, release.noise_at) for one in release.sends],
+        "sent": _span([one.sent for one, _ in kept]),
+        "public": list(declared_public(found, world, first.unit)),
+        "levels": [_level(one) for _, one in kept],
         "alarms": [f"{share:.0%}" for share in FALSE_ALARMS],
         "example": example(first, _units(world, first.unit)),
         "totals": [total(one) for one in world.totals],
         "draws": world.draws,
-        "keepers": keepers(first, shown.noise_at),
-        "several": len(releases) > 1,
+        "keepers": keepers(first, release.noise_at),
+        "several": len(kept) > 1,
     }
 
 
@@ -187,30 +190,30 @@ def total(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def roles(world: World, shown: Shown, unit: Unit) -> list[dict[str, str]]:
-    """Who holds what, sees what and is trusted with what."""
-    exact = [one.what for one in shown.sends if not one.private]
-    noisy = [one.what for one in shown.sends if one.private]
+def roles(world: World, release: Release) -> list[dict[str, str]]:
+    """Who holds what, sees what and is trusted with what, for one release that has a guarantee."""
+    exact = [one.what for one in release.sends if not one.private]
+    noisy = [one.what for one in release.sends if one.private]
     number = "" if world.parties is None else f" of the {world.parties:,}"
     rows = "" if not world.private_rows else f"; {_counted(world.private_rows, 'row')} at all parties together"
     makes = {
         Place.PARTY: ", and with making its noise",
         Place.SHARES: ", and with making its share of the noise and telling nobody",
-    }.get(shown.noise_at or Place.NOWHERE, "")
+    }.get(release.noise_at or Place.NOWHERE, "")
     party = {
         "who": "The party" if world.parties == 1 else f"Each{number} part{'ies' if number else 'y'}",
         "holds": f"its own rows with their labels{rows}",
         "sees": "the public rows, the questions and what is released; nothing that another party sends",
         "trusted": f"its own data only{makes}",
     }
-    return [party, *_collecting(shown, exact, noisy), _everybody(shown, exact, unit)]
+    return [party, *_collecting(release.noise_at, exact, noisy), _everybody(release)]
 
 
-def _collecting(shown: Shown, exact: Sequence[str], noisy: Sequence[str]) -> Iterator[dict[str, str]]:
+def _collecting(place: Place | None, exact: Sequence[str], noisy: Sequence[str]) -> Iterator[dict[str, str]]:
     """Whoever gets what parties send."""
     plainly = [f"as it is: {listed(exact)}"] if exact else []
     hidden = [f"with noise: {listed(noisy)}"] if noisy else []
-    match shown.noise_at:
+    match place:
         case Place.AGGREGATOR:
             yield {
                 "who": "The coordinator",
@@ -248,8 +251,9 @@ def _collecting(shown: Shown, exact: Sequence[str], noisy: Sequence[str]) -> Ite
             yield {"who": "The coordinator", "holds": unknown, "sees": unknown, "trusted": unknown}
 
 
-def _everybody(shown: Shown, exact: Sequence[str], unit: Unit) -> dict[str, str]:
-    beside = " (and features are no secret)" if unit in _ONLY_LABELS else ""
+def _everybody(release: Release) -> dict[str, str]:
+    only_labels = isinstance(release.guarantee, Guarantee) and release.guarantee.unit in _ONLY_LABELS
+    beside = " (and features are no secret)" if only_labels else ""
     return {
         "who": "Everybody else",
         "holds": "the released model",
@@ -271,7 +275,7 @@ def _leaving(one: Sent, place: Place | None) -> dict[str, str]:
     return {"what": one.what, "numbers": "" if one.numbers is None else f"{one.numbers:,}", "hidden": hidden}
 
 
-def declared_public(found: Evidence, world: World, shown: Shown, unit: Unit) -> Iterator[str]:
+def declared_public(found: Evidence, world: World, unit: Unit) -> Iterator[str]:
     """What was declared public, with the number of rows that it is about."""
     if world.public_rows is not None:
         source = f" ({found.public_source})" if found.public_source else ""
@@ -327,7 +331,6 @@ def _others(found: Evidence) -> Iterator[dict[str, str]]:
 
 
 def _line(world: World, variant: str, releases: Sequence[Release]) -> dict[str, str]:
-    shown = world.shown.get(variant, NOTHING_KNOWN)
     kept = [one.guarantee for one in releases if isinstance(one.guarantee, Guarantee)]
     missing = [one.guarantee.reason for one in releases if not isinstance(one.guarantee, Guarantee)]
     return {
@@ -336,8 +339,8 @@ def _line(world: World, variant: str, releases: Sequence[Release]) -> dict[str, 
         "unit": "; ".join(dict.fromkeys(UNITS[one.unit] for one in kept)) or "nobody",
         "epsilon": ", ".join(f"{one.epsilon:g}" for one in kept),
         "delta": ", ".join(dict.fromkeys(f"{one.delta:g}" for one in kept)),
-        "noise_at": "" if shown.noise_at is None else NOISE_AT[shown.noise_at],
-        "sends": "; ".join(one.what for one in shown.sends),
+        "noise_at": ", ".join(dict.fromkeys(NOISE_AT[one.noise_at] for one in releases if one.noise_at is not None)),
+        "sends": "; ".join(one.what for one in releases[0].sends),
         "sent": _span([one.sent for one in releases]),
         "missing": "; ".join(dict.fromkeys(reason or "no guarantee" for reason in missing)),
     }

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from aggregator.contract.protocol import Place
 from federation.contract.errors import InputError, refusing
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from scenarios.reports.evidence import NOTHING_KNOWN, Evidence, Reality, World
+from scenarios.reports.evidence import Evidence, Reality, World
 from scenarios.reports.officer import UNITS, declared_public, roles, total
 from scenarios.reports.readings import listed
 
@@ -155,13 +155,12 @@ def entry(found: Evidence) -> Entry:
     if found.leading is None:
         raise InputError(f"no release of {found.name} has a guarantee, so that there is nothing to register")
     world = found.first
-    shown = world.shown.get(found.leading, NOTHING_KNOWN)
-    kept = [one.guarantee for one in world.of(found.leading) if isinstance(one.guarantee, Guarantee)]
-    first, public = kept[0], list(declared_public(found, world, shown, kept[0].unit))
+    release, kept = found.kept[0][0], [guarantee for _, guarantee in found.kept]
+    first, public = kept[0], list(declared_public(found, world, kept[0].unit))
     unit = UNITS[first.unit]
-    exact = [one.what for one in shown.sends if not one.private] if shown.noise_at is not Place.AGGREGATOR else []
+    exact = [one.what for one in release.sends if not one.private] if release.noise_at is not Place.AGGREGATOR else []
     sent = f" Parties send without noise: {listed(exact)}." if exact else ""
-    model = "TODO: who adds the noise, and who is trusted?" if shown.noise_at is None else _MODELS[shown.noise_at]
+    model = "TODO: who adds the noise, and who is trusted?" if release.noise_at is None else _MODELS[release.noise_at]
     return Entry(
         url_slug="TODO: name, curator and year with hyphens between?",
         status="Draft",
@@ -200,7 +199,7 @@ def entry(found: Evidence) -> Entry:
                 model_name_details=model,
                 actors="\n".join(
                     f"- {one['who']}: holds {one['holds']}; sees {one['sees']}; is trusted with {one['trusted']}."
-                    for one in roles(world, shown, first.unit)
+                    for one in roles(world, release)
                 ),
                 release_type="One release" if len(world.releases) == 1 else "TODO: One release or Many releases?",
                 release_type_details="TODO: is anything else planned to be released about the same data?",

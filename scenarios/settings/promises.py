@@ -59,7 +59,7 @@ def disclosures(scenario: Scenario) -> list[dict[str, Any]]:
     Examples:
         >>> from scenarios.settings.schema import resolve
         >>> found = disclosures(resolve("quickstart"))[0]
-        >>> found["parties"], found["public_rows"], found["variants"]["soft_vote"]["noise_at"]
+        >>> found["parties"], found["public_rows"], found["variants"]["soft_vote"]["noise_at"][0]
         (200, 430, 'aggregator')
     """
     return [
@@ -75,7 +75,7 @@ def disclosures(scenario: Scenario) -> list[dict[str, Any]]:
             "variants": {
                 variant.name: {
                     "protocol": variant.kind,
-                    "noise_at": None if isinstance(where, Refused) else str(where),
+                    "noise_at": [] if isinstance(where, Refused) else [str(where)] * len(scenario.privacy.epsilon),
                     "sends": [asdict(one) for one in promised.sends],
                 }
                 for variant, promised in _promised(setting.scenario, setting.scenario)

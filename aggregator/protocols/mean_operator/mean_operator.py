@@ -94,9 +94,8 @@ class MeanOperator(MomentOptions, Protocol):
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at; with `published_laplace` that times the L1 bound of rows, as it really is."""
-        whole = "" if self.summation == "parties" else "a share of "
         features = self._features(public)
-        sends = [Sent(f"{whole}the sum of its rows by class", features, self.noise != OFF)]
+        sends = [Sent("the sum of its rows by class", features, self.noise != OFF)]
         if self.unlabelled_rows == "own":
             sends.append(Sent("its public rows without labels", product(public.largest_bag, features), False))
         if self.noise == OFF:

@@ -8,7 +8,7 @@ from aggregator.contract.protocol import Place
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit
 from scenarios.reports.evaluation import evaluation, write_evaluation
-from scenarios.reports.evidence import Evidence, Reality, Release, Shown, World
+from scenarios.reports.evidence import Evidence, Reality, Release, World
 
 PREMISES = (
     Assumption("rows are cut", Check.ENFORCED),
@@ -20,8 +20,8 @@ TOTAL = {"unit": "party", "adjacency": "replace", "releases": 2, "others": 0, "e
 
 def found(unit=Unit.PARTY, place=Place.AGGREGATOR, reality=Reality.SIMULATION, leading="main"):
     promised = Guarantee(1.0, 1e-6, unit, Adjacency.REPLACE, "gaussian", {"scale": 2.5}, PREMISES)
-    shown = Shown(place, (Sent("its votes", 9, place is Place.PARTY),))
-    world = World("", (Release("main", promised, 8),), (TOTAL,), 7, 1000, 50, 0.5, 1, {"main": shown})
+    release = Release("main", promised, 8, place, (Sent("its votes", 9, place is Place.PARTY),))
+    world = World("", (release,), (TOTAL,), 7, 1000, 50, 0.5, 1)
     return Evidence("a run", "", "2026-01-02", "0.1.0", reality, "", (world,), leading)
 
 

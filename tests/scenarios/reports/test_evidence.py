@@ -68,7 +68,7 @@ def test_an_earlier_run_says_what_its_protocols_say_today(make_run):
     directory = make_run()
     (directory / "scenario.yaml").write_text(to_yaml(resolve("quickstart")))
     found = read(directory)
-    shown = found.first.shown["soft_vote"]
+    shown = found.first.of("soft_vote")[2]
     assert (found.first.parties, found.first.public_rows, found.first.private_rows) == (200, 430, None)
     assert shown.noise_at is Place.AGGREGATOR
     assert "classifier" in shown.sends[0].what
@@ -117,7 +117,13 @@ def test_a_deployed_aggregators_directory_is_real(tmp_path, simulation):
     assert found.reality is (Reality.SIMULATION if simulation else Reality.DEPLOYED)
     [release] = found.first.releases
     assert isinstance(release.guarantee, Guarantee)
-    assert found.first.shown["checked"].noise_at is Place.PARTY
-    assert [one.private for one in found.first.shown["checked"].sends] == [False, True]
+    assert release.noise_at is Place.PARTY
+    assert [one.private for one in release.sends] == [False, True]
     assert (found.name, found.first.parties, found.first.draws) == ("a check", plan.parties, plan.draws)
     assert (">REAL<" in write_guarantee(tmp_path).read_text()) is not simulation
+
+
+def test_of_an_earlier_aggregator_nobody_knows_what_left_a_party(tmp_path):
+    (tmp_path / "world.json").write_text('{"ledger": {}, "bytes_per_party": {}}')
+    with pytest.raises(InputError, match="earlier release"):
+        evidence(tmp_path)

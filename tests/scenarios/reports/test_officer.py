@@ -15,7 +15,7 @@ from aggregator.contract.registry import protocol, protocol_names
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
-from scenarios.reports.evidence import Evidence, Reality, Release, Shown, World
+from scenarios.reports.evidence import Evidence, Reality, Release, World
 from scenarios.reports.officer import declared_public, keepers, percent, roles, view, write_guarantee
 from scenarios.scores.results import read_results
 
@@ -70,9 +70,7 @@ def promised(epsilon=1.0, delta=0.0, unit=Unit.PARTY, adjacency=Adjacency.REPLAC
 
 def world(shown, *guarantees, unit=Unit.PARTY, **changes):
     totals = ({"unit": str(unit), "adjacency": "replace", "releases": 2, "others": 1, "epsilon": 4.0, "delta": 1e-6},)
-    known = World(
-        "", tuple(Release("main", one, 800) for one in guarantees), totals, 200, 1000, 430, 0.5, 2, {"main": shown}
-    )
+    known = World("", tuple(Release("main", one, 800, *shown) for one in guarantees), totals, 200, 1000, 430, 0.5, 2)
     return replace(known, **changes)
 
 
@@ -80,13 +78,15 @@ def found(reality, *worlds, leading="main"):
     return Evidence("a <run>", "", "2026-01-02", "0.1.0", reality, "the file p.csv", worlds, leading)
 
 
-AGGREGATED = Shown(Place.AGGREGATOR, (Sent("its votes", 430, False),))
-LOCAL = Shown(Place.PARTY, (Sent("its sums", 9, True), Sent("its rows without labels", 90, False)))
-SHARED = Shown(Place.SHARES, (Sent("a share of its sums", 9, True),))
+AGGREGATED = (Place.AGGREGATOR, (Sent("its votes", 430, False),))
+LOCAL = (Place.PARTY, (Sent("its sums", 9, True), Sent("its rows without labels", 90, False)))
+NOT_RECORDED = (None, ())
+SHARED = (Place.SHARES, (Sent("a share of its sums", 9, True),))
 
 
 def by_name(shown, unit=Unit.PARTY):
-    return {role["who"]: role for role in roles(world(shown), shown, unit)}
+    known = world(shown, promised(unit=unit))
+    return {role["who"]: role for role in roles(known, known.releases[0])}
 
 
 def test_a_trusted_coordinator_sees_answers_as_they_are():
@@ -111,12 +111,26 @@ def test_of_shares_the_summation_is_trusted_and_the_coordinator_sees_sums():
     assert seen["The coordinator"]["sees"] == "sums with the whole noise, of no single party"
 
 
+def test_noise_may_be_made_elsewhere_at_another_epsilon():
+    """As where parties share one noise, and make a whole one each where that is fainter."""
+    places = {1.0: Place.PARTY, 2.0: Place.SHARES}
+    releases = [
+        Release(variant, promised(epsilon), 8, place)
+        for variant in ("main", "other")
+        for epsilon, place in places.items()
+    ]
+    page = view(found(Reality.SIMULATION, replace(world(LOCAL), releases=tuple(releases))))
+    assert [role["who"] for role in page["roles"]] == ["Each of the 200 parties", "The coordinator", "Everybody else"]
+    assert page["elsewhere"] == ["at ε = 2 by all parties, in shares"]
+    assert [line["noise_at"] for line in page["others"]] == ["every party, all parties, in shares"]
+
+
 def test_what_was_not_recorded_is_not_made_up():
-    nothing = world(Shown(None, ()), parties=None, private_rows=None)
-    first, coordinator, _ = roles(nothing, Shown(None, ()), Unit.PARTY)
+    nothing = world(NOT_RECORDED, promised(), parties=None, private_rows=None)
+    first, coordinator, _ = roles(nothing, nothing.releases[0])
     assert first["who"] == "Each party"
     assert set(coordinator.values()) == {"The coordinator", "not recorded in this directory"}
-    [party, *_] = roles(world(LOCAL, parties=1), LOCAL, Unit.PARTY)
+    [party, *_] = roles(world(LOCAL, parties=1), nothing.releases[0])
     assert party["who"] == "The party"
 
 
@@ -136,12 +150,10 @@ def test_what_leaves_a_party_without_noise_is_public_or_for_a_trusted_aggregator
 
 def test_what_is_public_is_counted():
     known = found(Reality.DEPLOYED)
-    rows, quorum = declared_public(known, world(AGGREGATED), AGGREGATED, Unit.PARTY)
+    rows, quorum = declared_public(known, world(AGGREGATED), Unit.PARTY)
     assert rows == "430 rows without labels, with all features (the file p.csv)"
     assert "50% of them must answer" in quorum
-    assert (
-        "the features of 1,000 rows of the parties" in list(declared_public(known, world(LOCAL), LOCAL, Unit.LABEL))[1]
-    )
+    assert "the features of 1,000 rows of the parties" in list(declared_public(known, world(LOCAL), Unit.LABEL))[1]
 
 
 @pytest.mark.parametrize(("place", "maker"), [(Place.AGGREGATOR, "coordinator"), (Place.PARTY, "site")])
@@ -205,7 +217,7 @@ DISCLOSED = {
     "swept": {}, "world": "w", "simulation": True, "parties": 30, "quorum": 0.5, "private_rows": 900,
     "public_rows": 100, "draws": 2,
     "variants": {
-        "soft_vote": {"protocol": "soft_vote", "noise_at": "aggregator", "sends": [
+        "soft_vote": {"protocol": "soft_vote", "noise_at": ["aggregator"] * 3, "sends": [
             {"what": "one vote on every public row", "numbers": 100, "private": False}]},
     },
 }  # fmt: skip

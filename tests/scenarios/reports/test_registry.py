@@ -10,10 +10,10 @@ from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
-from scenarios.reports.evidence import Evidence, Reality, Release, Shown, World
+from scenarios.reports.evidence import Evidence, Reality, Release, World
 from scenarios.reports.registry import Entry, entry, write_registry
 
-LOCAL = Shown(Place.PARTY, (Sent("its sums", 9, True), Sent("its rows without labels", 90, False)))
+LOCAL = (Place.PARTY, (Sent("its sums", 9, True), Sent("its rows without labels", 90, False)))
 TOTAL = {"unit": "label", "adjacency": "replace", "releases": 2, "others": 0, "epsilon": 3.0, "delta": 0.0}
 
 
@@ -23,8 +23,8 @@ def label(epsilon, delta=0.0):
 
 
 def found(*guarantees, reality=Reality.DEPLOYED, shown=LOCAL, description="what it is"):
-    releases = tuple(Release("main", one, 8) for one in guarantees)
-    world = World("", releases, (TOTAL,), 7, 1000, 50, 0.5, 1, {"main": shown})
+    releases = tuple(Release("main", one, 8, *shown) for one in guarantees)
+    world = World("", releases, (TOTAL,), 7, 1000, 50, 0.5, 1)
     return Evidence("a run", description, "2026-01-02", "0.1.0", reality, "the file p.csv", (world,), "main")
 
 
@@ -109,5 +109,5 @@ def test_nothing_is_registered_without_a_guarantee(tmp_path):
 
 
 def test_what_was_not_recorded_is_asked():
-    made = entry(found(label(1.0), shown=Shown(None, ())))
+    made = entry(found(label(1.0), shown=(None, ())))
     assert made.deployment.deployment_model.model_name_details.startswith("TODO: who adds the noise")

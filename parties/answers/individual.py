@@ -8,10 +8,10 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.submission import Submission
-from federation.numerics.ordering import auc
 from federation.questions.votes import IndividualQuestion, Training
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import Group, asked, stacked
+from parties.training.ordering import auc
 from parties.training.training import trained, world_key
 
 _ORDERED = 2000  # evaluation rows of a class at most whose order is scored: more would not change two digits

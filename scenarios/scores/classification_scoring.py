@@ -13,8 +13,8 @@ from aggregator.releases.classifier_models import ReleasedClassifiers
 from aggregator.releases.model_files import ReleasedFile
 from aggregator.releases.models import ReleasedModels
 from federation.features.feature_map import FeatureMap
-from federation.numerics.ordering import auc
 from parties.training.classifiers import fit as fit_classifier
+from parties.training.ordering import auc
 from scenarios.data.tables import Table
 from scenarios.scores.metrics import CONSTANT_CLASS, at_round
 from scenarios.scores.scoring import Metrics, Scoring

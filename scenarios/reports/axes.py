@@ -165,6 +165,7 @@ def _dots(axes: Axes, curves: Sequence[Curve], metric: str) -> None:
                 axes.axvline(spread.mean, **curve.look.line, gid=curve.label)
     axes.set_ylim(max(len(marked), 1) - 0.6, -0.8)
     axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
 
 

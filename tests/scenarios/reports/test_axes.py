@@ -45,7 +45,7 @@ def test_two_splits_are_points_and_no_interval(epsilons):
 
 
 def test_names_above_their_rows_cover_no_dot_and_no_other_name():
-    found = figures(rows((1.0,), [f"v{'-long' * 20}{i}" for i in range(12)], references=False), "t")["accuracy-all"]
+    found = figures(rows((1.0,), [f"{'v' * 90}{i}" for i in range(12)], references=False), "t")["accuracy-all"]
     found.draw_without_rendering()
     (axes,) = found.axes
     boxes = [text.get_window_extent() for text in axes.texts]

@@ -223,6 +223,19 @@ def test_what_makes_no_difference_in_any_variant_is_refused(monkeypatch: pytest.
     Protocol.parse({"kind": "ruled", "note": note, "deep": [False, True]})
 
 
+@dataclass(frozen=True)
+class Named(Fake):
+    """An option that is called as something else of an entry is."""
+
+    name: str = ""
+
+
+def test_an_option_that_is_called_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "named", Named)
+    said = "the protocol 'named' has an option 'name'; its package must be repaired"
+    assert _problems({"kind": "named"}) == {"kind": said}
+
+
 def test_the_default_kind_is_the_first_that_is_no_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KINDS, "ruled", Ruled)
     listed = [Protocol.parse({"kind": kind}) for kind in ("pooled", "ruled", "soft_vote")]

@@ -29,6 +29,7 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
+smartquotes = False  # two dashes begin an option
 suppress_warnings = ["misc.highlighting_failure"]  # shown lines of a terminal are no language
 
 autodoc_default_options = {"members": True, "imported-members": True, "member-order": "alphabetical"}

@@ -1,9 +1,13 @@
 """Docstrings as the markup of a site."""
 
-from docutils import nodes
-from docutils.core import publish_doctree
+from __future__ import annotations
+
+import pytest
 
 from benchmarks.documentation.docstrings import marked_up
+
+core = pytest.importorskip("docutils.core", reason="the site needs pip install '.[docs]'")
+nodes = pytest.importorskip("docutils.nodes")
 
 TEXT = """Noise |b| of *any* law in R^D, see `NoiseBits`s and `first_`.
 
@@ -21,7 +25,7 @@ Examples:
 
 
 def read(text: str) -> nodes.document:
-    return publish_doctree("\n".join(marked_up(text.splitlines())), settings_overrides={"report_level": 1})
+    return core.publish_doctree("\n".join(marked_up(text.splitlines())), settings_overrides={"report_level": 1})
 
 
 def test_it_is_read_without_complaint_and_signs_are_themselves() -> None:

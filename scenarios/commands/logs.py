@@ -30,9 +30,10 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def logged(*, quiet: bool, verbose: bool, file: Path | None) -> Iterator[None]:
-    """Within it messages go to standard error where `verbose`, and to the end of a `file`; errors go there, too.
+    """Within it standard error hears warnings, nothing where `quiet`, more where `verbose`; a `file` hears everything.
 
-    Raises `InputError` where quiet and verbose are asked for together, and for a file that cannot be written.
+    What is raised inside goes on, and stands in the file. Raises `InputError` where quiet and verbose are asked for
+    together, and for a file that cannot be written.
     """
     if quiet and verbose:
         raise InputError("--quiet and --verbose contradict each other; choose one of them")

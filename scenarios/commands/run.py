@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -66,7 +67,11 @@ def run_command(
             )
         except IncompleteRunError as error:
             stack.close()
-            _tell(error.run, as_json, quiet, f"federation run {scenario} --resume --out {error.run.directory}")
+            again = [scenario, *(part for setting in settings for part in ("--set", setting))]
+            again += ["--engine", engine] if engine else []
+            again += ["--data-dir", str(data_dir)] if data_dir else []
+            resumed = ["federation", "run", *again, "--resume", "--out", str(error.run.directory)]
+            _tell(error.run, as_json, quiet, shlex.join(resumed))
             raise
         stack.close()
         _tell(finished, as_json, quiet, _next(finished))
@@ -76,10 +81,10 @@ def _next(finished: Run) -> str:
     """What is most useful now: a figure where there are curves, or else to apply the model to other rows."""
     from scenarios.reports.series import is_drawable
 
-    model = next(iter(sorted(path.name for path in (finished.directory / "models").glob("*"))), None)
+    model = min((path.name for path in (finished.directory / "models").glob("*")), default=None)
     if model is None or is_drawable(finished.rows):
-        return f"federation figure {finished.directory}"
-    return f"federation predict {finished.directory} --variant {model} FILE"
+        return shlex.join(["federation", "figure", str(finished.directory)])
+    return shlex.join(["federation", "predict", str(finished.directory), "--variant", model, "FILE"])
 
 
 def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:

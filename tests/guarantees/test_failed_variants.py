@@ -193,3 +193,5 @@ def test_the_command_shows_what_there_is_and_fails(broken, tmp_path, monkeypatch
     else:
         assert "mean_operator" in told.out
         assert "wrote" in told.out
+        again = f"next: federation run {tmp_path}/two.yaml --resume --out {tmp_path}/out"
+        assert told.out.splitlines()[-1] == again

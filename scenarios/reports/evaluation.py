@@ -54,7 +54,7 @@ def evaluation(found: Evidence) -> list[Answer]:
         Answer("epsilon", "What do all releases about the same data cost together?",
                "; ".join([*totals, "TODO: what else has been or will be released about the same data?"])),
         Answer("unit of privacy", "Whose data is hidden, and from what change?",
-               f"{UNITS[first.unit]}: nobody can tell with certainty whether it {CHANGES[first.adjacency]}."),
+               f"{UNITS[first.unit]}: what a release can tell about whether it {CHANGES[first.adjacency]} is bounded."),
         Answer("unit of privacy", "Is all that one person contributes hidden?", _persons(first.unit)),
         Answer("algorithm", "Which mechanism makes it private, and who has proved or tested that?",
                f"{first.mechanism}, with {_numbers(first)}. `federation audit` tests the claim on the protocol's worst "

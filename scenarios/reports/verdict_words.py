@@ -80,10 +80,10 @@ def _sentence(finding: Finding, members: Sequence[Verdict], answer: str) -> str:
     ends = f" (95 % interval of the difference: {listed(intervals)})" if intervals else ""
     more = f"{first.splits} split{'' if first.splits == 1 else 's'}; raise trials.splits"
     known = (("all rows pooled", first.pooled), ("without its noise", first.noise_free))
-    references = [f"{name} {shown(first.metric, value)}" for name, value in known if value is not None]
+    others = [f"{name} {shown(first.metric, value)}" for name, value in known if value is not None]
     return (
         f"may be better than {answer} {where} or not, which cannot be told from {more}: {reached}, "
-        f"{', '.join([f'that has {constant}{ends}', *references])}"
+        f"{', '.join([f'that has {constant}{ends}', *others])}"
     )
 
 
@@ -96,7 +96,8 @@ def _in_the_way(members: Sequence[Verdict]) -> str:
         return ""
     free = shown(first.metric, first.noise_free)
     if first.without_noise == "no better":
-        return f"; nor is it without its noise ({free}), so that no ε would help"
+        helped = any(one.remedies for one in members)  # noise may help where it keeps a learner from extremes
+        return f"; nor is it without its noise ({free})" + ("" if helped else ", so that less noise would not help")
     if first.without_noise == "useful":
         return f"; without its noise it is useful, with {free}"
     return f"; without its noise it has {free}"

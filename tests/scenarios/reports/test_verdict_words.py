@@ -60,7 +60,9 @@ def test_what_protocol_and_noise_lose_is_said_where_splits_tell_it():
 
 def test_it_says_what_stands_in_the_way():
     assert said(around(0.5), noise_free=0.8)[0].endswith("has 0.500; without its noise it is useful, with 0.800")
-    assert said(around(0.5), noise_free=0.5)[0].endswith("nor is it without its noise (0.500), so that no ε would help")
+    nor = "; nor is it without its noise (0.500)"
+    assert said(around(0.5), noise_free=0.5)[0].endswith(f"{nor}, so that less noise would not help")
+    assert said(around(0.5), around(0.7), noise_free=0.5)[0].endswith(nor)  # the run shows that less noise does
     assert said(around(0.5), pooled=0.5, noise_free=0.5)[0].endswith("; nor are all rows pooled")
     [unsure] = said([0.4, 0.9, 0.5, 0.8, 0.45], noise_free=0.8)
     assert unsure.endswith(

@@ -22,6 +22,7 @@ VALUES = {
     "a-name-of-somebody-s-own-that-takes-all-the-letters-it-can-get-for-nothing": (0.5, 0.6, 0.75),
     "majority_vote-off": (0.9, 0.9, 0.9),
 }
+FINDINGS = "useful", "no better", "cannot be told"
 PLACES = ({"data.source": "first"}, {"data.source": "second_with_a_longer_name"})
 
 BOXES = """() => {
@@ -75,7 +76,14 @@ def overlapping(boxes, by):
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
     make = maker(tmp_path_factory.mktemp("runs"))
-    directory = make(values=VALUES, settings=PLACES, non_private=True, failures={"it did not answer": 3})
+    told = {
+        "non_private": True,
+        "failures": {"it did not answer": 3},
+        "sayings": [{"finding": finding, "sentence": f"it is {finding}"} for finding in FINDINGS],
+        "defaults": [dict.fromkeys(("protocol", "default", "rule", "validated"), "words " * 9)],
+        "failed_variants": [{"variant": "soft_vote", "world": "split 1", "cause": "no room"}],
+    }
+    directory = make(values=VALUES, settings=PLACES, **told)
     return write_report([directory], directory / "report.html")
 
 

@@ -18,7 +18,7 @@ _EDGE = 1.1  # of the largest variance that noise alone shows
 _UNLIKE = 2.0  # deviations of noise: where the middle half spreads further, parties differ
 _KEPT = 1.5  # deviations from the median that a score may lie
 _MAD = 1.4826  # of normal scores: deviation over the median of their distances to the median
-_AGAIN = 3  # times the number of directions: so often at most
+_AGAIN, _MOST_ROUNDS = 3, 100  # times the number of directions, and in all: a coalition of m parties spans m of them
 
 
 def gated(answers: Floats, weights: Floats, variance: float) -> tuple[Floats, Booleans]:
@@ -38,7 +38,7 @@ def gated(answers: Floats, weights: Floats, variance: float) -> tuple[Floats, Bo
     residuals, changed = answers - centre, np.zeros(len(answers), dtype=bool)
     count, width = answers.shape
     edge = _EDGE * variance * (1 + np.sqrt(width / count)) ** 2
-    for _ in range(_AGAIN * min(width, count)):
+    for _ in range(min(_AGAIN * min(width, count), _MOST_ROUNDS)):
         clipped = _clip_one(residuals, edge, variance)
         if clipped is None:
             break

@@ -159,7 +159,7 @@ class Parties(Section):
     noise is shared by the others of a quorum."""
     alike: Annotated[bool, Sweep()] = False
     """Whether the parties' rows are declared to be drawn alike; public. Answers that stand out by more than noise and
-    chance are then clipped also where noise is small; where parties differ after all, that costs accuracy."""
+    chance are then clipped also where noise is small; where parties differ after all, what they know is lost."""
     robust: Annotated[bool, Sweep()] = True
     """Whether answers with a party's own noise are kept to what honest ones reach; false only to compare."""
     dropout: Annotated[float, Field(ge=0, lt=1), Sweep()] = 0.0

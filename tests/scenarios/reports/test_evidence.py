@@ -16,12 +16,6 @@ from scenarios.settings.schema import resolve
 from scenarios.testing import parties as small
 
 
-@pytest.fixture(autouse=True)
-def without_figures(monkeypatch):
-    """Directories of finished runs without figures, of which nothing is read here."""
-    monkeypatch.setattr("support.finished_runs.draw", lambda *_: None)
-
-
 def read(directory):
     return evidence(directory, read_results(directory / "results.csv"))
 

@@ -22,12 +22,6 @@ from scenarios.scores.results import read_results
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}"
 
 
-@pytest.fixture(autouse=True)
-def without_figures(monkeypatch):
-    """Directories of finished runs without figures, of which nothing is read here."""
-    monkeypatch.setattr("support.finished_runs.draw", lambda *_: None)
-
-
 class Page(HTMLParser):
     """The tags, the headings' levels and the visible text of a page."""
 

@@ -15,9 +15,8 @@ SWITCHES = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 CODE = """
 import os, sys
 import {module}
-from flwr.supercore.telemetry import FLWR_TELEMETRY_ENABLED
-from ray._common.usage.usage_lib import usage_stats_enabled
-print(FLWR_TELEMETRY_ENABLED, usage_stats_enabled(), sorted(name for name in os.environ if name in {names}))
+flower = sys.modules.get("flwr.supercore.telemetry")
+print(flower and flower.FLWR_TELEMETRY_ENABLED, *(os.environ[name] for name in {names}))
 """
 PRINTED = re.compile(r"\b(ray start|flwr run|flower-super\w+)\b")
 
@@ -28,16 +27,16 @@ def told(module, **environment):
     code = CODE.format(module=module, names=list(SWITCHES))
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, env=clean | environment, capture_output=True, text=True, check=True)
-    return done.stdout.split(maxsplit=2)
+    return done.stdout.split()
 
 
 @pytest.mark.parametrize("module", ["parties.node.app", "aggregator.node.app"])
 def test_whatever_is_imported_first_switches_it_off(module):
-    assert told(module) == ["0", "False", f"{sorted(SWITCHES)}\n"]
+    assert told(module) == ["0", "0", "0"]  # what Flower has read, and what Ray and all processes will
 
 
 def test_who_asks_for_it_has_it():
-    assert told("federation", FLWR_TELEMETRY_ENABLED="1", RAY_USAGE_STATS_ENABLED="1")[:2] == ["1", "True"]
+    assert told("federation", FLWR_TELEMETRY_ENABLED="1", RAY_USAGE_STATS_ENABLED="1") == ["None", "1", "1"]
 
 
 def commands(text):

@@ -34,21 +34,22 @@ def test_several_runs_make_one_curve(make_run, done, tmp_path):
     assert record["variants"] == ["soft_vote", "soft_vote-gaussian", "pooled", "individual"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--format", "pfd"], "--format 'pfd' is none of pdf, svg, png; did you mean 'pdf'?"),
-        (["--metric", "f1"], "which have accuracy, bytes_per_party"),
-        (["--only", "softvote"], "did you mean 'soft_vote'?"),
-        (["--at", "epsilon"], "--at expects KEY=VALUE"),
-        (["--label", "soft=x"], "one of the variants soft_vote, soft_vote-gaussian"),
-        (["--size", "9"], "--size must be"),
-    ],
-)
-def test_bad_input_is_one_line_that_asks_once(make_run, refused, arguments, message):
-    line = refused("figure", str(make_run()), *arguments)
-    assert message in line
-    assert line.lower().count("did you mean") <= 1
+REFUSED = {
+    ("--format", "pfd"): "--format 'pfd' is none of pdf, svg, png; did you mean 'pdf'?",
+    ("--metric", "f1"): "which have accuracy, bytes_per_party",
+    ("--only", "softvote"): "did you mean 'soft_vote'?",
+    ("--at", "epsilon"): "--at expects KEY=VALUE",
+    ("--label", "soft=x"): "one of the variants soft_vote, soft_vote-gaussian",
+    ("--size", "9"): "--size must be",
+}
+
+
+def test_bad_input_is_one_line_that_asks_once(make_run, refused):
+    run = str(make_run())
+    for arguments, message in REFUSED.items():
+        line = refused("figure", run, *arguments)
+        assert message in line
+        assert line.lower().count("did you mean") <= 1
 
 
 def test_labels_belong_to_the_longest_name():

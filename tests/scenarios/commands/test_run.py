@@ -31,9 +31,11 @@ def test_failed_parties_are_told_with_their_causes(run, capsys):
     assert f"{count} parties failed, over all worlds: {count} x dropped out" in capsys.readouterr().err
 
 
-def test_nothing_is_told_of_failures_where_there_are_none(run, capsys):
+def test_without_failures_it_ends_with_the_report_and_the_next_command(run, tmp_path, capsys):
     assert run() == {}
-    assert "failed" not in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert "failed" not in printed.err
+    assert printed.out.endswith(f"report: {tmp_path}/run/report.html\nnext: federation figure {tmp_path}/run\n")
 
 
 def test_json_has_the_causes_too(run, capsys):
@@ -55,13 +57,6 @@ def test_what_was_found_about_bags_is_told_and_stands_in_the_report(tmp_path, ca
     assert f"hint: {remark}" in capsys.readouterr().err
     assert f"Remark: {remark}" in (tmp_path / "run" / "report.html").read_text()
     assert ",weight_bag_classifier,1" in (tmp_path / "run" / "results.csv").read_text()
-
-
-def test_it_ends_with_the_report_and_the_next_command(run, tmp_path, capsys):
-    run()
-    assert capsys.readouterr().out.endswith(
-        f"report: {tmp_path}/run/report.html\nnext: federation figure {tmp_path}/run\n"
-    )
 
 
 def test_with_one_epsilon_the_next_command_applies_the_model(run, tmp_path, capsys):

@@ -176,7 +176,7 @@ def _with_ratios(table: Table, ratios: Sequence[str], leading: str) -> Table:
         return table
     lines = [replace(line, cells=[*line.cells, Cell(text)]) for line, text in zip(table.lines, ratios, strict=True)]
     meaning = f"Ratio: by how much {leading} is worse than {POOLED}, as a share of {POOLED}"
-    return replace(table, columns=[*table.columns, "ratio"], lines=lines, notes=[meaning])
+    return replace(table, columns=[*table.columns, "ratio"], lines=lines, notes=[*table.notes, meaning])
 
 
 def _over_options(summaries: Sequence[VariantSummary]) -> Iterator[Table]:
@@ -224,7 +224,8 @@ def _crossed(
         for value in values
     ]
     caption = f"{title}: {heading(metric).lower()}{' in percent' if percent else ''}, {MEANS}"
-    return Table(title, corner, list(columns), lines, caption)
+    notes = [FEW] if any(spread.points for spread in placed.values()) else []
+    return Table(title, corner, list(columns), lines, caption, notes)
 
 
 def _option(key: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from scenarios.reports.summary import VariantSummary, broken, lines_of, name_width
-from scenarios.reports.tables import Cell, Line, Table, results
+from scenarios.reports.tables import FEW, Cell, Line, Table, results
 
 if TYPE_CHECKING:
     from rich.table import Table as Drawn
@@ -72,7 +72,7 @@ def _drawn(table: Table, places: dict[str, list[tuple[str, Line]]], block: slice
         Column(table.corner, overflow="fold"),
         *(Column(Text(head), justify="right", no_wrap=True) for head in table.columns[block]),
         title=Text(table.title),
-        caption="\n".join([table.caption, *table.notes]),
+        caption="\n".join([table.caption, *(note for note in table.notes if note != FEW)]),
         box=box.SIMPLE_HEAD,
         collapse_padding=True,
         pad_edge=False,
@@ -91,5 +91,5 @@ def _drawn(table: Table, places: dict[str, list[tuple[str, Line]]], block: slice
 
 
 def _text(cell: Cell, joint: str) -> str:
-    """The mean and its deviation, joined so, above the epsilon that is kept."""
+    """The mean and its deviation without the interval, joined so, above the epsilon that is kept."""
     return "\n".join(filter(None, (cell.text.replace(" ± ", f"{joint}± "), cell.kept)))

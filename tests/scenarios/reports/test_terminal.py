@@ -130,3 +130,10 @@ def test_a_setting_stands_once_above_its_variants():
         "data.source = digits", "soft_vote", "majority_vote", "",
         "data.source = rather_a_very_", "long_name", "soft_vote", "majority_vote",
     ]  # fmt: skip
+
+
+def test_nothing_is_said_of_intervals_which_are_not_shown():
+    text = shown(summarise([row(split=split, value=0.25 + 0.5 * split) for split in (0, 1)]), 80)
+    assert "0.500 ± 0.354" in text
+    assert "two splits" not in text
+    assert "0.250" not in text

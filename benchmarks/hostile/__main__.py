@@ -100,7 +100,6 @@ SETTINGS = {
     "labels-20-1": Setting("houses", 20, 1.0, "label_sums"),
     "labels-100-1": Setting("houses", 100, 1.0, "label_sums"),
     "ratio-20-1": Setting("cancer", 20, 1.0, "class_ratio", 0.3),
-    "ratio-50-10": Setting("adult", 50, 10.0, "class_ratio", 0.3),
 }
 
 

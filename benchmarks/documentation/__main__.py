@@ -1,7 +1,7 @@
 """What README and docs print, made again: python -m benchmarks.documentation [PAGE ...] [--write] [--all]
 
 Without --write it says which generated parts (`<!-- generated: ... -->` to `<!-- end -->`) are not what the product
-prints now, in more than the last digits, and exits with 1. With --write they are replaced. --all includes what is are
+prints now, in more than the last digits, and exits with 1. With --write they are replaced. --all includes what is
 marked `slow: true`: tables of scenarios that take minutes or need data (--data-dir, or FEDERATION_DATA). Runs lie in
 runs/NAME, where `federation run NAME` leaves them; one that is there is not repeated: remove it to measure anew.
 """

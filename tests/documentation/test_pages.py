@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = pages(ROOT)
 README = ROOT / "README.md"
 EXAMPLES = ROOT / "docs" / "examples"
-COMING = {"figure", "--registry"}  # what pages name and this checkout does not have yet
 ELSEWHERE = {"own-protocol.md"}  # tests/guarantees/test_added_protocol.py follows it
 
 
@@ -67,8 +66,6 @@ def test_what_is_printed_is_what_the_product_prints(path: Path, runs: Runs) -> N
 @pytest.mark.parametrize("path", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=named)
 def test_every_command_has_these_options(path: Path) -> None:
     for words in command_lines(text(path)):
-        if COMING & set(words):
-            continue
         try:
             parsed(words)
         except click.MissingParameter:

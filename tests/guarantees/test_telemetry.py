@@ -55,7 +55,7 @@ def switched_off(command):
 
 
 def test_commands_that_documents_print_switch_it_off():
-    documents = [*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))]
+    documents = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
     found = [line for path in documents for line in commands(path.read_text("utf-8"))]
     assert [line for line in found if not switched_off(line)] == []
     example = "```sh\nflwr run .\nexport FLWR_TELEMETRY_ENABLED=0\nflower-superlink --insecure\n```\n"

@@ -79,6 +79,9 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     collected = time.perf_counter()
     ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
     diagnostics = variants.finish(ledger)
+    for name, cause in variants.missing.items():
+        found.append(f"the reference '{name}' could not be made: {cause}")
+        _log.warning("%s", found[-1])
     summary: dict[str, Any] = {
         "ledger": ledger.to_dict(plan.delta),
         "diagnostics": diagnostics,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -228,7 +229,7 @@ class Variants:
         self._runs: dict[str, VariantRun] = {}
         released = [variant for variant in plan.variants if not variant.reference]
         self._references = [variant for variant in plan.variants if variant.reference]
-        self._failed = FailedVariants(variant.name for variant in released)
+        self._failed, self._beside = (FailedVariants(variant.name for variant in released) for _ in range(2))
         guarded = self._failed.sparing_others if plan.sparing else blaming
         for variant in released:
             with guarded(variant.name):
@@ -240,7 +241,7 @@ class Variants:
     def begin_references(self) -> None:
         """Begin what stands beside the releases; one that cannot begin fails alone, as nobody asked for it."""
         for variant in self._references:
-            with self._failed.sparing_others(variant.name):
+            with self._guarded(variant.name):
                 self._runs[variant.name] = VariantRun(self._world, variant, self._inquiry)
 
     def outlooks(self) -> dict[str, dict[float, Outlook]]:
@@ -252,10 +253,15 @@ class Variants:
         """Why variants failed, by name."""
         return self._failed.causes
 
+    @property
+    def missing(self) -> dict[str, str]:
+        """Why references could not be made, by name: the run is none the worse for it."""
+        return self._beside.causes
+
     def proceed(self) -> None:
         """Let the variants take in the answers of a round and ask the questions of the next."""
         for name, run in self._going().items():
-            with self._failed.sparing_others(name):
+            with self._guarded(name):
                 run.proceed()
 
     def finish(self, ledger: Ledger) -> dict[str, list[dict[str, float]]]:
@@ -263,11 +269,10 @@ class Variants:
 
         References are written, and stand in no ledger.
         """
-        references = {variant.name for variant in self._references}
         diagnostics: dict[str, list[dict[str, float]]] = {}
         for name, run in self._going().items():
-            with self._failed.sparing_others(name):
-                diagnostics[name] = run.finish(Ledger() if name in references else ledger)
+            with self._guarded(name):
+                diagnostics[name] = run.finish(Ledger() if self._is_reference(name) else ledger)
         return diagnostics
 
     def disclosed(self) -> dict[str, dict[str, Any]]:
@@ -279,7 +284,14 @@ class Variants:
         return {name: run.costs() for name, run in self._going().items()}
 
     def _going(self) -> dict[str, VariantRun]:
-        return {name: run for name, run in self._runs.items() if name not in self.failed}
+        lost = self.failed.keys() | self.missing.keys()
+        return {name: run for name, run in self._runs.items() if name not in lost}
+
+    def _is_reference(self, name: str) -> bool:
+        return any(variant.name == name for variant in self._references)
+
+    def _guarded(self, name: str) -> AbstractContextManager[None]:
+        return (self._beside if self._is_reference(name) else self._failed).sparing_others(name)
 
 
 def _told(*spends: Guarantee | NoGuarantee) -> list[str]:

@@ -253,6 +253,8 @@ class World:
     def _baseline(self, kind: str, scored: Scoring, summary: Mapping[str, Any], directory: Path) -> Mapping[str, float]:
         """The metrics of a baseline, which has no guarantee; of a mixture the leading member is `pooled`."""
         if kind == NOISE_FREE:
+            if kind not in summary["diagnostics"]:  # it could not be made, as a remark says
+                return {}
             [(_, [exact])] = scored.releases(directory / f"{NOISE_FREE}.npz")
             return exact
         if kind == INDIVIDUAL:

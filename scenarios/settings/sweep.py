@@ -102,8 +102,8 @@ def variants(scenario: Scenario) -> list[Variant]:
 
     Examples:
         >>> from scenarios.settings.schema import resolve
-        >>> [variant.name for variant in variants(resolve("quickstart"))][-3:]
-        ['pooled', 'individual', 'constant']
+        >>> [variant.name for variant in variants(resolve("quickstart"))][-4:]
+        ['pooled', 'individual', 'constant', 'noise_free']
     """
     first = default_kind(scenario.protocols)
     return [
@@ -127,7 +127,7 @@ def releases(variant: Variant, scenario: Scenario) -> int:
         >>> from scenarios.settings.schema import resolve
         >>> scenario = resolve("quickstart")  # 5 epsilons, 10 noise draws of each
         >>> [releases(variant, scenario) for variant in variants(scenario)]
-        [50, 50, 50, 50, 0, 0, 0]
+        [50, 50, 50, 50, 0, 0, 0, 0]
     """
     if variant.kind in BASELINES:
         return 0

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from federation.contract.errors import InputError
-from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero
+from federation.mechanisms.noise.checks import require_delta_above_zero, require_epsilon_from_zero, require_positive
 from federation.numerics.arrays import Floats, numbers
 
 _SMALL_MU = 0.5  # below it the two Mills ratios nearly cancel, and their difference is integrated instead
@@ -66,6 +66,7 @@ def epsilon(delta: float, mu: float) -> float:
     from scipy.optimize import brentq
 
     require_delta_above_zero(delta)
+    require_positive("mu", mu)
     target = math.log(delta)
     if log_delta(0.0, mu) <= target:
         return 0.0

@@ -56,7 +56,7 @@ def test_every_variant_stands_with_its_results_and_its_guarantee(finished, store
         for found in client.search_runs([experiment])
         if found.data.tags.get("mlflow.parentRunId") == whole
     }
-    references = [(name, "inf") for name in ("mean_operator-off", "constant", "pooled", "individual")]
+    references = [(name, "inf") for name in ("mean_operator-off", "constant", "pooled", "individual", "noise_free")]
     wanted = [("mean_operator", "1"), ("mean_operator", "3"), *references]
     assert set(releases) == {(*one, count) for one in wanted for count in ("1", "2")}
     ledger = json.loads((finished.directory / "ledger.json").read_text())["worlds"]

@@ -1,8 +1,13 @@
 """The common ground of parties and aggregator: guarantees, messages, mechanisms and the grids that carry them."""
 
+import os
 from typing import Any
 
 from federation.contract.public import PublicNames
+
+# Read when Flower is imported and when Ray starts, which happens below here only; processes of theirs inherit it.
+for _name in ("FLWR_TELEMETRY_ENABLED", "RAY_USAGE_STATS_ENABLED"):
+    os.environ.setdefault(_name, "0")
 
 __version__ = "0.1.0"
 

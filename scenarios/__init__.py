@@ -14,6 +14,7 @@ _PUBLIC = PublicNames(
     {
         "runs.runner": "IncompleteRunError run",
         "runs.finished_run": "Run",
+        "runs.mlflow_log": "log_to_mlflow",
         "scores.estimators": "load",
         "settings.schema": "Scenario resolve",
     },

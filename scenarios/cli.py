@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,9 @@ from federation.contract.errors import DEBUG, FederationError, told
 from scenarios.commands import inspect
 from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit
+from scenarios.commands.figure import figure
 from scenarios.commands.init import init
+from scenarios.commands.lines import remark
 from scenarios.commands.predict import predict_command
 from scenarios.commands.privacy import privacy_app
 from scenarios.commands.report import report_command
@@ -25,12 +28,12 @@ from scenarios.commands.run import run_command
 app = typer.Typer(
     name="federation",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Federated multiparty learning under differential privacy.",
 )
 INTERRUPTED = 130  # what typer makes of a KeyboardInterrupt
 TERMINATED = 128 + signal.SIGTERM
+_TWICE = re.compile(r"( Did you mean [^?]*\?)\1")  # click suggests, and so does typer
 
 
 def _print_version(wanted: bool) -> None:
@@ -60,12 +63,17 @@ app.command()(inspect.schema)
 app.command()(audit)
 app.command()(advise)
 app.command("report")(report_command)
+app.command()(figure)
 app.command("predict")(predict_command)
 app.add_typer(privacy_app, name="privacy")
 
 
 def main() -> None:
     """Run and exit: 0 done, 1 failed, 2 bad input, 3 over budget, 4 no quorum, 5 no power, 130 and 143 stopped."""
+    if sys.platform == "win32":
+        sys.exit(
+            _fail("Windows is not supported, as Ray's workers and file locks are not the same there; use WSL 2", 1)
+        )
     with _terminable() as received:
         code = _exit_code()
     sys.exit(TERMINATED if received and code == INTERRUPTED else code)
@@ -100,7 +108,7 @@ def _exit_code() -> int:
         error.show()
         return error.exit_code
     except click.ClickException as error:
-        return _fail(error.format_message(), error.exit_code)
+        return _fail(_TWICE.sub(r"\1", error.format_message()), error.exit_code)
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
@@ -109,5 +117,5 @@ def _exit_code() -> int:
 
 def _fail(text: str, code: int) -> int:
     for line in text.splitlines():
-        typer.echo(f"error: {line}", err=True)
+        remark(f"error: {line}")
     return code

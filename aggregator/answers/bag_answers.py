@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from aggregator.answers.count_range import CountRange
 from aggregator.answers.local_answers import LocalAnswers
+from aggregator.answers.robust_sums import Changes
 from federation.contract.guarantee import Guarantee
 from federation.contract.question import Question
 
@@ -16,6 +18,7 @@ class BagAnswers(LocalAnswers):
 
     `promise` is the guarantee that every answer must carry, None for answers without one. Noise takes a count at most
     `count_reach` below 0 or beyond its bag's size, and moves each entry of a sum of rows of norm 1 by `sum_reach`.
+    Counts within that, but beyond `count_range`, are scaled to it.
     """
 
     def __init__(
@@ -26,9 +29,23 @@ class BagAnswers(LocalAnswers):
         promise: Guarantee | None,
         count_reach: float = 0.0,
         sum_reach: float = 0.0,
+        count_range: CountRange | None = None,
     ) -> None:
         super().__init__(question, parties, promise)
+        self._range, self._scaled = count_range, 0
         self._largest, self._count_reach, self._sum_reach = largest, count_reach, sum_reach
+
+    @property
+    def changes(self) -> Changes | None:
+        """How many answers were scaled; None where they are taken as they come."""
+        return None if self._range is None else Changes(self.answered, self._scaled, 0)
+
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        if self._range is not None:
+            counts, scaled = self._range.bounded(arrays["counts"], arrays["sizes"])
+            arrays = {**arrays, "counts": counts}
+            self._scaled += int(np.count_nonzero(scaled))
+        super()._keep(parties, arrays)
 
     @property
     def sizes(self) -> np.ndarray:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from aggregator.answers.label_sum_range import LabelSumRange
 from aggregator.answers.local_answers import LocalAnswers
+from aggregator.answers.robust_sums import BOUNDED, Changes, Robustness
 from federation.contract.guarantee import Guarantee
 from federation.mechanisms.bag_sums.laplace import LaplaceBagSums
 from federation.mechanisms.labels.binned_response import BinnedResponse
@@ -32,16 +34,34 @@ class LabelAnswers(LocalAnswers):
 
     Public are the range of labels, the rows, weights and X'X that come with an answer, and the law of the noise: what
     is said of labels can lie 40 standard deviations beyond the largest honest value, and no further. Sums of rows under
-    secret weights have no such bound.
+    secret weights have no such bound. Sums X'y within that, but longer than honest ones are by their noise, are scaled
+    to what those reach, unless `robustness` says otherwise.
     """
 
     question: LabelQuestion
 
-    def __init__(self, question: LabelQuestion, parties: int, promise: Guarantee | None) -> None:
+    def __init__(
+        self, question: LabelQuestion, parties: int, promise: Guarantee | None, robustness: Robustness = BOUNDED
+    ) -> None:
         super().__init__(question, parties, promise)
+        bounded = isinstance(question, LabelSumsQuestion) and question.noise.aims and robustness.bounded
+        self.recipe, self._scaled = (robustness,), 0
+        self._range = LabelSumRange(question) if bounded and isinstance(question, LabelSumsQuestion) else None
         low, high = question.rows.label_range
         self._middle, self._half, self._largest = low + (high - low) / 2, (high - low) / 2, max(abs(low), abs(high))
         self._deviation, self._values = self._noise(question) if question.noise.aims else (0.0, (low, high))
+
+    @property
+    def changes(self) -> Changes | None:
+        """How many answers were scaled; None where they are taken as they come."""
+        return None if self._range is None else Changes(self.answered, self._scaled, 0)
+
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        if self._range is not None:
+            moments, scaled = self._range.bounded(arrays)
+            arrays = {**arrays, "moment": moments}
+            self._scaled += int(np.count_nonzero(scaled))
+        super()._keep(parties, arrays)
 
     def _well_formed(self, arrays: Arrays) -> np.ndarray:
         """Which parties' answers can be those of honest parties, (P,)."""

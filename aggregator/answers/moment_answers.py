@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from aggregator.answers.honest_range import SumRange
 from aggregator.answers.local_answers import SummedAnswers
+from aggregator.answers.robust_sums import BOUNDED, Changes, GatedSum, Robustness
 from federation.contract.guarantee import Guarantee
 from federation.questions.moments import SummedQuestion
 
@@ -21,16 +23,44 @@ class MomentAnswers(SummedAnswers):
     A sum over n rows which add a vector of norm 1 each (or of the question's `longest`) has entries of at most n, and
     noise takes them 40 standard deviations further at most; with randomised response they are at most n times a
     released label. Which of the two a party answers by follows from its number of rows, and whoever says another is
-    refused.
+    refused. An answer within that, but longer than an honest one is by its noise, is scaled to what that reaches.
+    Where answers are few enough to be kept, those with noise on sums are clipped along directions in which they spread
+    more than noise. `robustness` says otherwise; answers without noise, and shares of one, are summed as they come.
     """
 
     question: SummedQuestion
 
-    def __init__(self, question: SummedQuestion, parties: int, promise: Guarantee | None) -> None:
+    def __init__(
+        self, question: SummedQuestion, parties: int, promise: Guarantee | None, robustness: Robustness = BOUNDED
+    ) -> None:
         super().__init__(question, parties, promise)
         noise, self._response = question.sum_noise(), question.label_noise()
         self._variance = 0.0 if noise is None else noise.variance()
         self._summing, self._responding_rows = 0, 0.0
+        self.recipe, self._alike = (robustness,), robustness.alike
+        bounded = robustness.bounded and question.noise.aims and not question.shared
+        self._range = SumRange(question) if bounded else None
+        self._gate = GatedSum(parties if bounded else 0, question.draws, question.numbers)
+        self._scaled = 0
+        self._gated: tuple[np.ndarray, int] | None = None
+
+    def total(self, name: str) -> np.ndarray:
+        """One field, summed over the parties that answered, of sums what is left of them."""
+        whole = super().total(name)
+        return whole + self._correction[0] if name == "sums" and self._correction[1] else whole
+
+    @property
+    def changes(self) -> Changes | None:
+        """How many answers were scaled and clipped; None where they are summed as they come."""
+        return None if self._range is None else Changes(self.answered, self._scaled, self._correction[1])
+
+    @property
+    def _correction(self) -> tuple[np.ndarray, int]:
+        """What clipping adds to the sums, and of how many parties something was clipped."""
+        if self._gated is None:
+            moved, clipped = self._gate.correction(self._variance, self.question.longest, alike=self._alike)
+            self._gated = moved, len(clipped)
+        return self._gated
 
     @property
     def rows(self) -> float:
@@ -59,10 +89,17 @@ class MomentAnswers(SummedAnswers):
         return self._responding_rows * self._response.label_variance / self.rows**2 if self._response else 0.0
 
     def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        sizes = arrays["size"]
+        responding = self.question.responding(sizes)
+        if self._range is not None:
+            sums, scaled = self._range.of(sizes).bounded(arrays["sums"], self._range.step)
+            arrays = {**arrays, "sums": sums}
+            self._scaled += int(np.count_nonzero(scaled))
+            self._gate.keep(parties[~responding], sums[~responding], sizes[~responding])
+            self._gated = None
         super()._keep(parties, arrays)
-        responding = self.question.responding(arrays["size"])
         self._summing += int(np.count_nonzero(~responding))
-        self._responding_rows += float(arrays["size"][responding].sum())
+        self._responding_rows += float(sizes[responding].sum())
 
     def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         sizes = arrays["size"]

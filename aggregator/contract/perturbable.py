@@ -49,7 +49,8 @@ class Perturbable:
     `value` (D,) has L2 sensitivity `sensitivity` when one `unit` is replaced. `decode` maps noisy values (draws, D),
     with the mechanism that made them (None without noise), to weights (draws, C, d); it sees public data only
     (for a protected auxiliary row, its own arguments only). For diagnostics: `largest_norm` is the largest norm that
-    any votes can give the value, and `scores` its linear effect on the auxiliary rows where there is one.
+    any votes can give the value, of a mean over the declared parties only, whose noise falls as their number grows;
+    `scores` is its linear effect on the auxiliary rows where there is one.
     """
 
     value: np.ndarray

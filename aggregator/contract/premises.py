@@ -6,19 +6,24 @@ import math
 from dataclasses import replace
 
 from aggregator.world.plan import WorldPlan
-from federation.contract.guarantee import Assumption, Check, Guarantee, NoGuarantee
+from federation.contract.guarantee import Assumption, Check, Guarantee, Keeper, NoGuarantee
 from federation.contract.roster import colluders
 
 COUNTED_ONCE = Assumption(
     "every party counts once, and a node answers for its own parties only; that a node's parties are different "
     "people is for whoever enrols them",
     Check.DECLARED,
+    Keeper.COORDINATOR,
 )
 ATTENDANCE = Assumption(
-    "whether and when a party answers is not protected; below the quorum nothing is released", Check.DECLARED
+    "whether and when a party answers is not protected; below the quorum nothing is released",
+    Check.DECLARED,
+    Keeper.HOLDER,
 )
 LOCAL = Assumption("every party adds its noise itself and trusts nobody", Check.ENFORCED)
-PUBLIC_CHOICES = Assumption("the feature map and all options were chosen without private labels", Check.DECLARED)
+PUBLIC_CHOICES = Assumption(
+    "the feature map and all options were chosen without private labels", Check.DECLARED, Keeper.COORDINATOR
+)
 
 
 def summed(plan: WorldPlan) -> Assumption:
@@ -29,16 +34,16 @@ def summed(plan: WorldPlan) -> Assumption:
         f"nothing but the sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them "
         "collude with whoever sees the sum"
     )
-    return Assumption(text, Check.DECLARED)
+    return Assumption(text, Check.DECLARED, Keeper.COORDINATOR)
 
 
 def plan_premises(plan: WorldPlan) -> tuple[Assumption, ...]:
     """What every guarantee of a world rests on: how classes are known, and how many draws are published."""
-    known = Assumption(plan.class_names, Check.DECLARED)
+    known = Assumption(plan.class_names, Check.DECLARED, Keeper.HOLDER)
     if plan.draws == 1:
         return (known,)
     text = f"one of the {plan.draws} draws is published; each further one spends epsilon and delta again"
-    return (known, Assumption(text, Check.DECLARED))
+    return (known, Assumption(text, Check.DECLARED, Keeper.COORDINATOR))
 
 
 def local_guarantee(

@@ -101,6 +101,14 @@ class Protocol(ABC):
     model: ClassVar[str]  # entry point `federation.models`: the kind of model that it releases
     why_default: ClassVar[tuple[Rule, ...]] = ()  # how its defaults were chosen
 
+    @property
+    def proper_loss(self) -> str | None:
+        """The loss that its models of two classes minimise, if scores of that stand for probabilities; else None.
+
+        A name of `aggregator.learners.linear_odd.catalogue`. Linear models of such a loss tell probabilities.
+        """
+        return None
+
     @abstractmethod
     def noise_at(self, trust: Trust) -> Place | Refused:
         """Where the noise is made under a trust, or why it cannot work under it."""

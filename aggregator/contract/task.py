@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,13 +11,14 @@ from typing import Literal
 class Metric:
     """A metric by which variants are compared: `name` in results.csv, `several` of them in a sentence.
 
-    `label` is its name in words, as on the axis of a figure.
+    `label` is its name in words, as on the axis of a figure; `bounds` the least and the largest value it can have.
     """
 
     name: str
     several: str
     higher_is_better: bool
     label: str
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def mean(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from aggregator.contract.perturbable import Decode, LinearScores
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check, Keeper
 
 VOTE_ASSUMPTIONS = (
     Assumption("every party casts one vote on every auxiliary row, for one of the declared classes or a distribution "
@@ -22,6 +22,7 @@ PUBLIC_ROWS = Assumption(
     "auxiliary rows are public whoever they come from, and with the feature map and all options "
     "were chosen without private data",
     Check.DECLARED,
+    Keeper.COORDINATOR,
 )
 VOTE_CHECKS = ("votes were checked on arrival; refused and missing ones count as uniform",)
 

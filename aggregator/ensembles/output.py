@@ -10,7 +10,7 @@ from aggregator.contract.option_rules import refuse_public_reach
 from aggregator.contract.perturbable import Decode, LinearScores, Perturbable
 from aggregator.ensembles.decoding import PUBLIC_ROWS, VOTE_ASSUMPTIONS, VOTE_CHECKS, two_rows
 from aggregator.ensembles.ensemble import Ensemble, Labels
-from federation.contract.guarantee import Assumption, Check, Unit
+from federation.contract.guarantee import Assumption, Check, Keeper, Unit
 from federation.mechanisms.accounting import sensitivity
 from federation.mechanisms.noise.additive import AdditiveMechanism
 from federation.numerics.contrasts import contrast_rounding, contrasts
@@ -27,13 +27,19 @@ _AUXILIARY_ASSUMPTIONS = (
                "the number of auxiliary rows is public", Check.ENFORCED),
     Assumption("no stage of the feature map is fitted on the auxiliary rows", Check.CHECKED),
     Assumption("a vote depends on its own auxiliary row and on its party's rows, on no other auxiliary row; parties "
-               "see the auxiliary rows, which are protected from whoever sees the release", Check.DECLARED),
-    Assumption("the feature map and all options were chosen without private data or auxiliary rows", Check.DECLARED),
+               "see the auxiliary rows, which are protected from whoever sees the release", Check.DECLARED,
+               Keeper.SITE),
+    Assumption("the feature map and all options were chosen without private data or auxiliary rows", Check.DECLARED,
+               Keeper.COORDINATOR),
 )  # fmt: skip
 
 
 _PUBLIC_REACH = (
-    Assumption("the sensitivity is computed from the auxiliary rows as they are, which are public", Check.DECLARED),
+    Assumption(
+        "the sensitivity is computed from the auxiliary rows as they are, which are public",
+        Check.DECLARED,
+        Keeper.COORDINATOR,
+    ),
 )
 _CHECKS = (*VOTE_CHECKS, "norms of the auxiliary rows are at most 1", "the minimiser is certified")
 _AUXILIARY_CHECK = "no stage of the feature map was fitted on the auxiliary rows"

@@ -56,7 +56,11 @@ class VoteProtocol(CollectedProtocol):
     def sends(self, public: PublicNumbers) -> Sent:
         """Votes on all public rows, or a share of their statistic."""
         if self.by_shares:
-            return Sent("its share of the votes' statistic", product(contrasts_of(public), public.features), False)
+            return Sent(
+                "a summary of what its classifier says of the public rows",
+                product(contrasts_of(public), public.features),
+                False,
+            )
         if self.ballot == "probabilities":
             return Sent(
                 "class probabilities on every public row", product(public.public_rows, contrasts_of(public)), False

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from aggregator.answers.average_sensitivity import parameter_average
 from aggregator.contract.worst_case import Rows, TrustedWorstCase
 from aggregator.ensembles.ensemble import Labels
 from aggregator.ensembles.flat_risks import flat_risk, flat_votes
 from federation.contract.question import Question
-from federation.mechanisms.accounting.sensitivity import radius
+from federation.mechanisms.accounting.sensitivity import majority_vote, radius, soft_vote
 
 PARTIES = 5  # odd, so that one party can tip a majority
+
+_REGULARISATION = 1e-4  # of parties' classifiers, with which their noise scales
 
 _WORLD: Mapping[str, Any] = {
     "parties": PARTIES,
     "parties_per_node": PARTIES,
     "classes": ("0", "1"),
     "features": ("unit_norm",),
-    "classifier": {"name": "logistic", "parameters": {"regularisation": 1e-4}},  # noise scales with what follows
+    "classifier": {"name": "logistic", "parameters": {"regularisation": _REGULARISATION}},
 }
 _ONE_ROW: np.ndarray = np.ones((1, 1))
 _NINE_ROWS: np.ndarray = np.ones((9, 1))
@@ -63,9 +66,13 @@ class WorstParameters(WorstVotes):
         return {name: vectors.reshape(self.parties, *declared.shape)}
 
 
-def of_parameters(units: int, runs: int) -> WorstParameters:
-    """Of parties that send the parameters of linear classifiers."""
-    return WorstParameters(_described(PARTIES), np.eye(2), runs, world=_WORLD, moved=units)
+def of_parameters(units: int, runs: int, *, sensitivity: str | None) -> WorstParameters:
+    """Of parties that send the parameters of linear classifiers; `sensitivity` is that of `average: plain`."""
+    loose = ""
+    if sensitivity is not None:
+        known: dict[str, Any] = {"regularisation": _REGULARISATION, "parties": PARTIES, "classes": 2}
+        loose = _loose(*(parameter_average(form, **known) for form in (sensitivity, "diameter")))
+    return WorstParameters(_described(PARTIES), np.eye(2), runs, world=_WORLD, moved=units, loose=loose)
 
 
 def of_votes(units: int, runs: int, *, perturb: str) -> WorstVotes:
@@ -82,6 +89,19 @@ def of_minimisers(
     Where the claim rests on the ball that holds all minimisers, changed labels turn round one of the greatest norm.
     Else, with `protect` "party_and_auxiliary_row", the only auxiliary row turns round, and all votes on it stay.
     """
+    worst = _turning(units, runs, labels, regularisation, sensitivity, protect)
+    if sensitivity == "public_features":  # which is exact on the rows of these worlds
+        return worst
+    known: dict[str, Any] = {"regularisation": regularisation, "parties": worst.world["parties"], "classes": 2}
+    if protect == "party_and_auxiliary_row":
+        known["auxiliary_rows"] = len(worst.public)
+    bound = soft_vote if labels == "soft" else majority_vote
+    return replace(worst, loose=_loose(*(bound(form, **known) for form in (sensitivity, "diameter"))))
+
+
+def _turning(
+    units: int, runs: int, labels: Labels, regularisation: float, sensitivity: str, protect: str
+) -> TrustedWorstCase:
     guarded, turned = protect == "party_and_auxiliary_row", _diameter_is_smaller(regularisation, sensitivity)
     if turned and (guarded or labels == "majority"):
         parties = 1 if labels == "soft" else PARTIES  # one whose votes are all there is
@@ -98,6 +118,16 @@ def of_minimisers(
 
 def _described(parties: int) -> str:
     return f"{'one party' if parties == 1 else f'{parties} parties'} and 2 classes, one party changes all it sends"
+
+
+def _loose(charged: float, most: float) -> str:
+    """Why half of the noise would do, where `most`, which no data exceed, is at most half of what is charged; or ''."""
+    if charged < 2 * most:
+        return ""
+    return (
+        f"with two classes no data move what gets noise by more than {most:.4g}, and {charged:.4g} is charged, so that "
+        "half of the noise would keep the claim, too"
+    )
 
 
 def _farthest_rows(regularisation: float) -> np.ndarray:

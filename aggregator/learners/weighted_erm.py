@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from aggregator.learners.inputs.validation import shaped
 from federation.contract.errors import InputError
@@ -20,7 +20,8 @@ from federation.numerics.erm import attainable_tolerance, risk_minimiser
 class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
     """Regularised logistic (2 classes) or softmax risk of label shares, without intercept (Hamm, Eq. 19; App. B).
 
-    Minimises mean_i sum_k alpha_ik loss(w, x_i, k) + lam/2 |w|^2 to a certified gradient norm. Append a constant
+    Minimises mean_i sum_k alpha_ik loss(w, x_i, k) + lam/2 |w|^2 to a certified gradient norm, the mean being weighted
+    where rows have weights. Append a constant
     feature where an intercept is wanted, so that it is regularised too.
 
     Parameters:
@@ -38,38 +39,43 @@ class WeightedERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-
         >>> shares = np.array([[0.1, 0.9], [0.2, 0.8], [0.6, 0.4], [0.9, 0.1]])  # of votes of an ensemble
         >>> WeightedERM(regularisation=0.01).fit_shares(rows, shares, [0, 1]).decision_function([[0.5, 0.0]]).round(2)
         array([0.68])
-
-    Rows have no weights of their own: what certifies the minimiser is for means of equal weights.
     """
 
     regularisation: float = 1e-4
     gradient_tolerance: float = 1e-8
 
-    def fit(self, X: Any, y: Any) -> WeightedERM:
-        """Fit to rows X (N, d) and one label per row. Raises `ValueError` for fewer than two classes."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WeightedERM:
+        """Fit to rows X (N, d) and one label per row, which count by their `sample_weight` (N,), at least 0, if given.
+
+        Raises `ValueError` for fewer than two classes, and for weights that cannot be used.
+        """
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError("WeightedERM needs two or more classes, got 1 class")
-        return self._minimise(X, np.eye(len(classes))[codes], classes)
+        return self._minimise(X, np.eye(len(classes))[codes], classes, sample_weight)
 
-    def fit_shares(self, X: Any, shares: Any, classes: Any) -> WeightedERM:
+    def fit_shares(self, X: Any, shares: Any, classes: Any, sample_weight: Any = None) -> WeightedERM:
         """Fit to rows X (N, d) and label shares (N, C) on the simplex, column k for classes[k].
 
-        Raises `InputError` when shapes differ or a row of shares is not a distribution.
+        Rows count by their `sample_weight` (N,) as in `fit`. Raises `InputError` when shapes differ or a row of shares
+        is not a distribution.
         """
         X = validate_data(self, X, dtype=np.float64)
         classes = np.asarray(classes)
         shares = shaped(shares, "shares", (len(X), len(classes)), "one row for each of X, one column for each class")
         if len(classes) < 2 or (shares < 0).any() or not np.allclose(shares.sum(axis=1), 1, atol=1e-9):
             raise InputError("each row of shares must be >= 0 and sum to 1 over 2 classes or more; normalise the votes")
-        return self._minimise(X, shares, classes)
+        return self._minimise(X, shares, classes, sample_weight)
 
-    def _minimise(self, rows: np.ndarray, shares: np.ndarray, classes: np.ndarray) -> WeightedERM:
+    def _minimise(self, rows: np.ndarray, shares: np.ndarray, classes: np.ndarray, sample_weight: Any) -> WeightedERM:
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         tolerance = attainable_tolerance(self.gradient_tolerance, rows, self.regularisation)
         self.classes_ = classes
-        self.weights_ = risk_minimiser(rows, shares, self.regularisation, tolerance)
+        self.weights_ = risk_minimiser(rows, shares, self.regularisation, tolerance, weights)
         return self
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from aggregator.contract.ledger import Budget, Ledger
+from aggregator.contract.outlook import told
 from aggregator.node.individual import IndividualScores, best_means
 from aggregator.node.inquiry import Inquiry
 from aggregator.node.variants import Variants
 from aggregator.world.plan import WorldPlan
-from aggregator.world.text_columns import remarks
 from aggregator.world.views import Views
 from aggregator.world.world import World
 from federation.contract.errors import FederationError
@@ -61,11 +62,12 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     started = time.perf_counter()
     views, inquiry = Views(plan), Inquiry()
     variants = Variants(World(plan, views), inquiry)
-    outlooks = [] if plan.split else variants.outlooks()  # other splits divide the same numbers of rows and parties
-    found = [] if plan.split else list(remarks(views.table))
-    for line in (*found, *outlooks):
+    outlooks = {} if plan.split else variants.outlooks()  # other splits divide the same numbers of rows and parties
+    found = [] if plan.split else views.remarks()
+    for line in (*found, *told(outlooks, plan.parties)):
         _log.warning("%s", line)
     scores = _ask_for_scores(plan, views, inquiry)
+    variants.begin_references()
     asking, failures = Asking(plan.parties, plan.parties_per_node, plan.timeout), Failures(plan.simulation)
     while asked := inquiry.questions():
         asking.ask(grid, asked, failures)
@@ -77,10 +79,27 @@ def run_plan(grid: Grid, plan: WorldPlan) -> None:
     collected = time.perf_counter()
     ledger = Ledger(Budget(**plan.budget) if plan.budget else None)
     diagnostics = variants.finish(ledger)
+    for name, cause in variants.missing.items():
+        found.append(f"the reference '{name}' could not be made: {cause}")
+        _log.warning("%s", found[-1])
     summary: dict[str, Any] = {
         "ledger": ledger.to_dict(plan.delta),
         "diagnostics": diagnostics,
-        "outlooks": outlooks,
+        "disclosure": {
+            "world": plan.world,
+            "simulation": plan.simulation,
+            "parties": plan.parties,
+            "quorum": plan.quorum,
+            "private_rows": plan.private_rows,
+            "public_rows": len(views.table.rows),
+            "draws": plan.draws,
+            "variants": variants.disclosed(),
+        },
+        "outlooks": [
+            {"variant": name, "epsilon": epsilon, **asdict(outlook)}
+            for name, by_epsilon in outlooks.items()
+            for epsilon, outlook in by_epsilon.items()
+        ],
         "remarks": found,
         "bytes_per_party": variants.costs(),
         "individual": best_means(scores),

@@ -1,4 +1,4 @@
-"""The baseline `individual`: mean accuracy of the parties' own classifiers, NON-PRIVATE."""
+"""The baseline `individual`: mean scores of the parties' own classifiers, NON-PRIVATE."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from aggregator.contract.premises import plan_premises
 from aggregator.node.diagnostics import diagnose
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError
-from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, NoGuarantee
+from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise.additive import Noise, calibrate
 
@@ -39,8 +39,10 @@ class Release:
             raise InputError(f"release of '{self.variant}' needs a guarantee, got {self.guarantee!r}")
 
 
-def release(plan: WorldPlan, variant: str, epsilon: float, perturbable: Perturbable, ledger: Ledger) -> Release:
-    """The release at one epsilon with `plan.draws` independent draws.
+def release(
+    plan: WorldPlan, variant: str, epsilon: float, perturbable: Perturbable, ledger: Ledger, key: str = ""
+) -> Release:
+    """The release at one epsilon with `plan.draws` independent draws; `key` is that of its `VariantPlan`.
 
     The ledger is charged before the noise is drawn; it may raise `BudgetExceededError`.
     """
@@ -56,7 +58,7 @@ def release(plan: WorldPlan, variant: str, epsilon: float, perturbable: Perturba
     entropy = {"entropy": "system" if plan.noise_seed is None else "seed"}
     guarantee = replace(guarantee, parameters={**guarantee.parameters, **entropy})
     ledger.charge(variant, guarantee, perturbable.checks)
-    bits = NoiseBits(plan.noise_seed, f"{plan.world}|{variant}|{epsilon!r}|{mechanism.delta!r}")
+    bits = NoiseBits(plan.noise_seed, f"{plan.world}|{key or variant}|{epsilon!r}|{mechanism.delta!r}")
     noisy = mechanism.release(perturbable.value, bits, plan.draws)
     diagnostics = diagnose(perturbable, mechanism, noisy[0])
     return Release(variant, perturbable.decode(noisy, mechanism), guarantee, diagnostics)
@@ -68,5 +70,5 @@ def _premises(plan: WorldPlan, noise: Noise, perturbable: Perturbable) -> tuple[
         premises.append(SEEDED)
     if noise == "gaussian" and plan.delta > plan.parties**-_DELTA_EXPONENT:
         text = f"delta is small enough for {plan.parties} parties, although it exceeds parties^-{_DELTA_EXPONENT}"
-        premises.append(Assumption(text, Check.DECLARED))
+        premises.append(Assumption(text, Check.DECLARED, Keeper.HOLDER))
     return tuple(premises)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from aggregator.contract.ledger import Budget, Ledger, require_together
-from aggregator.contract.outlook import Outlook, told
+from aggregator.contract.outlook import Outlook
 from aggregator.contract.promise import Promise
 from aggregator.contract.protocol import Place, Protocol, Refused, Trust
 from aggregator.contract.registry import configured, model, protocol
@@ -23,7 +24,7 @@ from aggregator.world.plan import VariantPlan
 from aggregator.world.world import World
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee, levels_apart
-from federation.contract.question import OFF
+from federation.contract.question import OFF, PrivateQuestion
 from federation.grids.codec import bytes_per_party
 
 _ROUNDING = 1e-9  # relative slack between what is promised and what is charged
@@ -115,6 +116,14 @@ class VariantRun:
         """Bytes that one party sends for each release."""
         return [one.cost() for one in self.releases]
 
+    def disclosed(self) -> dict[str, Any]:
+        """What leaves a party for any of its releases, and where the noise of each is made, as plain JSON values."""
+        return {
+            "protocol": self._variant.kind,
+            "noise_at": [str(self._noise_at(one)) for one in self.releases],
+            "sends": [asdict(one) for one in self.releases[0].promise.sends],
+        }
+
     def finish(self, ledger: Ledger) -> list[dict[str, float]]:
         """Charge the releases, make the noise that is the aggregator's, learn and write; their diagnostics."""
         contents: list[Any] = []
@@ -136,6 +145,7 @@ class VariantRun:
             tuple(contents),
             tuple(one.session.feature_map for one in self.releases),
             tuple(guarantee.to_dict() for guarantee in guarantees),
+            self._chosen.proper_loss,
         ).save(Path(plan.directory) / f"{self._variant.name}.npz")
         return diagnostics
 
@@ -143,9 +153,14 @@ class VariantRun:
     def _central(self) -> bool:
         return self.place is Place.AGGREGATOR
 
+    def _noise_at(self, one: _Release) -> Place:
+        """Where parties were to share a noise, the numbers of a world may have each of them make a whole one."""
+        shared = any(isinstance(each.question, PrivateQuestion) and each.question.shared for each in one.asked)
+        return Place.PARTY if self.place is Place.SHARES and not shared else self.place
+
     def _perturbed(self, one: _Release, ledger: Ledger) -> tuple[Any, Guarantee | NoGuarantee, dict[str, float]]:
         perturbable = one.session.perturbable()
-        made = release(self._world.plan, self._variant.name, one.epsilon, perturbable, ledger)
+        made = release(self._world.plan, self._variant.name, one.epsilon, perturbable, ledger, self._variant.key)
         self._require_within(one, made.guarantee)
         return made.weights, made.guarantee, dict(made.diagnostics)
 
@@ -204,52 +219,79 @@ class Variants:
     """Begins all variants of a plan, whose first questions are then in the inquiry; nobody has been asked.
 
     A variant that cannot begin is raised, with its name, unless the plan is `sparing`. The others go on without those
-    that fail later (`aggregator.node.failed_variants.FailedVariants`). Outside a simulation all releases of the plan
-    must fit the budget together. Raises `FederationError`s.
+    that fail later (`aggregator.node.failed_variants.FailedVariants`). References are begun by `begin_references`.
+    Outside a simulation all releases of the plan must fit the budget together. Raises `FederationError`s.
     """
 
     def __init__(self, world: World, inquiry: Inquiry) -> None:
         plan = world.plan
-        self._parties = plan.parties
+        self._world, self._inquiry = world, inquiry
         self._runs: dict[str, VariantRun] = {}
-        self._failed = FailedVariants(variant.name for variant in plan.variants)
+        released = [variant for variant in plan.variants if not variant.reference]
+        self._references = [variant for variant in plan.variants if variant.reference]
+        self._failed, self._beside = (FailedVariants(variant.name for variant in released) for _ in range(2))
         guarded = self._failed.sparing_others if plan.sparing else blaming
-        for variant in plan.variants:
+        for variant in released:
             with guarded(variant.name):
                 self._runs[variant.name] = VariantRun(world, variant, inquiry)
         if plan.budget is not None and not plan.simulation:
             spent = {name: spends for run in self._runs.values() for name, spends in run.spends}
             require_together(Budget(**plan.budget), spent.values())
 
-    def outlooks(self) -> list[str]:
-        """What public numbers say against expecting much of the variants."""
-        return list(told({name: run.outlooks() for name, run in self._going().items()}, self._parties))
+    def begin_references(self) -> None:
+        """Begin what stands beside the releases; one that cannot begin fails alone, as nobody asked for it."""
+        for variant in self._references:
+            with self._guarded(variant.name):
+                self._runs[variant.name] = VariantRun(self._world, variant, self._inquiry)
+
+    def outlooks(self) -> dict[str, dict[float, Outlook]]:
+        """What public numbers say against expecting much of the variants, by name and epsilon."""
+        return {name: run.outlooks() for name, run in self._going().items()}
 
     @property
     def failed(self) -> dict[str, str]:
         """Why variants failed, by name."""
         return self._failed.causes
 
+    @property
+    def missing(self) -> dict[str, str]:
+        """Why references could not be made, by name: the run is none the worse for it."""
+        return self._beside.causes
+
     def proceed(self) -> None:
         """Let the variants take in the answers of a round and ask the questions of the next."""
         for name, run in self._going().items():
-            with self._failed.sparing_others(name):
+            with self._guarded(name):
                 run.proceed()
 
     def finish(self, ledger: Ledger) -> dict[str, list[dict[str, float]]]:
-        """Charge and release all variants; the diagnostics of those that were released."""
+        """Charge and release all variants; the diagnostics of those that were released.
+
+        References are written, and stand in no ledger.
+        """
         diagnostics: dict[str, list[dict[str, float]]] = {}
         for name, run in self._going().items():
-            with self._failed.sparing_others(name):
-                diagnostics[name] = run.finish(ledger)
+            with self._guarded(name):
+                diagnostics[name] = run.finish(Ledger() if self._is_reference(name) else ledger)
         return diagnostics
+
+    def disclosed(self) -> dict[str, dict[str, Any]]:
+        """What leaves a party, and who makes the noise, for each variant that has not failed."""
+        return {name: run.disclosed() for name, run in self._going().items()}
 
     def costs(self) -> dict[str, list[int]]:
         """Bytes that one party sends for each release of the variants that have not failed."""
         return {name: run.costs() for name, run in self._going().items()}
 
     def _going(self) -> dict[str, VariantRun]:
-        return {name: run for name, run in self._runs.items() if name not in self.failed}
+        lost = self.failed.keys() | self.missing.keys()
+        return {name: run for name, run in self._runs.items() if name not in lost}
+
+    def _is_reference(self, name: str) -> bool:
+        return any(variant.name == name for variant in self._references)
+
+    def _guarded(self, name: str) -> AbstractContextManager[None]:
+        return (self._beside if self._is_reference(name) else self._failed).sparing_others(name)
 
 
 def _told(*spends: Guarantee | NoGuarantee) -> list[str]:

@@ -135,9 +135,8 @@ class NoisyLabelSums(LabelProtocol):
     def sends(self, public: PublicNumbers) -> tuple[Sent, ...]:
         """X'X as it is, X'y with noise, and how much; where rows are protected X'y, y'y and perhaps X'X."""
         if self.protect == "row":
-            share = "a share of " if self.summation == "secure" else ""
             most = None if public.features is None else RowStatistic(public.features + 1).dimension
-            return (Sent(f"{share}the sums X'X, X'y and y'y over its rows, cut to norm 1", most, self.noise != OFF),)
+            return (Sent("the sums X'X, X'y and y'y over its rows, cut to norm 1", most, self.noise != OFF),)
         square = product(public.features, public.features)
         gram = Sent("the second moment X'X of its public rows", square, False)
         moment = Sent("the sum X'y of rows and labels", public.features, self.noise != "off")

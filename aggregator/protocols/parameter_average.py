@@ -90,7 +90,7 @@ class ParameterAverage(CollectedProtocol):
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstVotes:
         """One party in five turns its parameters round."""
-        return of_parameters(units, _RUNS)
+        return of_parameters(units, _RUNS, sensitivity=self.sensitivity if self.average == "plain" else None)
 
     def question(self, public: PublicRows, training: Training) -> ParametersQuestion:
         """Ask each party for the minimiser on its own rows.

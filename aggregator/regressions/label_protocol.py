@@ -94,6 +94,7 @@ class LabelSession(OneRound):
     def __init__(self, world: World, options: LabelProtocol, epsilon: float, draws: int) -> None:
         from aggregator.answers.label_answers import LabelAnswers
         from aggregator.answers.local_answers import CHECKED
+        from aggregator.answers.robust_sums import Robustness
         from aggregator.contract.premises import local_guarantee
         from federation.questions.labels import LabelledRows
 
@@ -111,9 +112,17 @@ class LabelSession(OneRound):
             seeded=plan.noise_seed is not None,
         )
         promised = local_guarantee(plan, question.promise())
-        answers = LabelAnswers(question, plan.parties, promised if isinstance(promised, Guarantee) else None)
+        promise = promised if isinstance(promised, Guarantee) else None
+        answers = LabelAnswers(question, plan.parties, promise, Robustness(plan.robust, plan.alike))
         asked = [Asked(question, view.training, answers)]
         super().__init__(view.public.feature_map, asked, promised, question.release, (CHECKED,))
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What was verified at run time, and how many answers were scaled."""
+        from aggregator.answers.robust_sums import Changes
+
+        return (*super().checks, *Changes.of([self.answers[0].changes]))
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""

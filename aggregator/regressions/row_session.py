@@ -8,6 +8,7 @@ import numpy as np
 
 from aggregator.answers.local_answers import CHECKED
 from aggregator.answers.moment_answers import SHARES_CHECKED, MomentAnswers
+from aggregator.answers.robust_sums import Changes, Robustness
 from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, OneRound
 from aggregator.regressions.row_estimate import PUBLIC_ENOUGH, PublicMoment, estimate, public_share
@@ -60,10 +61,16 @@ class RowSession(OneRound):
         self._statistic = chosen.statistic
         promised = local_guarantee(plan, chosen.promise(), summed(plan) if chosen.shared else LOCAL)
         promise = promised if isinstance(promised, Guarantee) and not chosen.shared else None
-        asks = [Asked(chosen, view.training, MomentAnswers(chosen, plan.parties, promise))]
+        collector = MomentAnswers(chosen, plan.parties, promise, Robustness(plan.robust, plan.alike))
+        asks = [Asked(chosen, view.training, collector)]
         # The middle of the range is an intercept beside the columns that are cut with their row.
         released = FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0)))
         super().__init__(released, asks, promised, chosen.release, (SHARES_CHECKED if chosen.shared else CHECKED,))
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What was verified at run time, and how many answers were scaled and clipped."""
+        return (*super().checks, *Changes.of([self._sums.changes]))
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""

@@ -35,7 +35,8 @@ class ReleasedFile(ABC, Generic[Release]):
     """Every release of one variant in one world; a subclass says what kind of models they are.
 
     `epsilons` (E,), infinite where none was aimed at; per release the models of all its noise draws, the feature map
-    that rows pass before them and its guarantee as a plain dict.
+    that rows pass before them and its guarantee as a plain dict. `proper_loss` names the loss for which the models'
+    scores stand for probabilities (`aggregator.contract.protocol.Protocol.proper_loss`), if there is one.
     """
 
     variant: str
@@ -46,6 +47,7 @@ class ReleasedFile(ABC, Generic[Release]):
     releases: tuple[Release, ...]
     feature_maps: tuple[FeatureMap, ...]
     guarantees: tuple[dict[str, Any], ...]
+    proper_loss: str | None = None
 
     kind: ClassVar[str | None]  # in the file; None for linear models
     what: ClassVar[str]  # a model of this kind, in a sentence
@@ -67,6 +69,7 @@ class ReleasedFile(ABC, Generic[Release]):
             "text_columns": list(self.text_columns),
             "feature_maps": steps,
             "guarantees": list(self.guarantees),
+            **({} if self.proper_loss is None else {"proper_loss": self.proper_loss}),
             **further,
         }
         contents: dict[str, Any] = {**maps, **own, "map": numbers, "epsilon": self.epsilons}
@@ -93,6 +96,7 @@ class ReleasedFile(ABC, Generic[Release]):
                 cls._unpacked(description, stored),
                 _read_feature_maps(description["feature_maps"], stored),
                 guarantees,
+                description.get("proper_loss"),
             )
             models._require_whole()
         return models

@@ -7,8 +7,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from aggregator.learners.linear_odd.catalogue import loss
+from aggregator.learners.linear_odd.losses import SymmetricProper
 from aggregator.releases.model_files import Arrays, ReleasedFile
+from federation.contract.errors import InputError
 from federation.contract.npz_files import NpzFile
+
+_TWO = 2  # classes
 
 
 class ReleasedModels(ReleasedFile[np.ndarray]):
@@ -31,10 +36,24 @@ class ReleasedModels(ReleasedFile[np.ndarray]):
         """Class codes (n,), ties going to the first."""
         return np.asarray(self.scores(rows, release, draw).argmax(axis=1))
 
+    def probabilities(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray | None:
+        """Probabilities (n, 2) that the scores stand for, of two classes by a proper loss; None elsewhere."""
+        if self.proper_loss is None:
+            return None
+        second = _proper(self.proper_loss).probability(self.decided(release, draw, rows))
+        return np.column_stack([1 - second, second])
+
+    def _require_whole(self) -> None:
+        super()._require_whole()
+        if self.proper_loss is not None:
+            if len(self.classes) != _TWO:
+                raise InputError(f"a proper loss is for two classes, and it has {len(self.classes)}")
+            _proper(self.proper_loss)
+
     def decided(self, release: int, draw: int, rows: np.ndarray) -> np.ndarray:
         """Class scores (n, C); of two classes how far the second is ahead (n,)."""
         scores = self.scores(rows, release, draw)
-        return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
+        return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == _TWO else scores
 
     @classmethod
     def gathered(cls, models: Sequence[Any]) -> np.ndarray:
@@ -52,3 +71,11 @@ class ReleasedModels(ReleasedFile[np.ndarray]):
             if weights.dtype.kind != "f" or weights.shape[1:-1] != (classes,) or not np.isfinite(weights).all():
                 raise ValueError(f"it must have finite weights (draws, {classes}, features)")
         return found
+
+
+def _proper(name: str) -> SymmetricProper:
+    """The loss of that name. Raises `InputError` unless its scores stand for probabilities."""
+    found = loss(name)
+    if not isinstance(found, SymmetricProper):
+        raise InputError(f"scores of the loss '{name}' stand for no probabilities")
+    return found

@@ -40,11 +40,17 @@ _NEGLIGIBLE_VARIANCE = 1e-10
 _FOURIER_SEED = 0
 
 
-def fit(stages: Sequence[str | Mapping[str, Any]], rows: np.ndarray, text_columns: Sequence[int] = ()) -> FeatureMap:
+def fit(
+    stages: Sequence[str | Mapping[str, Any]],
+    rows: np.ndarray,
+    text_columns: Sequence[int] = (),
+    left_out: Sequence[int] = (),
+) -> FeatureMap:
     """The map that `stages` describe, fitted on public rows (N, d), which must be no party's private rows.
 
     Text columns (cells coded by `text_code`) first become indicators of the texts seen in `rows`; those whose texts are
-    there all the same or nearly all different are left out (`aggregator.world.text_columns`). Then:
+    there all the same or nearly all different are left out (`aggregator.world.text_columns`), and so are the columns
+    `left_out`. Then:
 
     - "impute", which must be the first: a missing cell, NaN, becomes the median of the column's public values, 0 where
       it has none; and a column 1 % or more of whose public cells are missing gets an indicator of missing cells, which
@@ -53,8 +59,9 @@ def fit(stages: Sequence[str | Mapping[str, Any]], rows: np.ndarray, text_column
       column is more than 30 times the lower quartile of the ranges of the non-constant columns. If so, a column x of
       more than two values whose skewness is above 2 in size, and smaller behind it, becomes sign(x) ln(1 + |x|/s), s
       the median of |x| where x is not 0; then "standardise".
-    - "standardise": each column minus its mean, over its standard deviation; constant ones are only centred, and so are
-      the indicators of an "impute" before it: the directions of few dimensions are those of values.
+    - "standardise": each column minus its mean, over its standard deviation; constant ones become 0 in all rows, since
+      nobody knows their scale, and the indicators of an "impute" before it are only centred: the directions of few
+      dimensions are those of values.
     - {"pca": k}: centred, projected to the k directions of largest variance.
     - {"whiten": k}: the same, each component over its standard deviation: covariance Z'Z/N = I on `rows`.
       Both keep fewer when the rank is smaller, and turn each direction so that its largest entry is positive.
@@ -90,8 +97,8 @@ def fit(stages: Sequence[str | Mapping[str, Any]], rows: np.ndarray, text_column
     _require_finite_squares(rows)
     columns, steps = rows.shape[1], list[Step]()
     with np.errstate(over="ignore", invalid="ignore"):
-        if len(text_columns):
-            steps.append(indicators(rows, text_columns))
+        if len(text_columns) or len(left_out):
+            steps.append(indicators(rows, text_columns, left_out))
             rows = steps[0].apply(rows)
         mixed = mixed_units(rows)  # before any stage: a logarithm would hide it
         flags = 0
@@ -184,10 +191,11 @@ def _skewness(rows: np.ndarray) -> np.ndarray:
 
 
 def _standardise(rows: np.ndarray, flags: int = 0) -> Affine:
-    """All columns but the last `flags`, which are only centred."""
-    deviation = np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 1.0)
+    """All columns but the last `flags`, which are only centred; constant ones become 0 whatever a row says."""
+    deviation = np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 0.0)
     # Below the smallest normal number a deviation is as good as constant, and its inverse overflows.
-    factor = 1.0 / np.where(deviation > np.finfo(float).tiny, deviation, 1.0)
+    factor = np.zeros(len(deviation))
+    np.divide(1.0, deviation, out=factor, where=deviation > np.finfo(float).tiny)
     factor[rows.shape[1] - flags :] = 1.0
     return Affine(rows.mean(axis=0), factor)
 

@@ -36,11 +36,17 @@ class PublicTable(Protocol):
 
 @dataclass(frozen=True)
 class VariantPlan:
-    """One protocol with resolved options, compared side by side with the others of its world."""
+    """One protocol with resolved options, compared side by side with the others of its world.
+
+    `key` is what its seeded noise follows from, the name where it is empty. A `reference` is a simulation's own, beside
+    releases: nobody is charged for it, and no other baseline sees it.
+    """
 
     name: str
     kind: str
     options: Mapping[str, Any]
+    key: str = ""
+    reference: bool = False
 
 
 def _made(cls: type[T], record: dict[str, Any], **parts: Any) -> T:
@@ -66,10 +72,12 @@ class WorldPlan:
     `smallest_bag` the most and fewest rows of one, and `rows_per_person` as in `federation.questions.bags.Bags`; all
     are public. So are `private_rows`, the rows of all parties together, where a guarantee is for replaced rows or
     labels, and is used by nothing else. `shifted` says that the public rows are drawn otherwise than the private ones.
-    `sparing` lets a variant that cannot begin fail alone, as one that fails later.
+    `sparing` lets a variant that cannot begin fail alone, as one that fails later. `robust` keeps answers that are
+    private one by one to what honest ones reach, and `alike` declares that parties' rows are drawn alike
+    (`aggregator.answers.robust_sums.Robustness`).
 
     Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, and for
-    what only a simulation may ask for: seeded noise, several draws and that baseline.
+    what only a simulation may ask for: seeded noise, references, several draws and that baseline.
     """
 
     world: str
@@ -102,6 +110,8 @@ class WorldPlan:
     sparing: bool = False
     colluding: float = COLLUDING
     reference: tuple[Any, ...] = ()
+    robust: bool = True
+    alike: bool = False
 
     def __post_init__(self) -> None:
         whole("parties of a plan", self.parties, 1, MOST_PARTIES)
@@ -140,6 +150,8 @@ class WorldPlan:
             return
         if self.noise_seed is not None:
             raise InputError("outside a simulation noise_seed must be null: whoever knows the seed knows the noise")
+        if any(variant.reference for variant in self.variants):
+            raise InputError("outside a simulation no variant of a plan may be a reference: nobody would be charged")
         if self.draws != 1 or self.individual != 0:
             raise InputError(
                 f"outside a simulation draws must be 1 and individual 0, got {self.draws} and {self.individual}: each "

@@ -16,23 +16,24 @@ LARGEST_VOCABULARY = 1000
 _FEW, _SHARE = 20, 1 / 2
 
 
-def indicators(rows: np.ndarray, text_columns: Sequence[int]) -> OneHot:
+def indicators(rows: np.ndarray, text_columns: Sequence[int], left_out: Sequence[int] = ()) -> OneHot:
     """The step that turns text columns of public rows (N, d) into indicators of the texts seen in them.
 
     A column whose public texts are all the same, or nearly all different (more than 20 and than half of the rows), gets
-    no indicators. Raises `InputError` for columns that there are not, for more than 1,000 different texts in a column
-    that stays, and where no column would be left.
+    no indicators, and neither do the columns `left_out`, whatever they hold. Raises `InputError` for columns that there
+    are not, for more than 1,000 different texts in a column that stays, and where no column would be left.
 
     Examples:
         >>> colours, places = [1.0, 2.0, 1.0], [5.0, 5.0, 5.0]
         >>> indicators(np.array([colours, places]).T, [0, 1]).codes
         array([1., 2.])
     """
-    columns = np.asarray(text_columns, dtype=np.int64)
+    columns = np.array([*text_columns, *left_out], dtype=np.int64)
     if columns.min() < 0 or columns.max() >= rows.shape[1]:
-        raise InputError(f"text columns must lie in 0..{rows.shape[1] - 1}, got {list(text_columns)}")
+        raise InputError(f"text columns must lie in 0..{rows.shape[1] - 1}, got {columns.tolist()}")
     vocabularies = [np.unique(rows[:, column]) for column in columns]
     kept = [np.empty(0) if _why_useless(len(found), len(rows)) else found for found in vocabularies]
+    kept[len(text_columns) :] = [np.empty(0) for _ in left_out]
     for column, vocabulary in zip(columns, kept, strict=True):
         if len(vocabulary) > LARGEST_VOCABULARY:
             raise InputError(
@@ -42,7 +43,7 @@ def indicators(rows: np.ndarray, text_columns: Sequence[int]) -> OneHot:
     if len(columns) == rows.shape[1] and not any(map(len, kept)):
         raise InputError(
             f"the {len(rows)} public rows have no column that tells anything: in every one the texts are all the same "
-            "or nearly all different; raise data.auxiliary or add a column"
+            "or nearly all different, or it is an identifier; raise data.auxiliary or add a column"
         )
     starts = np.cumsum([0, *map(len, kept)]).astype(np.int64)
     return OneHot(columns, np.concatenate(kept), starts)

@@ -12,9 +12,13 @@ from functools import cached_property
 from typing import Any
 
 from aggregator.world.dimensions import Spectrum, affordable
-from aggregator.world.fitting import fit
+from aggregator.world.fitting import fit, mixed_units
+from aggregator.world.number_columns import identifiers
+from aggregator.world.number_columns import remarks as of_numbers
 from aggregator.world.plan import PublicTable, WorldPlan
 from aggregator.world.public_rows import PublicRows
+from aggregator.world.text_columns import indicators
+from aggregator.world.text_columns import remarks as of_texts
 from federation.contract.digest import digest
 from federation.features.feature_map import FeatureMap
 from federation.questions.votes import Training
@@ -48,7 +52,7 @@ def fitted(
             noise, found, classes=classes, parties=parties, epsilon=epsilon, delta=delta, minimiser=minimiser
         )
         features = of_size(features, size)
-    return fit(features, table.rows, table.text_columns)
+    return fit(features, table.rows, table.text_columns, identifiers(table))
 
 
 def of_size(features: Stages, dimensions: int) -> list[str | Mapping[str, Any]]:
@@ -58,7 +62,7 @@ def of_size(features: Stages, dimensions: int) -> list[str | Mapping[str, Any]]:
 
 def spectrum_to_whiten(features: Stages, table: PublicTable) -> Spectrum:
     """The spectrum of the public rows as they reach the stage {whiten: auto}, the first of them."""
-    before = fit(features[: list(features).index(AUTO)], table.rows, table.text_columns)
+    before = fit(features[: list(features).index(AUTO)], table.rows, table.text_columns, identifiers(table))
     return Spectrum.of(before.transform(table.rows))
 
 
@@ -92,6 +96,14 @@ class Views:
         features = self._plan.features
         return spectrum_to_whiten(features, self.table) if AUTO in features else None
 
+    def remarks(self) -> list[str]:
+        """A sentence for each column that says nothing, by public rows alone."""
+        table = self.table
+        left_out, rows = identifiers(table), table.rows
+        if len(table.text_columns) or left_out:
+            rows = indicators(rows, table.text_columns, left_out).apply(rows)
+        return [*of_texts(table), *of_numbers(table, self._plan.features, mixed_units(rows))]
+
     def known(self) -> list[View]:
         """The views asked for so far."""
         return list(self._known.values())
@@ -99,7 +111,7 @@ class Views:
     def whitened(self, dimensions: int) -> PublicRows:
         """The public rows behind the features with so many dimensions in place of `{whiten: auto}`."""
         stages = of_size(self._plan.features, dimensions)
-        feature_map = fit(stages, self.table.rows, self.table.text_columns)
+        feature_map = fit(stages, self.table.rows, self.table.text_columns, identifiers(self.table))
         return PublicRows(feature_map, feature_map.transform(self.table.rows), stages)
 
     def behind(self, features: Stages) -> View:

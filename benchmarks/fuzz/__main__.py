@@ -1,4 +1,4 @@
-"""Tries mutated inputs: python -m benchmarks.fuzz [scenarios|files|messages ...] [--count N] [--seed S] [--jobs J]
+"""Tries mutated inputs: python -m benchmarks.fuzz [scenarios|files|messages ...] [--first N] [--count N] [--seed S]
 
 `scenarios` go through what `federation validate` and `run --dry-run` do, up to the first questions of a world;
 `files` through the readers of data files and through `federation predict`; `messages` through the apps of nodes and
@@ -69,6 +69,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", choices=[[], *TARGETS], metavar="NAME", help=", ".join(TARGETS))
     whole = ", ".join(f"{target.count:,} {name}" for name, target in TARGETS.items())
     parser.add_argument("--count", type=int, help=f"inputs of each; default: {whole}")
+    parser.add_argument("--first", type=int, default=0, help="go on at this number, after a part of --count N")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("runs/fuzz"), help="folder of the findings")
@@ -85,13 +86,15 @@ def main() -> int:
         target = TARGETS[name]
         keep = Findings(asked.out, target, asked.seed).keep
         campaign = Campaign(target, asked.seed, Limits(), asked.jobs, keep)
-        codes.append(_told(campaign, asked.count if asked.count is not None else target.count, asked.places))
+        codes.append(
+            _told(campaign, asked.count if asked.count is not None else target.count, asked.places, asked.first)
+        )
     return max(codes)
 
 
-def _told(campaign: Campaign, count: int = 0, places: bool = False, again: Input | None = None) -> int:
+def _told(campaign: Campaign, count: int = 0, places: bool = False, first: int = 0, again: Input | None = None) -> int:
     started = time.perf_counter()
-    tally = campaign.run(count) if again is None else campaign.again(again)
+    tally = campaign.run(count, first) if again is None else campaign.again(again)
     for place, times in tally.places.most_common() if places else ():
         print(f"  {times:8d} {place}")
     seconds = time.perf_counter() - started

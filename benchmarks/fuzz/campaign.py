@@ -86,9 +86,10 @@ class Campaign:
         self._lock = threading.Lock()
         self.tally = Tally()
 
-    def run(self, count: int) -> Tally:
-        """Try `count` inputs of the target's."""
-        return self._all([range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)])
+    def run(self, count: int, first: int = 0) -> Tally:
+        """Try the target's inputs of the numbers first..count-1, and those that inputs among them may start from."""
+        starts = range(first // CHUNK * CHUNK, count, CHUNK)
+        return self._all([range(start, min(start + CHUNK, count)) for start in starts])
 
     def again(self, given: Input) -> Tally:
         """Try one input that was kept."""

@@ -190,6 +190,7 @@ def _small(kind: str) -> dict[str, Any]:
         "trials": {"splits": 1, "noise": 1},
     }
     if kind in BASELINES:
+        found["protocols"] = [{"kind": "soft_vote"}, *found["protocols"]]
         return found
     requires = protocol(kind).requires
     if requires.labels == "real":

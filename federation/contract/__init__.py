@@ -9,7 +9,7 @@ _PUBLIC = PublicNames(
     {
         "declared": "Declared",
         "errors": "BudgetExceededError FederationError InputError QuorumError",
-        "guarantee": "Adjacency Assumption Check Guarantee NoGuarantee Unit",
+        "guarantee": "Adjacency Assumption Check Guarantee Keeper NoGuarantee Unit",
         "limits": "Limits",
         "question": "OFF Field Noise PrivateQuestion PublicQuestion Question ReleaseId TrustedQuestion",
         "randomness": "NoiseBits generator",

@@ -52,12 +52,37 @@ class Check(StrEnum):
     DECLARED = "declared"  # nobody can check it here; the user vouches for it
 
 
+class Keeper(StrEnum):
+    """Who must see to an assumption."""
+
+    SOFTWARE = "software"  # this program, run as it was written
+    COORDINATOR = "coordinator"  # who plans the federation, enrols its parties and collects their answers
+    SITE = "site"  # who operates a party's node
+    HOLDER = "holder"  # who answers for a party's data: what in it is public, and whom its rows are about
+    NOISE_MAKER = "noise_maker"  # the coordinator or the site, whoever's machine makes the noise
+
+
 @dataclass(frozen=True)
 class Assumption:
-    """One numbered premise of a guarantee and how it is kept."""
+    """One numbered premise of a guarantee, how it is kept, and who must see to it.
+
+    Without a `keeper` that is the software for what it enforces or checks, and for what is declared the coordinator.
+
+    Examples:
+        >>> Assumption("labels outside are refused", Check.CHECKED).keeper.value
+        'software'
+        >>> Assumption("features are public", Check.DECLARED, Keeper.HOLDER).keeper.value
+        'holder'
+    """
 
     text: str
     check: Check
+    keeper: Keeper = None  # type: ignore[assignment]  # never None once it is made
+
+    def __post_init__(self) -> None:
+        if self.keeper is None:
+            declared = self.check is Check.DECLARED
+            object.__setattr__(self, "keeper", Keeper.COORDINATOR if declared else Keeper.SOFTWARE)
 
 
 SEEDED = Assumption(
@@ -126,7 +151,8 @@ class Guarantee:
         record = asdict(self)
         record["unit"], record["adjacency"] = str(self.unit), str(self.adjacency)
         record["assumptions"] = [
-            {"number": i, "text": a.text, "check": str(a.check)} for i, a in enumerate(self.assumptions, 1)
+            {"number": i, "text": a.text, "check": str(a.check), "keeper": str(a.keeper)}
+            for i, a in enumerate(self.assumptions, 1)
         ]
         return record
 
@@ -136,7 +162,10 @@ class Guarantee:
         with refusing("a guarantee cannot be read"):
             known = dict(record)
             known["unit"], known["adjacency"] = Unit(known["unit"]), Adjacency(known["adjacency"])
-            known["assumptions"] = tuple(Assumption(a["text"], Check(a["check"])) for a in known["assumptions"])
+            known["assumptions"] = tuple(
+                Assumption(a["text"], Check(a["check"]), *(Keeper(a[key]) for key in ("keeper",) if key in a))
+                for a in known["assumptions"]
+            )
             return cls(**known)
 
 

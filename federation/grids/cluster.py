@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -15,13 +16,14 @@ import ray
 from ray._private.services import canonicalize_bootstrap_address
 
 from federation.contract.errors import FederationError, InputError
+from federation.grids.consoles import hush
 
 _OBJECT_STORE = 1 << 30  # bytes; Ray's default takes a third of the machine
 _REACHABLE = 5.0  # seconds for a cluster's port to answer; Ray itself tries for minutes and then ends the process
 _LOOK = 1.0  # seconds between looks at a cluster
 _ESSENTIAL = ("gcs_server", "raylet")  # Ray's names of what a head and a node consist of
-_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
-_OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS", "USAGE_STATS_ENABLED")  # of Ray's
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "INFO", "configure_logging": True}
+_OFF = ("ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "ENABLE_UV_RUN_RUNTIME_ENV", "DEDUP_LOGS")  # of Ray's
 
 
 def processors() -> int:
@@ -40,6 +42,7 @@ def connect(address: str | None, workers: int | None, environment: dict[str, str
         return False
     for name in _OFF:
         os.environ.setdefault(f"RAY_{name}", "0")
+    hush("ray", logging.ERROR)
     with _unobtrusive():
         if address is None:
             _begin(workers, environment)
@@ -87,7 +90,7 @@ def _join(address: str) -> None:
     except (OSError, RuntimeError, ValueError, SystemExit) as error:
         raise InputError(
             f"engine.ray.address: there is no Ray cluster to join at {address} ({_first_line(error)}); start one with "
-            "'ray start --head', on this machine too, and name it HOST:PORT or auto"
+            "'RAY_USAGE_STATS_ENABLED=0 ray start --head', on this machine too, and name it HOST:PORT or auto"
         ) from error
 
 

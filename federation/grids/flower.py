@@ -7,7 +7,6 @@ lends its grid to the aggregator's app, whose failures thus reach the caller as 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import signal
 import sys
@@ -24,6 +23,7 @@ from ray._private.state import actors
 from federation.contract.errors import FederationError, InputError
 from federation.contract.reference import Reference
 from federation.grids.cluster import Head, connect, processors
+from federation.grids.consoles import hush
 from federation.grids.nodes import Placement, cohort_size
 from federation.grids.simulation import Progress, SimulationGrid
 from federation.grids.stock import StockGrid
@@ -103,9 +103,7 @@ class FlowerGrid(StockGrid):
         self.workers = workers or processors()
         self._simulation: _Simulation | None = None
         self._size = 0
-        self._logger = logging.getLogger("flwr")
-        self._level = self._logger.level
-        self._logger.setLevel(logging.CRITICAL + 1)
+        self._show = hush("flwr")
         SimulationGrid.__init__(self, on_reply)  # there is no grid to number yet
 
     def cohort(self, parties: int, wanted: int | None, most: int) -> int:
@@ -138,4 +136,4 @@ class FlowerGrid(StockGrid):
     def close(self) -> None:
         """End the simulation, if one runs, and Ray with it."""
         self._end()
-        self._logger.setLevel(self._level)
+        self._show()

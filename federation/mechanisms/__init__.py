@@ -13,6 +13,7 @@ _PUBLIC = PublicNames(
         "noise.discrete_laplace": "sample_discrete_laplace=sample",
         "noise.l2_gamma": "sample_l2_gamma=sample",
         "accounting.composition": "compose concentrated_epsilon",
+        "accounting.odds": "Odds",
         "accounting.sensitivity": "minimiser_radius=radius solver_slack",
         "audit.estimate": "AuditResult audit_mechanism=audit delta_lower_bound epsilon_lower_bound",
         "counts.calibrated_counts": "calibrate_counts=calibrate",

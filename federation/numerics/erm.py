@@ -25,6 +25,7 @@ from federation.numerics.label_losses import (
     check_labels,
     check_regularisation,
     label_loss,
+    of_mean_one,
 )
 
 _DENSE_UNKNOWNS = 600  # up to here a Cholesky factor is cheaper than conjugate gradients
@@ -96,6 +97,7 @@ def minimise(
     gradient_tolerance: float,
     start: Floats | None = None,
     newton_steps: int = _NEWTON_STEPS,
+    weights: Floats | None = None,
 ) -> Minimiser:
     """The minimiser of the risk of `federation.numerics.label_losses` (Hamm et al. 2016, Eq. 19 and App. B).
 
@@ -106,6 +108,7 @@ def minimise(
         gradient_tolerance: bound on the norm of the gradient, at least `gradient_floor(lam, max |x|)`.
         start: weights of the shape of mu to start from; zero by default.
         newton_steps: at most so many damped Newton steps before the accelerated gradient method takes over.
+        weights: of the rows (N,), as `label_loss` takes them.
 
     Newton's method (exact Hessian up to 600 unknowns, conjugate gradients above; from zero if `start` leads
     nowhere) nearly always certifies; otherwise Nesterov's method runs for a number of steps that depends on
@@ -118,7 +121,7 @@ def minimise(
         >>> found.weights.round(4)
         array([ 1.8418, -1.2381])
     """
-    loss = label_loss(rows, mu, regularisation)
+    loss = label_loss(rows, mu, regularisation, weights)
     shape = np.shape(mu)
     w = np.zeros(shape) if start is None else np.array(start, dtype=np.float64)
     check_finite(w, "start")
@@ -280,10 +283,13 @@ def _norm(vector: Floats) -> float:
     return math.sqrt(vector.dot(vector))
 
 
-def risk_minimiser(rows: Floats, shares: Floats, regularisation: float, tolerance: float) -> Floats:
+def risk_minimiser(
+    rows: Floats, shares: Floats, regularisation: float, tolerance: float, weights: Floats | None = None
+) -> Floats:
     """Weights of the regularised risk of label shares (N, C) on rows (N, d): (d,) for two classes, (C, d) for more.
 
-    The risk takes only the statistic (1/N) sum_i alpha_i x_i' from the shares alpha. Certified to the gradient norm
+    The risk takes only the statistic (1/N) sum_i alpha_i x_i' from the shares alpha. Rows count by their `weights`
+    (N,), which are divided by their mean, or all alike. Certified to the gradient norm
     `tolerance`; raises `InputError` as `minimise`.
 
     Examples:
@@ -291,5 +297,7 @@ def risk_minimiser(rows: Floats, shares: Floats, regularisation: float, toleranc
         >>> risk_minimiser(rows, np.array([[0.0, 1.0], [0.5, 0.5]]), regularisation=0.1, tolerance=1e-8).round(2)
         array([1.18, 0.  ])
     """
-    mu = shares.T @ rows / len(rows)
-    return minimise(rows, mu[1] if len(mu) == 2 else mu, regularisation, gradient_tolerance=tolerance).weights
+    counted = shares if weights is None else shares * of_mean_one(weights, len(rows))[:, None]
+    mu = counted.T @ rows / len(rows)
+    statistic = mu[1] if len(mu) == 2 else mu
+    return minimise(rows, statistic, regularisation, gradient_tolerance=tolerance, weights=weights).weights

@@ -29,20 +29,23 @@ class LabelLoss(ABC):
 
     Weights w and gradients are flat, (unknowns,). `curvature` is the largest eigenvalue of the loss's Hessian with
     respect to the scores of one row, `start_gradient` the largest possible |grad R(0)| over all labels, in units of the
-    largest row norm.
+    largest row norm; both hold for `weights` (N,) of the rows, too, whose mean is 1.
     """
 
     curvature: float
     start_gradient: float
 
-    def __init__(self, rows: Floats, mu: Floats, regularisation: float) -> None:
+    def __init__(self, rows: Floats, mu: Floats, regularisation: float, weights: Floats | None = None) -> None:
         self.rows, self.mu, self.regularisation = rows, mu.ravel(), regularisation
         self.unknowns, self._shape = mu.size, mu.shape
+        self._weights = weights
+        self._stretched = rows if weights is None else rows * np.sqrt(weights)[:, None]  # their squares are weighted
 
     def gradient(self, w: Floats) -> tuple[Floats, Floats]:
         """Gradient at flat weights, and the class probabilities there: (N,) of class 1, or (C, N)."""
         probabilities = self._probabilities(w)
-        gradient = probabilities.dot(self.rows).ravel()
+        counted = probabilities if self._weights is None else probabilities * self._weights
+        gradient = counted.dot(self.rows).ravel()
         gradient /= len(self.rows)
         gradient -= self.mu
         gradient += self.regularisation * w
@@ -95,12 +98,13 @@ class BinaryLoss(LabelLoss):
     def hessian(self, probabilities: Floats) -> Floats:
         """(1/N) X' diag(p (1-p)) X + lam I."""
         weights = probabilities * (1.0 - probabilities) / len(probabilities)
-        return weighted_gram(self.rows, weights, self.regularisation)
+        return weighted_gram(self._stretched, weights, self.regularisation)
 
     def product(self, probabilities: Floats, v: Floats) -> Floats:
         """(1/N) X' diag(p (1-p)) X v + lam v."""
         weights = probabilities * (1.0 - probabilities) / len(probabilities)
-        return np.asarray((weights * self.rows.dot(v)).dot(self.rows) + self.regularisation * v)
+        rows = self._stretched
+        return np.asarray((weights * rows.dot(v)).dot(rows) + self.regularisation * v)
 
 
 class MultinomialLoss(LabelLoss):
@@ -108,8 +112,8 @@ class MultinomialLoss(LabelLoss):
 
     curvature = 0.5  # diag(p) - p p' has eigenvalues of at most 1/2
 
-    def __init__(self, rows: Floats, mu: Floats, regularisation: float) -> None:
-        super().__init__(rows, mu, regularisation)
+    def __init__(self, rows: Floats, mu: Floats, regularisation: float, weights: Floats | None = None) -> None:
+        super().__init__(rows, mu, regularisation, weights)
         self.start_gradient = math.sqrt(1.0 - 1.0 / len(mu))  # |1/C - alpha| <= |1/C - e_k|
 
     def _probabilities(self, w: Floats) -> Floats:
@@ -137,22 +141,23 @@ class MultinomialLoss(LabelLoss):
 
     def _moments(self, shares: Floats, block: slice) -> tuple[Floats, Floats]:
         """Sums over a block of rows: (p (x) x)(p (x) x)', and x (p (x) x)' with a row per feature."""
-        rows = self.rows[block]
+        rows = self._stretched[block]
         scaled = (shares[block] * rows[:, None, :]).reshape(-1, self.unknowns)
         return scaled.T.dot(scaled), rows.T.dot(scaled)
 
     def product(self, probabilities: Floats, v: Floats) -> Floats:
         """Hessian times v through the scores of v: p_ik (u_ik - sum_j p_ij u_ij)."""
-        u = probabilities * v.reshape(self._shape).dot(self.rows.T)
+        u = probabilities * v.reshape(self._shape).dot(self._stretched.T)
         u -= probabilities * np.add.reduce(u, axis=0)
-        return np.asarray(u.dot(self.rows).ravel() / u.shape[1] + self.regularisation * v)
+        return np.asarray(u.dot(self._stretched).ravel() / u.shape[1] + self.regularisation * v)
 
 
-def label_loss(rows: Floats, mu: Floats, regularisation: float) -> LabelLoss:
+def label_loss(rows: Floats, mu: Floats, regularisation: float, weights: Floats | None = None) -> LabelLoss:
     """The risk for rows (N, d) and a statistic (d,), binary, or (C, d), multinomial.
 
-    Raises `InputError` for a regularisation that is not positive and finite, arrays that are empty or not
-    finite, and shapes that do not fit.
+    With `weights` (N,), which are divided by their mean, every mean_i is weighted, and mu must be, too. Raises
+    `InputError` for a regularisation that is not positive and finite, arrays that are empty or not finite, shapes that
+    do not fit, and weights that are negative or all zero.
 
     Examples:
         >>> rows, shares = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.9, 0.2])
@@ -166,7 +171,24 @@ def label_loss(rows: Floats, mu: Floats, regularisation: float) -> LabelLoss:
     """
     check_regularisation(regularisation)
     rows, mu = checked_statistic(rows, mu, "mu", least=2)
-    return BinaryLoss(rows, mu, regularisation) if mu.ndim == 1 else MultinomialLoss(rows, mu, regularisation)
+    kind = BinaryLoss if mu.ndim == 1 else MultinomialLoss
+    return kind(rows, mu, regularisation, None if weights is None else of_mean_one(weights, len(rows)))
+
+
+def of_mean_one(weights: Floats, rows: int) -> Floats:
+    """Weights (rows,) over their mean. Raises `InputError` unless they are finite, not negative and not all zero.
+
+    Examples:
+        >>> of_mean_one(np.array([1.0, 3.0]), rows=2)
+        array([0.5, 1.5])
+    """
+    found = np.asarray(numbers(weights, "weights"), dtype=np.float64)
+    if found.shape != (rows,) or not np.isfinite(found).all() or (found < 0).any() or not found.any():
+        raise InputError(
+            f"weights must be one finite number of at least 0 for each of {rows} rows, and not all 0; got shape "
+            f"{found.shape}"
+        )
+    return np.asarray(found / found.max() / (found / found.max()).mean())  # whose sum cannot overflow
 
 
 def checked_statistic(rows: Floats, statistic: Floats, name: str, least: int) -> tuple[Floats, Floats]:

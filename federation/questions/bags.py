@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from federation.contract.declared import Declared
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
 from federation.contract.limits import MOST_BAGS, MOST_CLASSES, MOST_ROWS, whole
 from federation.contract.question import Curve, Field, Noise, PrivateQuestion, PublicQuestion, Question, within
 from federation.features.feature_map import FeatureMap
@@ -30,9 +30,13 @@ LARGEST_COUNT = 2.0**40  # of rows in a bag, noise included
 LARGEST_FEATURE = 2.0**100  # of a row; the squares of much larger ones overflow
 
 _DISJOINT = Assumption("a row lies in one bag of one party", Check.ENFORCED)
-_ONE_HOLDER = Assumption("no two parties hold the same row or person", Check.DECLARED)
-_SIZES_PUBLIC = Assumption("bag sizes, and which replaced row lies in which bag, are public knowledge", Check.DECLARED)
-DIFFERENT_PEOPLE = Assumption("every row is about another person: what is protected is one row's label", Check.DECLARED)
+_ONE_HOLDER = Assumption("no two parties hold the same row or person", Check.DECLARED, Keeper.HOLDER)
+_SIZES_PUBLIC = Assumption(
+    "bag sizes, and which replaced row lies in which bag, are public knowledge", Check.DECLARED, Keeper.HOLDER
+)
+DIFFERENT_PEOPLE = Assumption(
+    "every row is about another person: what is protected is one row's label", Check.DECLARED, Keeper.HOLDER
+)
 _SHORT_ROWS = Assumption("rows behind the public feature map have norm at most 1", Check.ENFORCED)
 
 _counts = lru_cache(calibrate_counts)  # all parties of a release have the same

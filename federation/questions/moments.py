@@ -11,7 +11,7 @@ import numpy as np
 
 from federation.contract.declared import Declared
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
 from federation.contract.limits import MOST_ROWS, whole
 from federation.contract.question import Field, Noise, PrivateQuestion, within
 from federation.features.feature_map import FeatureMap
@@ -31,7 +31,7 @@ _LARGEST = 2.0**80  # of a sum over a party's rows, noise included
 _SHORT_ROWS = Assumption(
     "rows behind the public feature map, their constant feature included, are cut to norm 1", Check.ENFORCED
 )
-_PUBLIC_FEATURES = Assumption("features are public: only labels are protected", Check.DECLARED)
+_PUBLIC_FEATURES = Assumption("features are public: only labels are protected", Check.DECLARED, Keeper.HOLDER)
 _FEW_ROWS = (
     "a party with fewer than {} rows, a public number, answers by randomised response of every label in its sum, which "
     "is pure; all others add noise to the sum"

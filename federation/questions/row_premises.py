@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check, Unit
+from federation.contract.guarantee import Assumption, Check, Keeper, Unit
 
-HELD_ONCE = Assumption("a row lies at one party, which answers about it in one place only", Check.DECLARED)
-DIFFERENT_PEOPLE = Assumption("every row is about another person", Check.DECLARED)
+HELD_ONCE = Assumption(
+    "a row lies at one party, which answers about it in one place only", Check.DECLARED, Keeper.HOLDER
+)
+DIFFERENT_PEOPLE = Assumption("every row is about another person", Check.DECLARED, Keeper.HOLDER)
 UNTIMED = Assumption(
     "nobody observes how long an answer takes or how much memory: both grow with the number of rows, and a feature map "
     "can make one row slower than others, as by subnormal numbers",
     Check.DECLARED,
+    Keeper.SITE,
 )
 
 

@@ -162,7 +162,7 @@ class ParametersQuestion(ClassifierQuestion):
 class IndividualQuestion(ClassifierQuestion):
     """Score your local classifier on evaluation rows that you hold yourself (simulation only, NON-PRIVATE).
 
-    Only parties with an id below `first` answer.
+    Only parties with an id below `first` answer. Of two classes the scores are also how well it orders rows.
     """
 
     kind: ClassVar[str] = "individual"
@@ -170,4 +170,5 @@ class IndividualQuestion(ClassifierQuestion):
 
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry."""
-        return {name: Field((), minimum=0.0, maximum=1.0) for name in ("accuracy", "balanced_accuracy")}
+        ordering = ("auc",) if self.training.classes == 2 else ()
+        return {name: Field((), minimum=0.0, maximum=1.0) for name in ("accuracy", "balanced_accuracy", *ordering)}

@@ -11,8 +11,10 @@ from federation.contract.submission import Submission
 from federation.questions.votes import IndividualQuestion, Training
 from parties.holdings.cohort import Cohort
 from parties.holdings.groups import Group, asked, stacked
+from parties.training.ordering import auc
 from parties.training.training import trained, world_key
 
+_ORDERED = 500  # evaluation rows of a class at most whose order is scored: an error of .01 in a split, and much faster
 _BLOCK = 1 << 22  # votes at a time; a group of one party, whose classifier may be slow to start, gets all rows at once
 
 
@@ -25,13 +27,26 @@ class Evaluation:
     ends: np.ndarray
 
     def scores(self, group: Group) -> dict[str, np.ndarray]:
-        """Accuracy, and mean recall of the classes that occur, of each party: (P,) of each."""
+        """Accuracy, mean recall of the classes that occur, and of two classes AUC, of each party: (P,) of each."""
         hits = self._hits(group)
         sizes = np.diff(self.ends, prepend=0)
         occurring = np.flatnonzero(sizes)
         # One class after another: a fixed order of addition, whatever the number of parties.
         recall = sum((hits[:, c] / sizes[c] for c in occurring), start=np.zeros(len(hits))) / len(occurring)
-        return {"accuracy": hits.sum(axis=1) / len(self.labels), "balanced_accuracy": recall}
+        found = {"accuracy": hits.sum(axis=1) / len(self.labels), "balanced_accuracy": recall}
+        if len(self.ends) == 2:
+            found["auc"] = self._auc(group) if len(occurring) == 2 and group.gives_probabilities else recall
+        return found
+
+    def _auc(self, group: Group) -> np.ndarray:
+        """Of each party's probabilities (P,), by evenly spaced rows; without these votes order rows, by the recall."""
+        sides = []
+        for start, end in ((0, self.ends[0]), tuple(self.ends)):
+            rows = self.rows[start : end : max(1, -(-(end - start) // _ORDERED))]
+            step = max(1, _BLOCK // (2 * len(group.parties)))
+            blocks = [group.probabilities(rows[i : i + step])[:, :, 1] for i in range(0, len(rows), step)]
+            sides.append(np.concatenate(blocks, axis=1))
+        return np.array([auc(*pair) for pair in zip(*sides, strict=True)])
 
     def _hits(self, group: Group) -> np.ndarray:
         """Right votes of each party by class, (P, C)."""

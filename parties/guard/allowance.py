@@ -8,9 +8,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +21,9 @@ from federation.contract.limits import whole
 from federation.contract.question import ReleaseId
 from federation.mechanisms.accounting.composition import compose
 
-Spent = dict[str, list[dict[str, Any]]]  # by party, the guarantees of its releases, and its answers without noise
+Records = list[dict[str, Any]]  # the guarantees of a party's releases, and its answers without noise
+Spent = dict[str, Records]  # by party
+_Total = Callable[[str], tuple[float, float]]  # epsilon and delta of earlier guarantees (as JSON) and a new one
 
 _RELEASE, _ANSWERED = "release", "answered"  # beside a guarantee: the name of its release and its queries so far
 _TRUSTED = "trusted"  # of an answer without noise, in place of all that: the kind of the question
@@ -43,13 +46,10 @@ class Allowance:
         >>> laplace = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "laplace")
         >>> with TemporaryDirectory() as folder:
         ...     allowance = Allowance(Path(folder) / "spent.json", epsilon=1.5, delta=0.0)
-        ...     allowance.spend(0, laplace, ReleaseId("first"))
-        ...     allowance.spend(1, laplace, ReleaseId("first"))  # each party has an allowance of its own
-        ...     try:
-        ...         allowance.spend(0, laplace, ReleaseId("second"))
-        ...     except BudgetExceededError as refusal:
-        ...         print(str(refusal)[:69])
-        this party's releases would spend epsilon=2, delta=0 in all, its allo
+        ...     paid = allowance.spend([0], laplace, ReleaseId("first"))
+        ...     refused = allowance.spend([0, 1], laplace, ReleaseId("second"))  # each has an allowance of its own
+        >>> paid, list(refused), str(refused[0])[:69]
+        ({}, [0], "this party's releases would spend epsilon=2, delta=0 in all, its allo")
     """
 
     ledger: Path
@@ -81,23 +81,35 @@ class Allowance:
             trusted = record.get("trusted_answers", 0)
             return cls(Path(record["ledger"]), float(record["epsilon"]), float(record["delta"]), trusted)
 
-    def spend(self, party: int, guarantee: Guarantee, release: ReleaseId) -> None:
-        """Write down an answer before it is given, however it ends.
+    def spend(
+        self, parties: Collection[int], guarantee: Guarantee, release: ReleaseId
+    ) -> dict[int, BudgetExceededError | InputError]:
+        """Write down an answer of each of these parties before any is given, however they end; returns who is refused.
 
         The guarantee is that of all queries of the release: the first that is answered pays for all of them, and each
-        is answered once. Raises `BudgetExceededError`, and writes nothing, when the releases of this party would
-        together spend more than the allowance; `InputError` when earlier ones protect another unit, so that no total
-        exists, and for a query that was answered before, or in a release that began with another guarantee.
+        is answered once. A party is refused, and nothing written for it, with a `BudgetExceededError` when its releases
+        would together spend more than the allowance; with an `InputError` when earlier ones protect another unit, so
+        that no total exists, and for a query that was answered before, or in a release that began with another
+        guarantee. The others pay, all at once. Raises `InputError` for a ledger that cannot be read, and `OSError`
+        where it cannot be written: then nobody has paid.
         """
-        with self._opened() as spent:
-            known = spent.setdefault(str(party), [])
-            begun = next((record for record in known if record.get(_RELEASE) == release.name), None)
-            if begun is None:
-                known.append({**guarantee.to_dict(), _RELEASE: release.name, _ANSWERED: [release.query]})
-                self._require_enough([Guarantee.from_dict(_promised(one)) for one in known if _TRUSTED not in one])
-            else:
-                _require_new(begun, guarantee, release)
-                begun[_ANSWERED].append(release.query)
+
+        @cache  # most parties have released the same
+        def total(earlier: str) -> tuple[float, float]:
+            return compose([*map(Guarantee.from_dict, json.loads(earlier)), guarantee], self.delta)
+
+        refused: dict[int, BudgetExceededError | InputError] = {}
+        with self._locked() as ledger:
+            spent = _read(ledger)
+            for party in parties:
+                try:
+                    known = spent.get(str(party), [])
+                    spent[str(party)] = self._with_one_more(known, guarantee, release, total)
+                except (BudgetExceededError, InputError) as refusal:
+                    refused[party] = refusal
+            if len(refused) < len(parties):
+                _write(ledger, spent)
+        return refused
 
     def trust(self, parties: Iterable[int], kind: str) -> None:
         """Write down an answer without noise of each of these parties to a question of a kind, before it is given.
@@ -110,7 +122,8 @@ class Allowance:
                 "this node answers under a guarantee only; without an allowance it trusts the aggregator, and with one "
                 'as often as "trusted_answers" in it says'
             )
-        with self._opened() as spent:
+        with self._locked() as ledger:
+            spent = _read(ledger)
             for party in parties:
                 known = spent.setdefault(str(party), [])
                 known.append({_TRUSTED: kind})
@@ -120,26 +133,32 @@ class Allowance:
                         f"this party has given {given} of {self.trusted_answers} answers without noise (they are in "
                         f'{self.ledger}); raise "trusted_answers" if the aggregator may have more'
                     )
-
-    @contextmanager
-    def _opened(self) -> Iterator[Spent]:
-        """What has been spent, to be added to; it is written unless what is done raises."""
-        ledger = self.ledger.resolve()  # else a new file would take the place of a link, and not of the file it means
-        with _beside(ledger, ".lock").open("a", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed no other process spends from this ledger
-            spent = _read(ledger)
-            yield spent
             _write(ledger, spent)
 
-    def _require_enough(self, releases: list[Guarantee]) -> None:
-        """Refuse the last of a party's releases where together they cost more than this. Raises as `spend`."""
-        epsilon, delta = compose(releases, self.delta)
+    @contextmanager
+    def _locked(self) -> Iterator[Path]:
+        """The ledger, from which no other process spends meanwhile."""
+        ledger = self.ledger.resolve()  # else a new file would take the place of a link, and not of the file it means
+        with _beside(ledger, ".lock").open("a", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+            yield ledger
+
+    def _with_one_more(self, known: Records, guarantee: Guarantee, release: ReleaseId, total: _Total) -> Records:
+        """A party's records with an answer more; `total` is what it costs with earlier ones. Raises as `spend` says."""
+        begun = next((record for record in known if record.get(_RELEASE) == release.name), None)
+        if begun is not None:
+            _require_new(begun, guarantee, release)
+            begun[_ANSWERED].append(release.query)
+            return known
+        earlier = [_promised(one) for one in known if _TRUSTED not in one]
+        epsilon, delta = total(json.dumps(earlier))
         if epsilon > self.epsilon * (1 + _ROUNDING) or delta > self.delta * (1 + _ROUNDING):
             spent, allowed = levels_apart((epsilon, delta), (self.epsilon, self.delta))
             raise BudgetExceededError(
                 f"this party's releases would spend {spent} in all, its allowance is {allowed} "
-                f"({len(releases) - 1} releases are in {self.ledger})"
+                f"({len(earlier)} releases are in {self.ledger})"
             )
+        return [*known, {**guarantee.to_dict(), _RELEASE: release.name, _ANSWERED: [release.query]}]
 
 
 def _promised(record: dict[str, Any]) -> dict[str, Any]:
@@ -172,7 +191,8 @@ def _read(path: Path) -> Spent:
 
 def _named(known: object) -> bool:
     return isinstance(known, list) and all(
-        isinstance(record, dict) and ({_RELEASE, _ANSWERED} <= record.keys() or record.keys() == {_TRUSTED})
+        isinstance(record, dict)
+        and (record.keys() == {_TRUSTED} or (_RELEASE in record and isinstance(record.get(_ANSWERED), list)))
         for record in known
     )
 
@@ -181,7 +201,7 @@ def _write(path: Path, spent: Spent) -> None:
     """Put a new file in place of the old one at once: a write that is interrupted must not forget what was spent."""
     fresh = _beside(path, ".new")
     with fresh.open("w", encoding="utf-8") as file:
-        json.dump(spent, file, indent=1)
+        file.write(json.dumps(spent))  # `dump`, or lines, would take ten times as long
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)

@@ -63,16 +63,18 @@ def _privately(
     promise, payment = question.promise(cohort.declared), question.payment(cohort.declared)
     if cohort.seed is None:
         _require_deployable(cohort, question, promise)
-    act = answer(cohort, question)
+    act, refused = answer(cohort, question), {}
+    # All pay before anyone answers: how an answer that fails ends must not be free.
+    if cohort.seed is None and cohort.allowance is not None and isinstance(payment, Guarantee):
+        refused = Allowance.from_json(cohort.allowance).spend(cohort.parties, payment, question.release)
 
-    def act_once_paid(party: int) -> Arrays:
-        # How an answer that fails ends must not be free.
-        if cohort.allowance is not None and cohort.seed is None and isinstance(payment, Guarantee):
-            Allowance.from_json(cohort.allowance).spend(party, payment, question.release)
+    def act_if_paid(party: int) -> Arrays:
+        if party in refused:
+            raise refused[party]
         return act(party, NoiseBits(cohort.seed if question.seeded else None, question.release.key, party))
 
     own = promise if isinstance(promise, Guarantee) and not question.shared else None
-    return gathered(cohort, question, act_once_paid, own)
+    return gathered(cohort, question, act_if_paid, own)
 
 
 def gathered(cohort: Cohort, question: Question, act: PlainAct, guarantee: Guarantee | None = None) -> Submission:

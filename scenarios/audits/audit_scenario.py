@@ -63,6 +63,9 @@ def audit_scenario(target: str, as_json: bool, runs: int | None = None) -> int:
             worlds.setdefault(finding.described, {})[kind] = None
         named = [f"{world} ({', '.join(kinds)})" if len(worlds) > 1 else world for world, kinds in worlds.items()]
         Console().print(_table(findings, exposed, epsilon, scenario.privacy.epsilon, "; ".join(named)))
+        for why in dict.fromkeys(finding.blind for finding in findings if finding.blind):
+            alike = ", ".join(finding.variant for finding in findings if finding.blind == why)
+            Console().print(f"No power for {alike}: {why}.", highlight=False, markup=False)
     return exit_code(
         refuted=any(not finding.result.passed for finding in findings),
         blind=any(not finding.powerful for finding in findings),
@@ -119,6 +122,7 @@ def _record(finding: VariantAudit) -> dict[str, object]:
         "verdict": finding.word,
         "lower_bound_with_half_the_noise": finding.twin.lower_bound,
         "half_the_noise_caught": not finding.twin.passed,
+        "why_no_power": finding.blind or None,
         "runs": finding.result.runs,
         "confidence": finding.result.confidence,
     }
@@ -135,8 +139,7 @@ def _table(
         Column("verdict", min_width=len(NON_PRIVATE)), "half noise", padding=(0, 0 if points else 1),
         title=f"Lower bounds at epsilon {epsilon:g}{choice}, end to end, confidence {CONFIDENCE:g}",
         caption=f"A small world of its own: {world}. {others} scenario's own data are not audited. "
-        f"{_TESTED if points else ''}No power: half of the noise could be missing, and these runs would not show it; "
-        "the claim is loose for this pair, or they are too few.",
+        f"{_TESTED if points else ''}No power: half of the noise could be missing, and these runs would not show it.",
     )  # fmt: skip
     width = name_width([*(finding.variant for finding in findings), *exposed])
     for finding in findings:

@@ -36,12 +36,16 @@ Sampler = Callable[[bool, int], np.ndarray]  # of one side, so many runs: one nu
 
 @dataclass(frozen=True)
 class VariantAudit:
-    """The audit of one variant, and of its twin with half the noise."""
+    """The audit of one variant, and of its twin with half the noise.
+
+    `loose` is why no pair of neighbours shows that half of the noise is missing, where that is known.
+    """
 
     variant: str
     described: str
     result: AuditResult
     twin: AuditResult
+    loose: str = ""
 
     @property
     def powerful(self) -> bool:
@@ -54,6 +58,16 @@ class VariantAudit:
         if not self.result.passed:
             return "REFUTED"
         return "stands" if self.powerful else "stands, no power here"
+
+    @property
+    def blind(self) -> str:
+        """Why the audit has no power, in a sentence; empty where it has."""
+        if self.powerful:
+            return ""
+        return (
+            self.loose
+            or f"these {self.result.runs:,} runs are too few, or another pair shows more; give more by --runs"
+        )
 
 
 def audit_variant(
@@ -73,7 +87,7 @@ def audit_variant(
         pair = _of_the_aggregator(variant, one, epsilon, public, runs)
     else:
         raise InputError(f"the worst case of '{variant.kind}' is of no kind that can be audited")
-    return None if pair is None else VariantAudit(variant.name, one.described, *pair)
+    return None if pair is None else VariantAudit(variant.name, one.described, *pair, one.loose)
 
 
 def claim(variant: Variant, epsilon: float, public: PublicNumbers, charged: Guarantee) -> tuple[float, float]:

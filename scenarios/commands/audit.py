@@ -12,6 +12,7 @@ from typer import Argument, Exit, Option
 
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import is_file
+from scenarios.commands.completion import scenarios_and_mechanisms
 from scenarios.commands.options import AsJson
 from scenarios.commands.output import tell
 
@@ -23,7 +24,12 @@ _OTHER_NAMES = {"gaussian": "discrete_gaussian"}
 
 
 def audit(
-    target: Annotated[str | None, Argument(help="A mechanism or a scenario; all mechanisms when omitted.")] = None,
+    target: Annotated[
+        str | None,
+        Argument(
+            help="A mechanism or a scenario; all mechanisms when omitted.", autocompletion=scenarios_and_mechanisms
+        ),
+    ] = None,
     runs: Annotated[int | None, Option(min=1000, help="Runs on each of the two neighbours.")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from federation.contract.errors import InputError
+from typer import Argument
+
+from federation.contract.errors import InputError, nearest_name
+from federation.contract.files import is_file
+from scenarios.commands.completion import scenarios_and_protocols
+from scenarios.commands.lines import fitted
 from scenarios.commands.options import AsJson, ScenarioName, Settings
 from scenarios.commands.output import tell
 
+if TYPE_CHECKING:
+    from scenarios.data.data_sets import DataSet
 
-def show(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = False) -> None:  # noqa: B006 - copied
+
+_Shown = Annotated[
+    str,
+    Argument(
+        metavar="SCENARIO",
+        help="A scenario file, or the name of a library scenario or of a protocol.",
+        autocompletion=scenarios_and_protocols,
+    ),
+]
+
+
+def show(scenario: _Shown, settings: Settings = [], as_json: AsJson = False) -> None:  # noqa: B006 - copied
     """Print a scenario with every default that applies written out, as YAML that can be run; or explain a protocol.
 
     SCENARIO is a file, the name of a library scenario, or that of a protocol: its options, its defaults, by which
@@ -19,6 +38,7 @@ def show(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = Fals
     from aggregator.contract.registry import protocol_names
     from scenarios.settings.default_rules import described
     from scenarios.settings.explained import to_yaml
+    from scenarios.settings.loader import library
     from scenarios.settings.schema import resolve
 
     if scenario in protocol_names() and not Path(scenario).is_file():
@@ -29,6 +49,12 @@ def show(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = Fals
         found, lines = described(scenario)
         tell(as_json, found, text=lines, hidden=found)
         return
+    if scenario not in library() and not is_file(Path(scenario)):
+        known = [*library(), *protocol_names()]
+        raise InputError(
+            f"there is no scenario file '{scenario}', and no library scenario or protocol of that name; library: "
+            f"{', '.join(library())}; protocols: {', '.join(protocol_names())}{nearest_name(scenario, known)}"
+        )
     resolved = resolve(scenario, settings)
     record = resolved.to_plain()
     tell(as_json, record, text=[to_yaml(resolved).rstrip("\n")], hidden=record)
@@ -70,12 +96,15 @@ def validate(scenario: ScenarioName, settings: Settings = [], as_json: AsJson = 
 
 
 def list_choices(as_json: AsJson = False) -> None:
-    """List library scenarios, data sets, protocols, classifiers and mechanisms."""
+    """List library scenarios, data sets, protocols, classifiers and mechanisms.
+
+    With --json data sets come with their origin, its address and their licence.
+    """
     from typer.main import get_group
 
     from aggregator.contract.registry import protocol_names
     from scenarios.commands.privacy import privacy_app
-    from scenarios.data.catalogue import names
+    from scenarios.data.catalogue import entry, names
     from scenarios.settings.loader import library, load
     from scenarios.settings.protocol_options import BASELINES
 
@@ -96,8 +125,20 @@ def list_choices(as_json: AsJson = False) -> None:
     for title, entries in sections.items():
         width = max(map(len, entries), default=0)
         text.append(f"{title}{' (federation privacy)' if title == 'mechanisms' else ''}:")
-        text += [f"  {name:<{width}}  {about}".rstrip() for name, about in entries.items()]
-    tell(as_json, sections, text=text, hidden=sections)
+        lines = (f"  {name:<{width}}  {about}".rstrip() for name, about in entries.items())
+        text += [fitted(line, sys.stdout, hanging=width + 4) for line in lines]
+    tell(
+        as_json,
+        {**sections, "data": {name: _origin(entry(name), text) for name, text in sections["data"].items()}},
+        text=text,
+        hidden=sections,
+    )
+
+
+def _origin(known: DataSet | None, about: str) -> dict[str, str | None]:
+    """What a data set is, where it comes from and what its owners allow; of one's own file nobody here knows."""
+    found = {key: getattr(known, key, None) or None for key in ("origin", "url", "licence")}
+    return {"description": about, **found}
 
 
 def _about_protocol(name: str) -> str:

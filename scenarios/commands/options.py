@@ -8,8 +8,16 @@ from typing import Annotated
 from typer import Argument, Option
 
 from federation.contract.errors import InputError
+from scenarios.commands import completion
 
-ScenarioName = Annotated[str, Argument(metavar="SCENARIO", help="A scenario file, or the name of a library scenario.")]
+ScenarioName = Annotated[
+    str,
+    Argument(
+        metavar="SCENARIO",
+        help="A scenario file, or the name of a library scenario.",
+        autocompletion=completion.scenarios,
+    ),
+]
 Settings = Annotated[
     list[str],
     Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario, such as trials.splits=2; repeatable."),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeGuard
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from federation.contract.errors import InputError
+from scenarios.commands.lines import fitted
 
+_ENDLESS = 10_000  # columns of a terminal in which everything fits
 _WIDE = 6  # columns from which on they stand closer, to fit a terminal of 80 characters
 
 
@@ -19,7 +23,8 @@ def tell(as_json: bool, record: object, *, text: Iterable[str] = (), hidden: Col
     """Print what was found on standard output: `record` as JSON, or for people the same in tables, and `text`.
 
     Every list of records in it is a table with a column per key, and what else it holds one of quantities and values.
-    Of `hidden` keys people see nothing but what `text` says; a row's `note` stands below its table.
+    Of `hidden` keys people see nothing but what `text` says; a row's `note` stands below its table. Where a terminal is
+    too narrow for a table every row of it is one of its own. `text` is `fitted`, but for parts of several lines.
 
     Examples:
         >>> tell(False, {"epsilon": 0.5, "to_be_read": True}, text=["That is little."])
@@ -38,13 +43,23 @@ def tell(as_json: bool, record: object, *, text: Iterable[str] = (), hidden: Col
     alone = [{"quantity": name.replace("_", " "), "value": _shown(found[name], digits=10)} for name in names]
     for title, rows in {"": alone, **lists}.items():
         cells = [{key: _shown(row[key]) for key in row if key not in {*hidden, "note"}} for row in rows]
-        if cells:
-            Console().print(_table(title, cells))
+        console = Console()
+        for table in _tables(title, cells, console) if cells else ():
+            console.print(table)
         for row in rows:
             if row.get("note"):
-                print(f"{next(iter(row.values()))}: {row['note']}.")
+                print(fitted(f"{next(iter(row.values()))}: {row['note']}.", sys.stdout))
     for line in text:
-        print(line)
+        print(line if "\n" in line else fitted(line, sys.stdout))
+
+
+def _tables(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> list[Table]:
+    """The rows in one table, or where words of it would be broken each in one of its own."""
+    whole, endless = _table(title, rows), console.options.update(width=_ENDLESS)
+    if Measurement.get(console, endless, whole).minimum <= console.width:
+        return [whole]
+    each = ([{"quantity": key.replace("_", " "), "value": value} for key, value in row.items()] for row in rows)
+    return [_table(title, cells) for cells in each]
 
 
 def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:

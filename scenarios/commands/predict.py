@@ -29,16 +29,18 @@ def predict_command(
 ) -> None:
     """Apply a released model to new rows.
 
-    Prints csv, `row,prediction` with rows counted from 0: a class, or the number that a regression gives. Networks of
-    error_marginals add a column `probability_CLASS` for each class; other models know none. A model of class ratios
-    gives `class,ratio` of all rows, or `set,class,ratio` of the rows with equal values in the column --by, followed by
-    `low,high` where it knows how far off it may be. Texts that a spreadsheet would run as formulas stand behind an
-    apostrophe. What was used goes to standard error.
+    Prints csv, `row,prediction` with rows counted from 0: a class, or the number that a regression gives. Models of
+    mean_operator and error_marginals add a column `probability_CLASS` for each class; others know none. A model of
+    class ratios gives `class,ratio` of all rows, or `set,class,ratio` of the rows with equal values in the column --by,
+    followed by `low,high` where it knows how far off it may be. Texts that a spreadsheet would run as formulas stand
+    behind an apostrophe. What was used goes to standard error.
     """
     from scenarios.scores.prediction import LEVEL, RatioPrediction, predict
 
     found = predict(directory, variant, file, epsilon=epsilon, split=split, draw=draw, by=by)
     print(_told(found.used, chosen=epsilon is not None), file=sys.stderr)
+    if found.used.remark:
+        print(found.used.remark, file=sys.stderr)
     if isinstance(found, RatioPrediction):
         lines = _ratios(found, by)
         record: dict[str, Any] = {"ratios": lines}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import sys
+import shlex
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from rich.console import Console
 from typer import Option
 
+from scenarios.commands.lines import remark
+from scenarios.commands.logs import LogFile, Quiet, Verbose, logged
 from scenarios.commands.options import AsJson, DataDirectory, ScenarioName, Settings
 from scenarios.commands.output import tell
 
@@ -35,6 +38,9 @@ def run_command(
     keep_models: Annotated[
         bool, Option("--keep-models", help="Keep the models of all variants, not of the default only.")
     ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario: train, release, score; write results, ledger, figures and a report.
@@ -42,29 +48,47 @@ def run_command(
     SCENARIO is a file, or the name of a library scenario.
     """
     from scenarios.runs.preview import preview
-    from scenarios.runs.progress import TerminalProgress
+    from scenarios.runs.progress import LoggedProgress, Progress, TerminalProgress
     from scenarios.runs.runner import IncompleteRunError, run
     from scenarios.settings.schema import resolve
     from scenarios.settings.yaml_rules import dump
 
-    resolved = resolve(scenario, settings if engine is None else [*settings, f"engine.kind={engine}"])
-    if dry_run:
-        planned = preview(resolved, data_dir)
-        tell(as_json, planned, text=[dump(planned).rstrip("\n")], hidden=planned)
-        return
-    try:
-        with TerminalProgress() as progress:
+    with logged(quiet=quiet, verbose=verbose, file=log_file), ExitStack() as stack:
+        resolved = resolve(scenario, settings if engine is None else [*settings, f"engine.kind={engine}"])
+        if dry_run:
+            planned = preview(resolved, data_dir)
+            tell(as_json, planned, text=[dump(planned).rstrip("\n")], hidden=planned)
+            return
+        shown = Progress() if quiet or verbose else stack.enter_context(TerminalProgress())
+        progress = LoggedProgress(shown)
+        try:
             finished = run(
                 resolved, out=out, data_dir=data_dir, resume=resume, keep_models=keep_models, progress=progress
             )
-    except IncompleteRunError as error:
-        _tell(error.run, as_json)
-        raise
-    _tell(finished, as_json)
+        except IncompleteRunError as error:
+            stack.close()
+            again = [scenario, *(part for setting in settings for part in ("--set", setting))]
+            again += ["--engine", engine] if engine else []
+            again += ["--data-dir", str(data_dir)] if data_dir else []
+            resumed = ["federation", "run", *again, "--resume", "--out", str(error.run.directory)]
+            _tell(error.run, as_json, quiet, shlex.join(resumed))
+            raise
+        stack.close()
+        _tell(finished, as_json, quiet, _next(finished))
 
 
-def _tell(finished: Run, as_json: bool) -> None:
-    """What was measured, what may be read from it, and where all is."""
+def _next(finished: Run) -> str:
+    """What is most useful now: a figure where there are curves, or else to apply the model to other rows."""
+    from scenarios.reports.series import is_drawable
+
+    model = min((path.name for path in (finished.directory / "models").glob("*")), default=None)
+    if model is None or is_drawable(finished.rows):
+        return shlex.join(["federation", "figure", str(finished.directory)])
+    return shlex.join(["federation", "predict", str(finished.directory), "--variant", model, "FILE"])
+
+
+def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:
+    """What was measured, what may be read from it, where all is, and the command to go on with."""
     from rich.text import Text
 
     from federation.grids.failures import describe
@@ -74,24 +98,28 @@ def _tell(finished: Run, as_json: bool) -> None:
     from scenarios.scores.metrics import BALANCED, primary
     from scenarios.scores.unscored import unscored
 
+    report = str(finished.directory / "report.html")
     record = {
         "directory": str(finished.directory),
+        "report": report,
+        "next": following,
         "status": "failed" if finished.failed_variants else "done",
         "failures": finished.failures,
         "failed_variants": finished.failed_variants,
         "verdict": [one.to_dict() for one in finished.verdicts],
     }
-    if not as_json:
+    if not (as_json or quiet):
         console = Console(highlight=False)
         for finding, sentence in finished.sayings:
             console.print(Text(sentence, style=_COLOURS[finding]))
-        console.print(*tables(summarise(finished.rows)))
+        console.print(*tables(summarise(finished.rows), console.width))
         if primary(finished.rows).name == BALANCED and (ranking := summarise(finished.rows, "auc")):
-            console.print(*tables(ranking))
+            console.print(*tables(ranking, console.width))
         for line in (*bag_remarks(finished.rows), *unscored(finished.rows)):
-            print(f"hint: {line}", file=sys.stderr)
+            remark(f"hint: {line}")
         if finished.failures:
             failed = sum(finished.failures.values())
-            print(f"{failed} parties failed, over all worlds: {describe(finished.failures)}", file=sys.stderr)
-    written = f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/, report.html"
-    tell(as_json, record, text=[written], hidden=record)
+            remark(f"{failed} parties failed, over all worlds: {describe(finished.failures)}")
+        print(f"wrote {finished.directory}/: results.csv, ledger.json, models/, figures/, guarantee.html")
+    text = [report] if quiet else [f"report: {report}", f"next: {following}"]
+    tell(as_json, record, text=text, hidden=record)

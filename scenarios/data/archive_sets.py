@@ -19,6 +19,8 @@ _HUNDRED_THOUSAND = 1e5  # dollars
 _HOUSING_RANGE = (0.15, 5.0)
 _HOUSING_CODES = (14999.0, 500001.0)  # for values below 15000 and above 500000 dollars
 _DIABETES_RANGE = (25.0, 346.0)
+_UCI = "https://archive.ics.uci.edu/dataset"
+_CC_BY = "CC BY 4.0"
 
 
 def _bundled(
@@ -103,14 +105,27 @@ DIGITS = DataSet(
     "digits",
     "handwritten digits of 8 x 8 pixels, 10 classes: 1797 rows, 64 columns",
     partial(_bundled, "digits", np.uint8),
+    origin="'Optical Recognition of Handwritten Digits' of the UCI Machine Learning Repository, its test rows, which "
+    "come with scikit-learn",
+    url=f"{_UCI}/80",
+    licence=_CC_BY,
 )
 BREAST_CANCER = DataSet(
-    "breast_cancer", "tumours, malignant or benign: 569 rows, 30 columns", partial(_bundled, "breast_cancer")
+    "breast_cancer",
+    "tumours, malignant or benign: 569 rows, 30 columns",
+    partial(_bundled, "breast_cancer"),
+    origin="'Breast Cancer Wisconsin (Diagnostic)' of the UCI Machine Learning Repository, which comes with "
+    "scikit-learn",
+    url=f"{_UCI}/17",
+    licence=_CC_BY,
 )
 DIABETES = DataSet(
     "diabetes",
     "progress of diabetes after a year, 25 to 346: 442 rows, 10 columns",
     partial(_bundled, "diabetes", label_range=_DIABETES_RANGE, scaled=False),
+    origin="the diabetes study of Efron et al. 2004, 'Least Angle Regression', which comes with scikit-learn",
+    url="https://www4.stat.ncsu.edu/~boos/var.select/diabetes.html",
+    licence="none is stated",
     regression=True,
     label_range=_DIABETES_RANGE,
 )
@@ -122,6 +137,8 @@ CLASS_ARCHIVES = (
         "adult.npz",
         "X (48842, 108), feature_names (108,) and y (1 is above $50K)",
         "'Adult' of the UCI Machine Learning Repository",
+        url=f"{_UCI}/2",
+        licence=_CC_BY,
     ),
     DataSet(
         "ctg",
@@ -131,6 +148,8 @@ CLASS_ARCHIVES = (
         "X (2126, 21), feature_names (21,) such as LB for the heart rate, and y_nsp (1 is normal, 2 suspect, "
         "3 pathologic)",
         "'Cardiotocography' of the UCI Machine Learning Repository",
+        url=f"{_UCI}/193",
+        licence=_CC_BY,
     ),
     DataSet(
         "har",
@@ -140,6 +159,8 @@ CLASS_ARCHIVES = (
         "X_train (7352, 561), X_test (2947, 561), y_train and y_test (1 to 6), subject_train and subject_test, "
         "and perhaps feature_names (561,) and class_names (7, the first one empty)",
         "'Human Activity Recognition Using Smartphones' of the UCI Machine Learning Repository",
+        url=f"{_UCI}/240",
+        licence="CC BY 4.0 at the repository; the notice in the original archive forbids commercial use",
     ),
     DataSet(
         "higgs",
@@ -148,6 +169,8 @@ CLASS_ARCHIVES = (
         "higgs_sample.npz",
         "X (25972, 28), feature_names (28,) and y (1 is signal)",
         "'HIGGS' of the UCI Machine Learning Repository, of which any rows serve",
+        url=f"{_UCI}/280",
+        licence=_CC_BY,
     ),
     DataSet(
         "kdd99",
@@ -158,6 +181,8 @@ CLASS_ARCHIVES = (
         "onehot_test (81 indicators of protocol, service and flag), onehot_names (81,), y_train and y_test "
         "(1 is an attack)",
         "'KDD Cup 1999' of the UCI KDD Archive: kddcup.data_10_percent and corrected (the test rows)",
+        url=f"{_UCI}/130",
+        licence=_CC_BY,
     ),
     DataSet(
         "mnist",
@@ -166,6 +191,8 @@ CLASS_ARCHIVES = (
         "mnist.npz",
         "X_train (60000, 784), X_test (10000, 784), y_train and y_test (0 to 9)",
         "'The MNIST database of handwritten digits' (LeCun, Cortes and Burges)",
+        url="http://yann.lecun.com/exdb/mnist",
+        licence="CC BY-SA 3.0, as those say who hand it on; its own page states none",
     ),
 )
 REAL_ARCHIVES = (
@@ -179,6 +206,8 @@ REAL_ARCHIVES = (
         "less than 15000 and 500001 for more than 500000",
         "'California Housing' of the 1990 census (Pace and Barry 1997), in the form of Geron's 'Hands-On Machine "
         "Learning'",
+        url="https://github.com/ageron/handson-ml2",
+        licence="none is stated for the census figures; the file is handed on under Apache-2.0",
         regression=True,
         label_range=_HOUSING_RANGE,
     ),
@@ -189,6 +218,8 @@ REAL_ARCHIVES = (
         "protein.npz",
         "X (45730, 9), y from 0 to 21 and perhaps feature_names (9,)",
         "'Physicochemical Properties of Protein Tertiary Structure' of the UCI Machine Learning Repository",
+        url=f"{_UCI}/265",
+        licence=_CC_BY,
         regression=True,
         label_range=(0.0, 21.0),
     ),
@@ -199,6 +230,8 @@ REAL_ARCHIVES = (
         "census_weeks.npz",
         "X (99762, 121) of numbers and indicators, y from 0 to 52 and perhaps feature_names (121,)",
         "'Census-Income (KDD)' of the UCI Machine Learning Repository, the rows for testing",
+        url=f"{_UCI}/117",
+        licence=_CC_BY,
         regression=True,
         label_range=(0.0, 52.0),
     ),

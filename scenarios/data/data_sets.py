@@ -14,8 +14,9 @@ from scenarios.data.tables import Table
 class DataSet:
     """One data set by name: where its rows come from, and what is known of its labels before they are read.
 
-    With a `file`, which lies in the data directory, `make(data_set, path)` reads it; `holds` says what the file must
-    hold, `origin` where the original can be had. A data set without a file comes with scikit-learn or is generated:
+    `origin` says who made it, and what it is called there, at the address `url`; `licence` is what its owners allow, as
+    they say there. With a `file`, which lies in the data directory, `make(data_set, path)` reads it; `holds` says what
+    the file must hold. A data set without a file comes with scikit-learn or is generated:
     `make()` gives it. One that is `generated` anew for every split is made by `make(instance)` of the instance 0, 1,
     ..., which depends on that number alone, whatever the seed of the scenario, so that everybody who names the data
     set has the same rows. With `regression` the labels are real numbers; `label_range` [lo, hi] is the range that its
@@ -28,6 +29,8 @@ class DataSet:
     file: str | None = None
     holds: str = ""
     origin: str = ""
+    url: str = ""
+    licence: str = ""
     generated: bool = False
     regression: bool = False
     label_range: tuple[float, float] | None = None
@@ -37,6 +40,16 @@ class DataSet:
         if path is not None:
             return self.make(self, path)
         return self.make(instance) if self.generated else self.make()
+
+    @property
+    def citation(self) -> str:
+        """Where it comes from and what its owners allow, in one line.
+
+        Examples:
+            >>> DataSet("own", "two rows", dict, origin="'Two Rows' of us", url="https://a.org", licence="CC0").citation
+            "own: 'Two Rows' of us (https://a.org); licence: CC0"
+        """
+        return f"{self.name}: {self.origin}{f' ({self.url})' if self.url else ''}; licence: {self.licence}"
 
     def refusal(self, path: Path, found: str = "") -> InputError:
         """The error to raise for a file of another content."""

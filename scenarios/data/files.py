@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aggregator.world.number_columns import are_identifiers
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import is_file
 from federation.numerics.arrays import Floats, Integers
@@ -25,8 +25,6 @@ _MOST_CLASSES = 1000
 CLASSES_OF_A_SMALL_FILE, _SHARE_OF_CLASSES = 20, 1 / 3
 # Texts with more values than this and than half of the rows are misread numbers or identifiers.
 _TEXTS_OF_A_SMALL_FILE, _SHARE_OF_TEXTS = 50, 1 / 2
-_IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|key|index|uuid|nr|number|row)([^a-z]|$)|^unnamed|^rownum")
-_ROWS_OF_IDENTIFIERS = 20  # in fewer, different whole numbers may be anything
 _COLUMNS_SHOWN = 20
 
 
@@ -85,10 +83,18 @@ def read_table(
     return table
 
 
-def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, missing: bool = False) -> Floats:
+def read_rows(
+    path: Path,
+    columns: Sequence[str],
+    text: Sequence[int] = (),
+    *,
+    missing: bool = False,
+    unused: Collection[int] = (),
+) -> Floats:
     """Unlabelled rows (n, d) with the raw columns of a model, of which those numbered in `text` are texts.
 
-    CSV and Parquet: columns are found by name, others are ignored. npz: the array X, with d columns in the same order.
+    CSV and Parquet: columns are found by name, others are ignored, and those numbered in `unused` may be missing, which
+    are not read. npz: the array X, with d columns in the same order.
     Cells may be `missing` as for `read_table`. Raises `InputError` for missing columns and unreadable values.
 
     Examples:
@@ -105,7 +111,7 @@ def read_rows(path: Path, columns: Sequence[str], text: Sequence[int] = (), *, m
         if rows.shape[1] != len(columns):
             raise InputError(f"{path}: X must have the {len(columns)} columns of the model, got {rows.shape[1]}")
         return _complete(rows, path, columns) if not missing else rows
-    return features_of(open_sheet(path, columns), columns, text, missing)
+    return features_of(open_sheet(path, columns), columns, text, missing, unused)
 
 
 def read_public(path: Path, table: Table, source: str, *, missing: bool = False) -> Floats:
@@ -246,38 +252,24 @@ def too_many_texts(different: int, rows: int) -> bool:
     return different > max(_TEXTS_OF_A_SMALL_FILE, rows * _SHARE_OF_TEXTS)
 
 
-def are_identifiers(name: str, cells: Floats) -> bool:
-    """Whether the numbers (n,) of a column are all different and whole, and numbered through or so named.
-
-    Examples:
-        >>> are_identifiers("x", np.arange(20.0)), are_identifiers("x", 1e6 * np.arange(20))
-        (True, False)
-        >>> are_identifiers("Patient ID", 1e6 * np.arange(20)), are_identifiers("x", np.arange(19.0))
-        (True, False)
-    """
-    if len(cells) < _ROWS_OF_IDENTIFIERS or not (cells == np.floor(cells)).all():  # no missing ones, either
-        return False
-    through = np.ptp(cells) < 2 * len(cells) or names_somebody(name)
-    return bool(through) and len(np.unique(cells)) == len(cells)
-
-
-def names_somebody(column: str) -> bool:
-    """Whether a column bears the name of an identifier.
-
-    Examples:
-        >>> [names_somebody(name) for name in ("patient_id", "ID", "Unnamed: 0", "width", "idle")]
-        [True, True, True, False, False]
-    """
-    return _IDENTIFIER.search(column.lower()) is not None
-
-
-def features_of(sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool) -> Floats:
+def features_of(
+    sheet: Sheet, columns: Sequence[str], text: Sequence[int], missing: bool, unused: Collection[int] = ()
+) -> Floats:
     """The columns of a sheet as raw features (n, d), found by name; those numbered in `text` as codes of texts.
 
-    Raises `InputError` for missing columns and unreadable values.
+    Those numbered in `unused` are 0, whether they are there or not. Raises `InputError` for missing columns and
+    unreadable values.
     """
-    cells = [sheet.codes(name) if i in text else sheet.numbers(name, missing=True) for i, name in enumerate(columns)]
-    rows = np.column_stack(cells)
+    there = {*sheet.header}
+    needed = [name for i, name in enumerate(columns) if i not in unused]
+    if len(lacking := [name for name in needed if name not in there]) > 1:
+        raise InputError(
+            f"{sheet.path} lacks {len(lacking)} of the {len(needed)} columns that are needed, "
+            f"{listed([*map(cut, lacking)], _COLUMNS_SHOWN)}; it has {sheet.names}"
+        )
+    rows = np.zeros((sheet.table.num_rows, len(columns)))
+    for i in (i for i in range(len(columns)) if i not in unused):
+        rows[:, i] = sheet.codes(columns[i]) if i in text else sheet.numbers(columns[i], missing=True)
     return rows if missing else _complete(rows, sheet, columns, text)
 
 

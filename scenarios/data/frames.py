@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,11 +31,12 @@ def is_frame(data: object) -> bool:
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__")
 
 
-def sheet(frame: Any) -> Sheet:
+def sheet(frame: Any, wanted: Sequence[str] = ()) -> Sheet:
     """The columns of a data frame, as if it had been written to a Parquet file and read from there.
 
-    The index of a pandas frame is no column. Raises `InputError` for what is no data frame, one without rows, columns
-    without names or of one name, and columns that Arrow cannot take.
+    The index of a pandas frame is no column. Where all `wanted` columns are there, others may hold anything. Raises
+    `InputError` for what is no data frame, one without rows, columns without names or of one name, and columns that
+    Arrow cannot take.
 
     Examples:
         >>> import pyarrow
@@ -50,6 +51,7 @@ def sheet(frame: Any) -> Sheet:
             "data must be a data frame of pandas, Polars, DuckDB, Arrow or another library that has __arrow_c_stream__ "
             f"or __dataframe__, got {type(frame).__name__}; name a file in data.source instead"
         )
+    frame = _narrowed(frame, wanted)
     try:
         capsule = hasattr(frame, "__arrow_c_stream__")
         table = pyarrow.table(frame) if capsule else interchange.from_dataframe(frame)
@@ -66,6 +68,13 @@ def sheet(frame: Any) -> Sheet:
         if name not in index:
             columns[name] = _plain(column)
     return Sheet(Path(_FRAME), pyarrow.table(columns).combine_chunks())
+
+
+def _narrowed(frame: Any, wanted: Sequence[str]) -> Any:
+    """Only the wanted columns of a frame as pandas and Polars have them, where they are there."""
+    names = list(getattr(frame, "columns", ())) if hasattr(frame, "__dataframe__") else []
+    named = len(wanted) > 0 and all(isinstance(name, str) for name in names)
+    return frame[[*wanted]] if named and {*wanted} <= {*names} else frame
 
 
 @contextmanager

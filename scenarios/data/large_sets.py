@@ -60,6 +60,8 @@ CENSUS_1940 = DataSet(
     "census_1940.csv",
     f"an extract in csv format, with a header, of the persons' {_WEEKS}, {_AGE}, {', '.join(_CENSUS_TEXTS)} as codes",
     "IPUMS USA (Ruggles et al.), the full count or a sample of 1940",
+    url="https://usa.ipums.org",
+    licence="the terms of use of IPUMS: for research and teaching, cited, not handed on",
     regression=True,
     label_range=_WEEKS_RANGE,
 )
@@ -71,5 +73,7 @@ CRITEO = DataSet(
     "CriteoSearchData",
     "23 columns separated by tabs, without a header, as in the original: Sale, SalesAmountInEuro, ..., user_id",
     "'Criteo Sponsored Search Conversion Log Dataset' of Criteo AI Lab (Tallis and Yadav 2018)",
+    url="https://ailab.criteo.com/criteo-sponsored-search-conversion-log-dataset",
+    licence="the terms of Criteo, to be accepted there",
     regression=True,
 )

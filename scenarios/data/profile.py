@@ -11,13 +11,12 @@ from typing import Literal
 
 import numpy as np
 
+from aggregator.world.number_columns import are_identifiers, names_somebody
 from aggregator.world.text_columns import LARGEST_VOCABULARY
 from federation.contract.errors import InputError, nearest_name
 from scenarios.data.archives import Archive
 from scenarios.data.files import (
     CLASSES_OF_A_SMALL_FILE,
-    are_identifiers,
-    names_somebody,
     open_sheet,
     suffix,
     too_many_classes,

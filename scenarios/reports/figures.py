@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenarios.reports.curves import Axis
-from scenarios.reports.panels import panels, styled
+from scenarios.reports.axes import styled
+from scenarios.reports.curves import Axis, Placed, Plot, panels
+from scenarios.reports.looks import ALL, chosen, groups, looks
+from scenarios.reports.panels import figure
 from scenarios.reports.summary import VariantSummary, at, epsilons, equals, is_number, summarise, swept
-from scenarios.scores.metrics import AT_ROUND, AT_SHARE
+from scenarios.scores.metrics import AT_ROUND, AT_SHARE, primary
 from scenarios.scores.results import Row
 from scenarios.scores.tasks import ACCURACY, L1, MSE
 from scenarios.settings.protocol_options import BASELINES
@@ -27,44 +30,56 @@ def draw(rows: Sequence[Row], directory: Path, title: str) -> list[Path]:
     """Write every figure of `figures` as PNG (150 dpi) and SVG into `directory`; the paths written."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, figure in figures(rows, title).items():
+    for name, drawn in figures(rows, title).items():
         for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
             path = directory / f"{name}.{suffix}"
             with styled():
-                figure.savefig(path, dpi=_DPI, metadata=metadata)
-            figure.set_layout_engine("none")  # what was arranged for the first file holds for the second
+                drawn.savefig(path, dpi=_DPI, metadata=metadata)
+            drawn.set_layout_engine("none")  # what was arranged for the first file holds for the second
             written.append(path)
     return written
 
 
 def figures(rows: Sequence[Row], title: str) -> dict[str, Figure]:
-    """Figures by file name: METRIC against epsilon, and at the middle epsilon METRIC-KEY for swept numbers KEY.
+    """The `plots` as figures for papers, by file name."""
+    with styled():
+        return {name: figure(plot, title) for name, plot in plots(rows).items()}
+
+
+def plots(rows: Sequence[Row]) -> dict[str, Plot]:
+    """Figures before they are drawn: METRIC over epsilon, and at the middle epsilon METRIC-KEY for swept numbers KEY.
 
     Errors at several class shares have l1-share too, as in Iyer et al. 2016, Figs. 2 and 3, and accuracies after
     several rounds accuracy-round, beside the baselines, as in Lacombe et al. 2021, Figure 1. A metric without rows has
-    none. Settings of swept keys stand side by side as panels.
+    none. Settings of swept keys stand side by side as panels. Each shows six variants at most (`looks.chosen`); where
+    there are more, another one, whose name ends in `ALL`, shows all of them in small groups side by side.
     """
-    drawn: dict[str, Figure | None] = {}
-    with styled():
-        for metric in METRICS:
-            if summaries := summarise(rows, metric):
-                drawn[metric] = _against_epsilon(summaries, title)
-                for key, values in swept(summaries).items():
-                    if all(map(is_number, values)):
-                        entries = [
-                            (one.place_but_for(key), one, float(one.setting[key]))
-                            for one in summaries
-                            if key in one.setting
-                        ]
-                        drawn[f"{metric}-{key}"] = _at_middle(entries, summaries, key, metric, title)
-        if shares := _numbered(rows, AT_SHARE):
-            every = [one for _, one, _ in shares]
-            drawn["l1-share"] = _at_middle(shares, every, "share of the varied class", L1.name, title, bars=False)
-        if rounds := _numbered(rows, AT_ROUND):
-            rounds += [(s.place, s, math.inf) for s in summarise(rows, ACCURACY.name) if s.protocol in BASELINES]
-            every = [one for _, one, _ in rounds]
-            drawn["accuracy-round"] = _at_middle(rounds, every, "round", ACCURACY.name, title, bars=False)
-    return {name: figure for name, figure in drawn.items() if figure}
+    return dict(_plots(rows))
+
+
+def _plots(rows: Sequence[Row]) -> Iterator[tuple[str, Plot]]:
+    compared = summarise(rows)  # decide which variants are shown first, and how each looks, in every figure
+    compared += [one for metric in METRICS for one in summarise(rows, metric) if one.metric != primary(rows).name]
+    shares, rounds = _numbered(rows, AT_SHARE), _numbered(rows, AT_ROUND)
+    compared += [one for _, one, _ in (*shares, *rounds)]
+    for metric in METRICS:
+        if summaries := summarise(rows, metric):
+            yield from _against_epsilon(metric, summaries, compared)
+            for key, values in swept(summaries).items():
+                if all(map(is_number, values)):
+                    entries = [
+                        (one.place_but_for(key), one, float(one.setting[key]))
+                        for one in summaries
+                        if key in one.setting
+                    ]
+                    yield from _at_middle(f"{metric}-{key}", entries, summaries, compared, key, metric)
+    if shares:
+        every = [one for _, one, _ in shares]
+        yield from _at_middle("l1-share", shares, every, compared, "share of the varied class", L1.name, bars=False)
+    if rounds:
+        rounds += [(s.place, s, math.inf) for s in summarise(rows, ACCURACY.name) if s.protocol in BASELINES]
+        every = [one for _, one, _ in rounds]
+        yield from _at_middle("accuracy-round", rounds, every, compared, "round", ACCURACY.name, bars=False)
 
 
 def _numbered(rows: Sequence[Row], prefix: str) -> list[_Entry]:
@@ -75,7 +90,9 @@ def _numbered(rows: Sequence[Row], prefix: str) -> list[_Entry]:
     return found if len(numbers) > 1 else []
 
 
-def _against_epsilon(summaries: Sequence[VariantSummary], title: str) -> Figure:
+def _against_epsilon(
+    name: str, summaries: Sequence[VariantSummary], compared: Sequence[VariantSummary]
+) -> Iterator[tuple[str, Plot]]:
     """Curves over the epsilons that are kept; where one was aimed at, it names what keeps another."""
     aims = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
     ticks = set(aims)
@@ -84,31 +101,47 @@ def _against_epsilon(summaries: Sequence[VariantSummary], title: str) -> Figure:
         ticks |= {float(f"{end:.4g}") for end in (min(kept), max(kept)) if not aims[0] <= end <= aims[-1]}
     placed = [(one.place, one, {one.kept(aim): found for aim, found in one.by_epsilon.items()}) for one in summaries]
     notes = _notes(summaries, aims[0]) if len(aims) == 1 else {}
-    return panels(placed, summaries, notes, Axis("ε", tuple(sorted(ticks)), True), summaries[0].metric, title)
+    plot = Plot((), Axis("ε", tuple(sorted(ticks)), True), summaries[0].metric)
+    yield from _with_all(name, plot, placed, compared, notes)
 
 
 def _at_middle(
+    name: str,
     entries: Sequence[_Entry],
     summaries: Sequence[VariantSummary],
-    name: str,
+    compared: Sequence[VariantSummary],
+    key: str,
     metric: str,
-    title: str,
     *,
     bars: bool = True,
-) -> Figure | None:
-    """One curve per variant over the numbers of its entries at the middle epsilon of all summaries; None without any.
+) -> Iterator[tuple[str, Plot]]:
+    """One curve per variant over the numbers of its entries at the middle epsilon of all summaries, if there are any.
 
-    `bars` is for swept numbers, whose axis may be logarithmic (`panels`).
+    `bars` is for swept numbers, whose axis may be logarithmic.
     """
     finite = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
     middle = finite[len(finite) // 2] if finite else math.inf
     placed = [(panel, one, {number: spread}) for panel, one, number in entries if (spread := one.at(middle))]
-    if not placed:
-        return None
-    numbers = tuple(sorted({number for _, _, number in entries if math.isfinite(number)}))
-    axis = Axis(name, numbers, bars and numbers[0] > 0 and numbers[-1] >= 10 * numbers[0])
-    whole = f"{title}, {at(middle)}" if finite else title
-    return panels(placed, summaries, _notes(summaries, middle), axis, metric, whole, bars=bars)
+    if placed:
+        numbers = tuple(sorted({number for _, _, number in entries if math.isfinite(number)}))
+        axis = Axis(key, numbers, bars and numbers[0] > 0 and numbers[-1] >= 10 * numbers[0])
+        plot = Plot((), axis, metric, at(middle) if finite else "", bars)
+        yield from _with_all(name, plot, placed, compared, _notes(summaries, middle))
+
+
+def _with_all(
+    name: str, plot: Plot, placed: Sequence[Placed], compared: Sequence[VariantSummary], notes: Mapping[str, str]
+) -> Iterator[tuple[str, Plot]]:
+    """The plot with panels of the variants that are shown first, and one of all in groups where there are more."""
+    present = {one.variant for _, one, _ in placed}
+    there = [one for one in compared if one.variant in present]
+    known, parts = looks(compared), groups(there)
+    yield name, replace(plot, panels=panels(placed, known, notes, chosen(there)))
+    if parts and plot.of_one_value:  # with a row for each no group is needed
+        yield f"{name}{ALL}", replace(plot, panels=panels(placed, known, notes, present))
+    elif parts:
+        every = [panel for names in parts for panel in panels(placed, known, notes, names)]
+        yield f"{name}{ALL}", replace(plot, panels=tuple(every))
 
 
 def _notes(summaries: Iterable[VariantSummary], epsilon: float) -> dict[str, str]:

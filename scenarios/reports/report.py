@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import quote
 
 from federation.contract.errors import InputError
 from federation.contract.files import is_file, read_object, read_text
 from scenarios.reports.bag_remarks import bag_remarks
-from scenarios.reports.figures import draw
+from scenarios.reports.charts import chart
+from scenarios.reports.figures import plots
+from scenarios.reports.officer import GUARANTEE
 from scenarios.reports.readings import leaders, listed, protection, readings, said
 from scenarios.reports.summary import NON_PRIVATE, summarise
-from scenarios.reports.tables import pivots, results
+from scenarios.reports.tables import Cell, Line, Table, fitting, pivots, results
 from scenarios.scores.metrics import BALANCED, heading, primary
 from scenarios.scores.results import AIMED, Row, read_results
 from scenarios.scores.tasks import ACCURACY, L1, MSE
@@ -38,7 +39,7 @@ _RULE = ("protocol", "default", "rule", "validated")  # of each entry of "defaul
 def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path, list[Row]] | None = None) -> Path:
     """Write the page about one run, or comparing several, to `path`; returns `path`.
 
-    Reads results.csv, ledger.json, run.json, scenario.yaml and the figures of each directory. Equal artefacts give
+    Reads results.csv, ledger.json, run.json and scenario.yaml of each directory. Equal artefacts give
     equal pages. Raises `InputError` for a directory named twice, missing or damaged artefacts and a path that cannot
     be written. `finished`: what `finished_rows` has read already.
     """
@@ -46,7 +47,7 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
 
     stored = finished_rows(directories) if finished is None else finished
     try:
-        page = _page(stored)
+        page = _page(stored, path)
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, TemplateError) as error:
@@ -60,11 +61,15 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
     return path
 
 
-def _page(stored: Mapping[Path, list[Row]]) -> str:
+def _page(stored: Mapping[Path, list[Row]], path: Path) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     names = _names(stored)
-    runs = [_view(directory, stored[directory], name) for directory, name in names.items()]
+    runs = [
+        _view(directory, stored[directory], name)
+        | {"officer": quote(Path(os.path.relpath(directory / GUARANTEE, path.parent)).as_posix())}
+        for directory, name in names.items()
+    ]
     environment = Environment(
         loader=PackageLoader("scenarios"),
         autoescape=True,
@@ -124,7 +129,8 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
         ],
         "protection": protection(leaders(compared or summarise(rows, _ALWAYS)), protected),
         "exposure": _exposure(protected),
-        "metrics": _metrics(rows, directory / "figures"),
+        "metrics": _metrics(rows, name),
+        "names": {one.variant: one.name for one in [*compared, *summarise(rows, _ALWAYS)]},
         "guarantees": protected,
         "together": [
             {"place": _place(world["swept"]), "budget": world["budget"], "totals": world["published_together"]}
@@ -134,9 +140,10 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
         "failed_variants": run.get("failed_variants", []),
         "defaults": [[rule[part] for part in _RULE] for rule in run.get("defaults", [])],
         "bytes": [
-            (summary.variant, summary.place, next(iter(summary.by_epsilon.values())).mean)
+            (summary.name, summary.place, next(iter(summary.by_epsilon.values())).mean)
             for summary in summarise(rows, _ALWAYS)
         ],
+        "origins": run.get("origins", []),
         "scenario": read_text(directory / "scenario.yaml", _REMEDY),
     }
 
@@ -145,22 +152,18 @@ def _place(swept: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in swept.items())
 
 
-def _metrics(rows: Sequence[Row], figures: Path) -> list[dict[str, Any]]:
-    """Of each metric that rows have its tables, and its figures among those in a folder.
-
-    Figures are images in data addresses: an image cannot run anything, whatever the names in it spell.
-    """
+def _metrics(rows: Sequence[Row], page: str) -> list[dict[str, Any]]:
+    """Of each metric that rows have its tables and charts, the leading one first; `page` is unique on the page."""
     found = []
     leading = primary(rows).name
     ordered = [leading, "auc"] if leading == BALANCED else [leading]  # accuracy of uneven classes comes last
+    drawn = plots(rows)
     for metric in dict.fromkeys([*ordered, *_METRICS]):
         if summaries := summarise(rows, metric):
             name = heading(metric)
-            paths = [*figures.glob(f"{metric}.svg"), *sorted(figures.glob(f"{metric}-*.svg"))]
-            address = "data:image/svg+xml;base64,"
-            images = [(path.stem, address + base64.b64encode(path.read_bytes()).decode()) for path in paths]
-            tables = {"results": results(summaries), "pivots": pivots(summaries)}
-            found.append({"name": name[0].upper() + name[1:], **tables, "figures": images})
+            charts = [chart(key, plot, page) for key, plot in drawn.items() if key.split("-")[0] == metric]
+            tables = {"results": fitting(results(summaries)), "pivots": list(map(fitting, pivots(summaries)))}
+            found.append({"name": name[0].upper() + name[1:], **tables, "charts": charts})
     return found
 
 
@@ -200,16 +203,16 @@ def _guarantee(releases: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]
         for one in known["assumptions"]:
             texts_of = assumptions.setdefault(one["number"], {})
             texts_of.setdefault((one["text"], one["check"]), []).append(where)
+    lines = [
+        Line(where, [Cell(_number(known["delta"])), *(Cell(_number(known["parameters"].get(name))) for name in names)])
+        for where, known in releases
+    ]
     return {
         "reason": "",
         "unit": promised[0]["unit"],
         "adjacency": promised[0]["adjacency"],
         "mechanism": listed(list(dict.fromkeys(known["mechanism"] for known in promised))),
-        "parameters": ["δ", *names],
-        "rows": [
-            (where, [_number(known["delta"]), *(_number(known["parameters"].get(name)) for name in names)])
-            for where, known in releases
-        ],
+        "table": fitting(Table("", "release", ["δ", *names], lines, "Parameters of the mechanism")),
         "assumptions": [
             (number, [(*kept, "; ".join(where) if len(texts) > 1 else "") for kept, where in texts.items()])
             for number, texts in sorted(assumptions.items())
@@ -241,16 +244,14 @@ def _comparison(stored: Mapping[Path, list[Row]], names: Mapping[Path, str]) -> 
     for directory, name in names.items():
         metric, summaries = primary(stored[directory]), summarise(stored[directory])
         leading = leaders(summaries)
-        shown = {summary.variant for summary in leading or summaries}
+        short = {summary.variant: summary.name for summary in leading or summaries}
         rows += [
-            {**row, "variant": f"{name}: {row['variant']}", "default": 0}
+            {**row, "variant": f"{name}: {short[row['variant']]}", "default": 0}
             for row in stored[directory]
-            if row["metric"] in (metric.name, AIMED) and row["variant"] in shown
+            if row["metric"] in (metric.name, AIMED) and row["variant"] in short
         ]
         if not summaries:
             missing.append(f"{name} has no {metric.several}, so nothing of it stands here.")
         elif not leading:
             missing.append(f"{name} has no variant with a guarantee; what stands here is {NON_PRIVATE}.")
-    with TemporaryDirectory() as folder:
-        draw(rows, Path(folder), "default variants")
-        return {"missing": missing, "metrics": _metrics(rows, Path(folder))}
+    return {"missing": missing, "metrics": _metrics(rows, "")}

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.scores.metrics import primary
+from scenarios.reports.labels import labels
+from scenarios.scores.metrics import metric_named, primary
 from scenarios.scores.results import AIMED, COLUMNS, NOBODY, Row
 
 NON_PRIVATE = "NON-PRIVATE"
 CONFIDENCE = 0.95
 QUANTILES = (0.05, 0.95)
+_FEWEST_SPLITS = 3  # that tell how far splits lie from each other: two give an interval over nearly everything
 _NAME_WIDTH = 22
 _LONGEST_WORD = 40
 _BREAKS = re.compile(r"(?<= )|(?<=[-_.])(?=[^\W\d])")  # before a word, so that 1e-06 stays whole
@@ -67,13 +69,32 @@ class Spread:
             by_split=by_split,
         )
 
+    def interval_of(self, metric: str) -> tuple[float, float] | None:
+        """The interval as tables and figures show it: within the values that the metric can have, of 3 splits or more.
+
+        Examples:
+            >>> Spread.of({0: [0.9], 1: [1.0], 2: [1.0]}).interval_of("accuracy")
+            (0.82, 1.0)
+        """
+        if self.interval is None or self.splits < _FEWEST_SPLITS:
+            return None
+        least, most = metric_named(metric).bounds
+        return max(least, self.interval[0]), min(most, self.interval[1])
+
+    @property
+    def points(self) -> list[float]:
+        """The mean of each split where these are two, which tell no interval; else none."""
+        few = 1 < self.splits < _FEWEST_SPLITS
+        return [float(np.mean(values)) for values in self.by_split.values()] if few else []
+
 
 @dataclass(frozen=True)
 class VariantSummary:
     """One variant in one setting of the swept keys.
 
     Releases stand under the epsilon that they aimed at, and those without a guarantee under the one that they claim,
-    or infinity; the unit of these is `NOBODY`. `delta` is the largest over all epsilons.
+    or infinity; the unit of these is `NOBODY`. `delta` is the largest over all epsilons. `short` is the variant's name
+    in tables and figures, if it has a shorter one (`scenarios.reports.labels`).
     """
 
     variant: str
@@ -84,6 +105,12 @@ class VariantSummary:
     swept: Mapping[str, str]
     metric: str
     by_epsilon: Mapping[float, Spread]
+    short: str = ""
+
+    @property
+    def name(self) -> str:
+        """As tables and figures call it."""
+        return self.short or self.variant
 
     @property
     def non_private(self) -> bool:
@@ -117,8 +144,8 @@ class VariantSummary:
 
     @property
     def label(self) -> str:
-        """The variant's name and mark."""
-        return f"{self.variant} {self.mark}".strip()
+        """The variant's short name and mark."""
+        return f"{self.name} {self.mark}".strip()
 
     def at(self, epsilon: float) -> Spread | None:
         """What it reaches where it aimed at an epsilon, or else without any guarantee."""
@@ -200,6 +227,7 @@ def summarise(rows: Sequence[Row], metric: str | None = None) -> list[VariantSum
         elif row["metric"] == AIMED:
             aims[_group(row), row["split"], row["epsilon"]] = row["value"]
     found = []
+    short = labels({row["variant"]: row["protocol"] for row in rows})
     for (variant, swept), members in groups.items():
         values: dict[float, dict[int, list[float]]] = {}
         kept: dict[float, float] = {}
@@ -215,7 +243,9 @@ def summarise(rows: Sequence[Row], metric: str | None = None) -> list[VariantSum
         unit = NOBODY if any(row["unit"] == NOBODY for row in members) else members[0]["unit"]
         delta, default = max(row["delta"] for row in members), bool(members[0]["default"])
         found.append(
-            VariantSummary(variant, members[0]["protocol"], default, unit, delta, dict(swept), wanted, spreads)
+            VariantSummary(
+                variant, members[0]["protocol"], default, unit, delta, dict(swept), wanted, spreads, short[variant]
+            )
         )
     return found
 

@@ -16,16 +16,18 @@ from scenarios.settings.protocol_options import POOLED
 
 MEANS = "mean ± standard deviation over single releases"
 CLAIMING = f"{NON_PRIVATE} under some ε: it is claimed, not kept"
+FEW = "Below a mean of two splits: the mean of each, as two are too few for an interval"
 KEEPING = "ε under a value: kept instead of the one aimed at"
 _PREFIX = "protocols."
+_PAGE, _NAMES, _GAP = 125, 26, 2  # letters of a page's width, of its column of names, and between columns
 
 
 @dataclass(frozen=True)
 class Cell:
     """What stands in one place of a table; all texts are empty where nothing was measured.
 
-    `interval` is that of the mean, `quantiles` those of single releases. `kept` is the epsilon that is kept where it is
-    not the one that was aimed at.
+    `interval` is that of the mean, or the means of two splits, `quantiles` those of single releases. `kept` is the
+    epsilon that is kept where it is not the one that was aimed at.
     """
 
     text: str = ""
@@ -45,7 +47,8 @@ class Cell:
             return cls()
         text = partial(shown, metric, beside=spread.mean, percent=percent)
         kept = "" if spread.kept is None else equals(spread.kept)
-        interval = "" if spread.interval is None else " to ".join(map(text, spread.interval))
+        ends = spread.interval_of(metric)
+        interval = " and ".join(map(text, spread.points)) if ends is None else " to ".join(map(text, ends))
         if spread.deviation is None:
             return cls(text(spread.mean), interval, kept=kept)
         quantiles = f"5-95 % of single releases: {text(spread.low)} to {text(spread.high)}; {spread.releases} releases"
@@ -65,7 +68,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """Lines over columns, all as texts; `corner` says what the lines are, `caption` and `notes` how to read them."""
+    """Lines over columns, all as texts; `corner` says what the lines are, `caption` and `notes` how to read them.
+
+    One that is `folded` is too wide for a page: each line stands as a list of its cells.
+    """
 
     title: str
     corner: str
@@ -73,6 +79,7 @@ class Table:
     lines: Sequence[Line]
     caption: str = MEANS
     notes: Sequence[str] = ()
+    folded: bool = False
 
 
 def results(summaries: Sequence[VariantSummary]) -> Table:
@@ -80,7 +87,7 @@ def results(summaries: Sequence[VariantSummary]) -> Table:
     columns = epsilons(summaries)
     lines = [
         Line(
-            one.variant,
+            one.name,
             [Cell.of(one.by_epsilon.get(epsilon), one.metric) for epsilon in columns],
             one.mark,
             tuple(f"{key} = {value}" for key, value in one.setting.items()),
@@ -89,9 +96,38 @@ def results(summaries: Sequence[VariantSummary]) -> Table:
         for one in summaries
     ]
     notes = [CLAIMING] if any(one.claiming for one in summaries) else []
+    notes += [FEW] if any(spread.points for one in summaries for spread in one.by_epsilon.values()) else []
     notes += [KEEPING] if any(cell.kept for line in lines for cell in line.cells) else []
     title = heading(summaries[0].metric) if summaries else "no results"
     return Table(title, "variant", [at(epsilon) for epsilon in columns], lines, notes=notes)
+
+
+def fitting(table: Table) -> Table:
+    """The table as a page can show it whole: as it is, with lines and columns exchanged, or folded.
+
+    Lines of variants are not exchanged: they have marks and settings.
+    """
+    if _width(table) <= _PAGE:
+        return table
+    if not any(line.mark or line.place for line in table.lines):
+        heads = [line.name for line in table.lines]
+        lines = [Line(name, [line.cells[at] for line in table.lines]) for at, name in enumerate(table.columns)]
+        other = replace(table, corner="", columns=heads, lines=lines)
+        if _width(other) <= _PAGE:
+            return other
+    return replace(table, folded=True)
+
+
+def _width(table: Table) -> int:
+    """Letters of a line, where names and heads are broken at spaces."""
+    cells = zip(*(line.cells for line in table.lines), strict=True)
+    columns = [
+        max(
+            [*map(len, head.split()), *(len(text) for cell in column for text in (cell.text, cell.interval, cell.kept))]
+        )
+        for head, column in zip(table.columns, cells, strict=True)
+    ]
+    return _NAMES + sum(width + _GAP for width in columns)
 
 
 def pivots(summaries: Sequence[VariantSummary]) -> list[Table]:
@@ -140,7 +176,7 @@ def _with_ratios(table: Table, ratios: Sequence[str], leading: str) -> Table:
         return table
     lines = [replace(line, cells=[*line.cells, Cell(text)]) for line, text in zip(table.lines, ratios, strict=True)]
     meaning = f"Ratio: by how much {leading} is worse than {POOLED}, as a share of {POOLED}"
-    return replace(table, columns=[*table.columns, "ratio"], lines=lines, notes=[meaning])
+    return replace(table, columns=[*table.columns, "ratio"], lines=lines, notes=[*table.notes, meaning])
 
 
 def _over_options(summaries: Sequence[VariantSummary]) -> Iterator[Table]:
@@ -188,7 +224,8 @@ def _crossed(
         for value in values
     ]
     caption = f"{title}: {heading(metric).lower()}{' in percent' if percent else ''}, {MEANS}"
-    return Table(title, corner, list(columns), lines, caption)
+    notes = [FEW] if any(spread.points for spread in placed.values()) else []
+    return Table(title, corner, list(columns), lines, caption, notes)
 
 
 def _option(key: str) -> str:

@@ -1,22 +1,26 @@
-"""What a release is worth: whether it beats the constant answer, and how much of the gain of pooled rows it keeps."""
+"""What a release is worth: whether it beats the constant answer, how much of the pooled gain it keeps, and why."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from scenarios.reports.readings import leaders, listed
+from federation.contract.guarantee import Unit
+from scenarios.reports.readings import leaders
+from scenarios.reports.remedies import Point, Remedy, Rival, remedies
 from scenarios.reports.summary import Spread, VariantSummary, student_interval, summarise
-from scenarios.scores.metrics import CONSTANT_CLASS, heading, metric_named, primary, shown
+from scenarios.scores.metrics import BALANCED, metric_named, primary, shown
 from scenarios.scores.results import Row
 from scenarios.scores.tasks import ACCURACY, L1, MSE
-from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, POOLED
+from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, NOISE_FREE, POOLED
 
 Finding = Literal["useful", "no better", "cannot be told"]
+Interval = tuple[float, float]
+_Beside = Mapping[str, Spread]  # what baselines reach in a setting
 
 _LEAST_KEPT = 0.1  # of the gain of pooled rows: what keeps less is not worth the effort
 _LITTLE_KEPT = 0.25  # what surely keeps less than this, and may keep nothing, is no better
@@ -24,6 +28,33 @@ _NOTICED = 0.02  # of what the constant answer has, or of 1 for shares: a smalle
 _LITTLE = 0.05  # the same: what surely gains less, and may gain nothing, is no better
 _SURE = 0.9  # of releases are better than the constant answer, where one can count on it: only one is made
 _RANKING = 0.6  # an AUC from which rows are ordered, wherever the line between classes lies
+_OF_MEAN = "noise_to_signal"  # the diagnostic of a release that hides a party by noise on a mean over the parties
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What is lost on the way from pooled rows to a release, as shares of what pooled rows gain.
+
+    `to_protocol` is what the protocol has less without noise than pooled rows, below 0 where it is ahead of them;
+    `to_noise` what the release has less than that, with all that the noise forces, such as fewer dimensions. Both with
+    95 % intervals of splits as pairs, None with one split.
+    """
+
+    to_protocol: float
+    protocol_interval: Interval | None
+    to_noise: float
+    noise_interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """AUC, which leads beside balanced accuracy where classes are uneven: 0.5 is chance. None for what was not run."""
+
+    mean: float
+    interval: Interval | None
+    pooled: float | None
+    individual: float | None
+    noise_free: float | None
 
 
 @dataclass(frozen=True)
@@ -32,8 +63,13 @@ class Verdict:
 
     `gain` is by how much they are better than the constant answer, in the metric's units, with a 95 % interval of
     splits as pairs (None with one split). `kept` is its share of what all rows `pooled` gain, None where they
-    gain nothing; `surely` is the share of single releases that are better. `constant`, `pooled` and `individual` are
-    means of the baselines, None where they were not run.
+    gain nothing; `surely` is the share of single releases that are better. `constant`, `pooled`, `individual` and
+    `noise_free`, the variant without its noise, are means of the baselines, None where they were not run;
+    `without_noise` is the finding on the last. `lost` says to what the rest of the gain goes, where pooled rows gain,
+    `remedies` at which epsilon, or with how many parties, a release would be useful or keep half of the gain, `rivals`
+    which variants of the run are ahead: the best with a guarantee as good, and one with another guarantee if it is
+    better still. `parties_needed` is by public numbers: from so many on the noise is at most a quarter as loud as all
+    that they can say (`aggregator.contract.outlook`); None where that many take part, or no rule is known.
     """
 
     variant: str
@@ -43,7 +79,7 @@ class Verdict:
     finding: Finding
     mean: float
     gain: float
-    interval: tuple[float, float] | None
+    interval: Interval | None
     kept: float | None
     surely: float
     constant: float
@@ -51,13 +87,39 @@ class Verdict:
     individual: float | None
     splits: int
     remarks: tuple[str, ...]
+    noise_free: float | None = None
+    without_noise: Finding | None = None
+    lost: Lost | None = None
+    ranking: Ranking | None = None
+    remedies: tuple[Remedy, ...] = ()
+    rivals: tuple[Rival, ...] = ()
+    parties_needed: int | None = None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether releases are surely better in the mean, and too few single ones are to count on it."""
+        return self.interval is not None and self.interval[0] > 0 and self.surely < _SURE
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {**asdict(self), "epsilon": None if math.isinf(self.epsilon) else self.epsilon}
 
 
-def verdicts(rows: Sequence[Row]) -> list[Verdict]:
+@dataclass(frozen=True)
+class Known:
+    """What a run says beside its rows, as far as it is known.
+
+    Which variant `noise_free` stands for, the declared parties by setting, the adjacency of each variant's guarantee,
+    and the parties `needed` by setting, variant and epsilon (`aggregator.contract.outlook`).
+    """
+
+    noise_free_of: str | None = None
+    parties: Mapping[str, int] = field(default_factory=dict)
+    adjacencies: Mapping[str, str] = field(default_factory=dict)
+    needed: Mapping[tuple[str, str, float], int] = field(default_factory=dict)
+
+
+def verdicts(rows: Sequence[Row], known: Known = Known()) -> list[Verdict]:
     """One for every epsilon and setting of the default variant, or of the first with a guarantee.
 
     By accuracy where classes are about even, else by balanced accuracy; by the error that the task is scored by. None
@@ -72,54 +134,84 @@ def verdicts(rows: Sequence[Row]) -> list[Verdict]:
     "Surely" is by the interval; .02 and .05 are shares of the constant answer's error where the metric is an error.
     """
     metric, found = primary(rows).name, summarise(rows)
-    by_accuracy = {(one.variant, one.place): one for one in summarise(rows, ACCURACY.name)}
-    by_auc = {(one.variant, one.place): one for one in summarise(rows, "auc")}
-    told = []
+    aucs = summarise(rows, "auc") if metric == BALANCED else []
+    accuracies = summarise(rows, ACCURACY.name) if metric == BALANCED else []
+    of_mean = {row["variant"] for row in rows if row["metric"] == _OF_MEAN and row["unit"] == Unit.PARTY.value}
+    told: list[Verdict] = []
     for leading in leaders(found):
-        beside = {one.protocol: next(iter(one.by_epsilon.values())) for one in found if one.place == leading.place}
+        place = leading.place
+        beside = _beside(found, place)
         if leading.protocol in BASELINES or CONSTANT not in beside:
             continue
-        place = leading.place
-        accuracy = by_accuracy.get((leading.variant, place)) if metric != ACCURACY.name else None
-        always = by_accuracy.get((CONSTANT, place))
-        auc = by_auc.get((leading.variant, place))
+        if known.noise_free_of not in (None, leading.variant):
+            beside.pop(NOISE_FREE, None)
+        made: dict[float, Verdict] = {}
         for aim, spread in leading.by_epsilon.items():
             if beside[CONSTANT].by_split.keys().isdisjoint(spread.by_split):
                 continue  # neither was finished where the other was
             verdict = _verdict(leading, aim, spread, metric, beside)
+            rivals = _rivals(leading, aim, [one for one in found if one.place == place], known.adjacencies)
+            ranking = _ranking(leading.variant, aim, aucs, place)
             remarks = [*_beside_baselines(verdict, spread, beside)]
-            if accuracy is not None and always is not None and verdict.finding == "useful":
-                remarks += _below(accuracy.by_epsilon[aim].mean, next(iter(always.by_epsilon.values())).mean)
-            if auc is not None and verdict.finding != "useful":
-                remarks += _ranking(auc.by_epsilon[aim])
-            told.append(Verdict(**{**vars(verdict), "remarks": tuple(remarks)}))
+            remarks += _of_classes(verdict, aim, accuracies, place, ranking)
+            needed = known.needed.get((place, leading.variant, aim))
+            made[aim] = replace(
+                verdict, ranking=ranking, rivals=tuple(rivals), remarks=tuple(remarks), parties_needed=needed
+            )
+        curve = {one.epsilon: Point(one.finding == "useful", one.kept) for one in made.values()}
+        parties, averaged = known.parties.get(place), leading.variant in of_mean
+        for one in made.values():
+            helping = remedies(curve, one.epsilon, parties=parties, delta=leading.delta, of_mean=averaged)
+            told.append(replace(one, remedies=tuple(helping)))
     return told
 
 
-def _verdict(leading: VariantSummary, aim: float, spread: Spread, metric: str, beside: dict[str, Spread]) -> Verdict:
-    constant, pooled = beside[CONSTANT], beside.get(POOLED)
+def _beside(found: Iterable[VariantSummary], place: str) -> dict[str, Spread]:
+    """What each protocol and baseline reaches in a setting, a protocol where it aims lowest."""
+    return {one.protocol: next(iter(one.by_epsilon.values())) for one in found if one.place == place}
+
+
+def _verdict(leading: VariantSummary, aim: float, spread: Spread, metric: str, beside: _Beside) -> Verdict:
+    constant, pooled, free = beside[CONSTANT], beside.get(POOLED), beside.get(NOISE_FREE)
+    least = _least(metric, constant.mean)
     gains = _gains(spread, constant, metric)
-    gain, interval = _mean(gains), _interval(gains)
+    gain = _mean(gains)
     most = None if pooled is None else _mean(_gains(pooled, constant, metric))
-    surely = float(np.mean([one > 0 for part in gains for one in part]))
-    kept = gain / most if most is not None and most > _least(metric, constant.mean) else None
+    available = most if most is not None and most > least else None
+    lost = None if available is None else _lost(spread, beside, metric, available)
     return Verdict(
         variant=leading.variant,
         setting=leading.place,
         epsilon=leading.kept(aim),
         metric=metric,
-        finding=_finding(gain, interval, most, _least(metric, constant.mean), surely),
+        finding=_finding(gains, most, least),
         mean=spread.mean,
         gain=gain,
-        interval=interval,
-        kept=kept,
-        surely=surely,
+        interval=_interval(gains),
+        kept=None if available is None else gain / available,
+        surely=_surely(gains),
         constant=constant.mean,
         pooled=None if pooled is None else pooled.mean,
         individual=beside[INDIVIDUAL].mean if INDIVIDUAL in beside else None,
         splits=len(gains),
         remarks=(),
+        noise_free=None if free is None else free.mean,
+        without_noise=None if free is None else _finding(_gains(free, constant, metric), most, least),
+        lost=lost,
     )
+
+
+def _lost(spread: Spread, beside: _Beside, metric: str, available: float) -> Lost | None:
+    """By protocol and noise, of what pooled rows gain; None without the reference in the splits of both."""
+    if NOISE_FREE not in beside:
+        return None
+    free = beside[NOISE_FREE]
+    protocol = _gains(beside[POOLED], free, metric)
+    noise = _gains(free, spread, metric)
+    if not protocol or not noise:
+        return None
+    by_protocol, by_noise = ([[one / available for one in part] for part in parts] for parts in (protocol, noise))
+    return Lost(_mean(by_protocol), _interval(by_protocol), _mean(by_noise), _interval(by_noise))
 
 
 def _least(metric: str, constant: float) -> float:
@@ -127,13 +219,13 @@ def _least(metric: str, constant: float) -> float:
     return _NOTICED * (constant if metric in (MSE.name, L1.name) else 1.0)
 
 
-def _finding(
-    gain: float, interval: tuple[float, float] | None, most: float | None, least: float, surely: float
-) -> Finding:
-    """By the gain with its interval, that of pooled rows if it is known, and the share of releases that gain."""
-    available = most or 0.0
+def _finding(gains: Sequence[Sequence[float]], most: float | None, least: float) -> Finding:
+    """By the gains with their interval, what pooled rows gain if it is known, and how many of the releases gain."""
+    if not gains:
+        return "cannot be told"
+    gain, interval, available = _mean(gains), _interval(gains), most or 0.0
     if interval is not None and interval[0] > 0:
-        worth = gain >= max(least, _LEAST_KEPT * available) and surely >= _SURE
+        worth = gain >= max(least, _LEAST_KEPT * available) and _surely(gains) >= _SURE
         return "useful" if worth else "no better"
     if most is not None and most <= least:
         return "no better"  # there is nothing to be learned that the constant answer has not
@@ -143,13 +235,13 @@ def _finding(
     return "no better" if interval[1] < max(little, _LITTLE_KEPT * available) else "cannot be told"
 
 
-def _gains(spread: Spread, constant: Spread, metric: str) -> list[list[float]]:
-    """By how much each release of each split is better than the split's constant answer."""
+def _gains(spread: Spread, other: Spread, metric: str) -> list[list[float]]:
+    """By how much each release of each split is better than the mean of another's in the split."""
     sign = 1 if metric_named(metric).higher_is_better else -1
     return [
-        [sign * (value - float(np.mean(constant.by_split[split]))) for value in values]
+        [sign * (value - float(np.mean(other.by_split[split]))) for value in values]
         for split, values in spread.by_split.items()
-        if split in constant.by_split
+        if split in other.by_split
     ]
 
 
@@ -157,16 +249,58 @@ def _mean(gains: Sequence[Sequence[float]]) -> float:
     return float(np.mean([np.mean(part) for part in gains]))
 
 
-def _interval(gains: Sequence[Sequence[float]]) -> tuple[float, float] | None:
+def _surely(gains: Sequence[Sequence[float]]) -> float:
+    return float(np.mean([one > 0 for part in gains for one in part]))
+
+
+def _interval(gains: Sequence[Sequence[float]]) -> Interval | None:
     return student_interval([float(np.mean(part)) for part in gains])
 
 
-def _beside_baselines(found: Verdict, spread: Spread, beside: dict[str, Spread]) -> Iterable[str]:
-    """What is to be said beside what pooled rows and single parties reach."""
+def _rivals(
+    leading: VariantSummary, aim: float, found: Sequence[VariantSummary], adjacencies: Mapping[str, str]
+) -> list[Rival]:
+    """The best private variant that is surely ahead with a guarantee as good, and one with another if better still."""
+    metric, spread = metric_named(leading.metric), leading.by_epsilon[aim]
+    ahead = []
+    for other in found:
+        at = None if other.non_private or other is leading else other.by_epsilon.get(aim)
+        interval = None if at is None else _interval(_gains(at, spread, leading.metric))
+        if at is None or interval is None or interval[0] <= 0 or other.kept(aim) > leading.kept(aim):
+            continue
+        differs = _differs(other, leading, adjacencies)
+        ahead.append(Rival(other.variant, at.mean, interval, other.delta, other.unit, differs))
+    ahead.sort(key=lambda one: one.mean, reverse=metric.higher_is_better)
+    as_good = next((one for one in ahead if not one.differs), None)
+    best = ahead[0] if ahead and ahead[0] is not as_good else None
+    return [one for one in (as_good, best) if one is not None]
+
+
+def _differs(other: VariantSummary, leading: VariantSummary, adjacencies: Mapping[str, str]) -> tuple[str, ...]:
+    """What another guarantee at the same epsilon has that the leading one has not."""
+    differing = {
+        "delta": other.delta > leading.delta,
+        "unit": other.unit != leading.unit,
+        "adjacency": adjacencies.get(other.variant) != adjacencies.get(leading.variant),
+    }
+    return tuple(name for name, found in differing.items() if found)
+
+
+def _ranking(variant: str, aim: float, aucs: Sequence[VariantSummary], place: str) -> Ranking | None:
+    own = next((one for one in aucs if one.variant == variant and one.place == place), None)
+    if own is None or aim not in own.by_epsilon:
+        return None
+    beside = {name: spread.mean for name, spread in _beside(aucs, place).items()}
+    spread = own.by_epsilon[aim]
+    return Ranking(spread.mean, spread.interval, *(beside.get(name) for name in (POOLED, INDIVIDUAL, NOISE_FREE)))
+
+
+def _beside_baselines(found: Verdict, spread: Spread, beside: _Beside) -> Iterable[str]:
+    """What is to be said beside what pooled rows, single parties and the protocol without noise reach."""
     metric = metric_named(found.metric)
     if found.finding == "useful" and found.individual is not None and not metric.better(found.mean, found.individual):
         yield f"one party alone has {shown(found.metric, found.individual)}: nobody gains by taking part"
-    if found.interval is not None and found.interval[0] > 0 and found.surely < _SURE:
+    if found.doubtful:
         yield f"better in the mean, but not to be counted on: {100 * found.surely:.0f} % of single releases are better"
     if POOLED in beside:
         ahead = _interval(_gains(spread, beside[POOLED], found.metric))
@@ -174,94 +308,20 @@ def _beside_baselines(found: Verdict, spread: Spread, beside: dict[str, Spread])
             yield "it is better than all rows pooled: the pooled model does not suit these data, or these features"
 
 
-def _below(accuracy: float, constant: float) -> Iterable[str]:
-    """A release that tells classes apart may be wrong more often than an answer that never does."""
-    if accuracy < constant:
-        yield (
-            f"its accuracy {shown(ACCURACY.name, accuracy)} is below the {shown(ACCURACY.name, constant)} of the "
-            "constant answer, which finds nobody of the other classes"
-        )
-
-
-def _ranking(auc: Spread) -> Iterable[str]:
-    if auc.interval is not None and auc.interval[0] > _RANKING:
-        yield f"it orders rows all the same (AUC {shown('auc', auc.mean)}): move the line between the classes"
-
-
-def constant_answer(rows: Iterable[Row], classes: Sequence[str]) -> str:
-    """What the baseline `constant` does, with the name of the class that it says in most splits, if names are known."""
-    metrics = {MSE.name: "always saying the mean label", L1.name: "answering with the class shares of all private rows"}
-    said: list[int] = []
-    for row in rows:
-        if row["metric"] in metrics:
-            return metrics[row["metric"]]
-        if row["metric"] == CONSTANT_CLASS:
-            said.append(int(row["value"]))
-    if not said or max(said) >= len(classes):
-        return "always saying one class"
-    return f"always saying “{classes[max(set(said), key=said.count)]}”"
-
-
-def told(found: Sequence[Verdict], answer: str) -> list[tuple[Finding, str]]:
-    """The verdicts in sentences, one for all epsilons of a setting of which the same is to be said; then remarks.
-
-    `answer` is the `constant_answer`.
-
-    Examples:
-        >>> known = dict(variant="soft_vote", setting="", metric="accuracy", interval=None, splits=5, remarks=())
-        >>> known |= dict(surely=1.0, constant=0.5, pooled=0.9, individual=0.7)
-        >>> found = [
-        ...     Verdict(epsilon=1.0, finding="no better", mean=0.51, gain=0.01, kept=0.025, **known),
-        ...     Verdict(epsilon=3.0, finding="useful", mean=0.8, gain=0.3, kept=0.75, **known),
-        ... ]
-        >>> for finding, sentence in told(found, "always saying “no”"):
-        ...     print(sentence)
-        soft_vote is no better than always saying “no” at ε = 1: accuracy 0.510, that has 0.500
-        soft_vote is useful at ε = 3: accuracy 0.800, always saying “no” has 0.500, one party alone 0.700, all rows
-        pooled 0.900; 75 % of that gain are kept
-    """
-    groups: dict[tuple[str, str, Finding], list[Verdict]] = {}
-    for one in found:
-        groups.setdefault((one.variant, one.setting, one.finding), []).append(one)
-    sentences: list[tuple[Finding, str]] = []
-    for (variant, setting, finding), members in groups.items():
-        place = f"{setting}: " if setting else ""
-        sentences.append((finding, f"{place}{variant} {_sentence(finding, members, answer)}"))
-        remarks: dict[str, list[Verdict]] = {}
-        for one in members:
-            for remark in one.remarks:
-                remarks.setdefault(remark, []).append(one)
-        sentences += [(finding, f"{place}{variant} {_at(alike)}: {remark}") for remark, alike in remarks.items()]
-    return sentences
-
-
-def _sentence(finding: Finding, members: Sequence[Verdict], answer: str) -> str:
-    first = members[0]
-    name = heading(first.metric).split(" (")[0]
-    reached = f"{name} {listed([shown(first.metric, one.mean) for one in members])}"
-    constant, where = shown(first.metric, first.constant), _at(members)
-    if finding == "no better":
-        nothing = "" if first.pooled is None or first.kept is not None else "; nor are all rows pooled"
-        return f"is no better than {answer} {where}: {reached}, that has {constant}{nothing}"
-    if finding == "useful":
-        alone = "" if first.individual is None else f", one party alone {shown(first.metric, first.individual)}"
-        beside = f"is useful {where}: {reached}, {answer} has {constant}{alone}"
-        if first.pooled is None or first.kept is None:
-            return beside
-        kept = listed(
-            [f"{100 * share:.0f}" if share <= 1 else "more than 100" for share in (one.kept or 0 for one in members)]
-        )
-        return f"{beside}, all rows pooled {shown(first.metric, first.pooled)}; {kept} % of that gain are kept"
-    ends = listed(
-        ["unknown" if one.interval is None else " to ".join(f"{end:+.3g}" for end in one.interval) for one in members]
-    )
-    more = f"{first.splits} split{'' if first.splits == 1 else 's'}; raise trials.splits"
-    return (
-        f"may be better than {answer} {where} or not, which cannot be told from {more}: {reached}, that has {constant} "
-        f"(95 % interval of the difference: {ends})"
-    )
-
-
-def _at(members: Sequence[Verdict]) -> str:
-    known = [f"{one.epsilon:g}" for one in members if not math.isinf(one.epsilon)]
-    return f"at ε = {listed(known)}" if known else "without noise"
+def _of_classes(
+    found: Verdict, aim: float, accuracies: Sequence[VariantSummary], place: str, ranking: Ranking | None
+) -> Iterable[str]:
+    """A release that tells classes apart may be wrong more often than an answer that never does, or order rows only."""
+    by_variant = {one.variant: one for one in accuracies if one.place == place}
+    if found.finding != "useful":
+        if ranking is not None and ranking.interval is not None and ranking.interval[0] > _RANKING:
+            yield f"it orders rows all the same (AUC {shown('auc', ranking.mean)}): move the line between the classes"
+        return
+    if found.variant in by_variant and CONSTANT in by_variant:
+        own = by_variant[found.variant].by_epsilon[aim].mean
+        always = next(iter(by_variant[CONSTANT].by_epsilon.values())).mean
+        if own < always:
+            yield (
+                f"its accuracy {shown(ACCURACY.name, own)} is below the {shown(ACCURACY.name, always)} of the "
+                "constant answer, which finds nobody of the other classes"
+            )

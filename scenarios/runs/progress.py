@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from contextlib import AbstractContextManager
+
+_log = logging.getLogger(__name__)
 
 
 class Progress:
@@ -22,6 +26,42 @@ class Progress:
 
     def world_done(self) -> None:
         """The world is complete."""
+
+
+class LoggedProgress(Progress):
+    """Logs what it hears, and passes it on to another one."""
+
+    def __init__(self, other: Progress) -> None:
+        self._other = other
+        self._worlds = self._begun = 0
+        self._started = 0.0
+
+    def note(self, text: str) -> None:
+        """Log it."""
+        _log.info("%s", text)
+        self._other.note(text)
+
+    def begin(self, worlds: int, done: int) -> None:
+        """Log how many there are."""
+        self._worlds, self._begun = worlds, done
+        _log.info("%d worlds, %d of them done before", worlds, done)
+        self._other.begin(worlds, done)
+
+    def world(self, label: str) -> None:
+        """Log which one of how many begins."""
+        self._begun, self._started = self._begun + 1, time.perf_counter()
+        _log.info("world %d of %d (%s)", self._begun, self._worlds, label)
+        self._other.world(label)
+
+    def answers(self, answered: int, sent: int) -> None:
+        """Log it, for files that hear everything."""
+        _log.debug("world %d: %d of %d messages are answered", self._begun, answered, sent)
+        self._other.answers(answered, sent)
+
+    def world_done(self) -> None:
+        """Log how long it took."""
+        _log.info("world %d of %d took %.2f s", self._begun, self._worlds, time.perf_counter() - self._started)
+        self._other.world_done()
 
 
 class TerminalProgress(Progress, AbstractContextManager["TerminalProgress"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,15 +18,18 @@ from federation.contract.errors import FederationError
 from federation.contract.guarantee import Guarantee
 from federation.grids.launch import open_grid
 from federation.grids.simulation import SimulationGrid
+from scenarios.data.catalogue import citations
 from scenarios.data.frames import as_file
 from scenarios.data.tables import Table, describe
-from scenarios.reports.verdicts import constant_answer, told, verdicts
+from scenarios.reports.verdict_words import constant_answer, told
+from scenarios.reports.verdicts import Known, verdicts
 from scenarios.runs.checksums import replaced
 from scenarios.runs.directory import RunDirectory
 from scenarios.runs.finished_run import Run
 from scenarios.runs.progress import Progress
 from scenarios.runs.world import Costs, World, worlds
 from scenarios.scores.results import NOBODY, Row, write_results
+from scenarios.settings.baselines import noise_free
 from scenarios.settings.default_rules import recorded
 from scenarios.settings.explained import to_yaml
 from scenarios.settings.label_rules import require_two_classes
@@ -35,6 +39,7 @@ from scenarios.settings.sweep import Variant, swept_columns, variants
 from scenarios.simulated.floors import require_floors
 from scenarios.simulated.targets import wants_targets
 
+_log = logging.getLogger(__name__)
 _PACKAGES = ("multiparty-federation", "flwr", "ray", "numpy", "scipy", "scikit-learn")
 
 
@@ -124,6 +129,8 @@ def run(
     resolved = plain if isinstance(plain, Scenario) else resolve(plain, overrides)
     check_budget(resolved)
     watcher, costs = progress or Progress(), Costs()
+    versions = ", ".join(f"{name} {number}" for name, number in _versions().items())
+    _log.info("scenario %s, seed %d, engine %s; %s", resolved.name, resolved.seed, resolved.engine.kind, versions)
     with costs.phase("data"):  # data that cannot be used must stop us before anything is written
         todo = worlds(resolved, None if data_dir is None else str(data_dir))
         table = usable_data(todo)
@@ -151,6 +158,7 @@ def run(
                 directory.discard()  # nothing to keep, and nothing in the way of the next attempt
             else:
                 finished = _write(resolved, todo, directory, status, started, costs, table.classes)
+    _log.info("all is in %s", finished.directory)
     if finished.failed_variants:
         raise IncompleteRunError(finished)
     return finished
@@ -240,7 +248,7 @@ def _write(
             {"variant": name, "world": world.label, "cause": cause}
             for name, cause in summary["failed_variants"].items()
         ]
-    found = verdicts(rows)
+    found = verdicts(rows, _known(scenario, done))
     sayings = told(found, constant_answer(rows, classes))
     exposed = {row["variant"] for row in rows if row["unit"] == NOBODY}
     unprotected = [variant for variant in variants(scenario) if variant.name in exposed]
@@ -249,6 +257,11 @@ def _write(
         {"swept": world.swept, "split": 0, **summary["ledger"]} for world, summary in done if world.spec.split == 0
     ]
     directory.write_json("ledger.json", {"worlds": ledgers})
+    disclosures = [
+        {"swept": world.swept, **summary["disclosure"]}
+        for world, summary in done
+        if world.spec.split == 0 and "disclosure" in summary  # runs begun by an earlier release have none
+    ]
     directory.write_json(
         "run.json",
         {
@@ -257,14 +270,16 @@ def _write(
             "verdict": [one.to_dict() for one in found],
             "sayings": [{"finding": finding, "sentence": sentence} for finding, sentence in sayings],
             "worlds": {"finished": len(done), "all": len(todo)},
+            "origins": citations(scenario.data.source),
             "seed": scenario.seed,
             "engine": scenario.engine.kind,
             "non_private": any(variant.kind not in BASELINES for variant in unprotected),
             "non_private_variants": [variant.name for variant in unprotected],
             "remarks": list(dict.fromkeys(line for _, summary in done for line in summary.get("remarks", ()))),
+            "disclosures": disclosures,
             "defaults": recorded(protocol.kind for protocol in scenario.protocols),
             "note": "a diagnostic of a simulation: nothing in this file is covered by a guarantee",
-            "versions": {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}},
+            "versions": _versions(),
             "seconds": {phase: round(seconds, 3) for phase, seconds in costs.seconds.items()},
             "peak_memory_mebibytes": {phase: round(peak, 1) for phase, peak in costs.peak_mebibytes.items()},
             "failures": dict(failures),
@@ -277,6 +292,30 @@ def _write(
     return Run(directory.path, rows, costs, dict(failures), failed_variants, found, sayings)
 
 
+def _versions() -> dict[str, str]:
+    return {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}}
+
+
+def _known(scenario: Scenario, done: Sequence[tuple[World, Mapping[str, Any]]]) -> Known:
+    """What verdicts must know beside the rows, of finished worlds with their summaries."""
+    stands_for = noise_free(scenario.protocols)
+    places = [", ".join(f"{key} = {value}" for key, value in one.swept.items()) for one, _ in done]
+    parties = {place: one.scenario.parties.count for place, (one, _) in zip(places, done, strict=True)}
+    needed = {
+        (place, one["variant"], one["epsilon"]): one["parties_needed"]
+        for place, (_, summary) in zip(places, done, strict=True)
+        for one in summary.get("outlooks", ())
+    }
+    adjacencies = {
+        release["variant"]: release["guarantee"]["adjacency"]
+        for _, summary in done
+        for release in summary["ledger"]["releases"]
+        if "adjacency" in release["guarantee"]
+    }
+    counts = {place: count for place, count in parties.items() if isinstance(count, int)}
+    return Known(None if stands_for is None else stands_for[0], counts, adjacencies, needed)
+
+
 def _enumerated(worlds: Sequence[str], most: int = 3) -> str:
     """The first worlds by name, the others by number."""
     rest = f" and {len(worlds) - most} more" if len(worlds) > most else ""
@@ -285,7 +324,9 @@ def _enumerated(worlds: Sequence[str], most: int = 3) -> str:
 
 def _draw(scenario: Scenario, directory: RunDirectory, rows: list[Row]) -> None:
     from scenarios.reports.figures import draw
+    from scenarios.reports.officer import write_guarantee
     from scenarios.reports.report import write_report
 
     draw(rows, directory.path / "figures", scenario.name)
+    write_guarantee(directory.path, rows)
     write_report([directory.path], directory.path / "report.html", {directory.path: rows})

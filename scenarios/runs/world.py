@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import resource
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ from aggregator.world.fitting import imputes
 from aggregator.world.plan import VariantPlan, WorldPlan
 from aggregator.world.views import fitted
 from federation.contract.randomness import generator
+from federation.contract.reference import Reference
 from federation.features.feature_map import FeatureMap
 from federation.grids.launch import run_server_app
 from federation.grids.nodes import Placement, most_per_node
@@ -32,8 +35,9 @@ from scenarios.scores.results import Row, missed, protection
 from scenarios.scores.scoring import Scoring
 from scenarios.scores.tasks import REGRESSION, scoring
 from scenarios.scores.unscored import Unscored
+from scenarios.settings.baselines import noise_free
 from scenarios.settings.classifier import leading
-from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, task
+from scenarios.settings.protocol_options import BASELINES, CONSTANT, INDIVIDUAL, NOISE_FREE, task
 from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Data
 from scenarios.settings.sweep import Variant, cell_id, expand, variants, world_key
@@ -41,6 +45,8 @@ from scenarios.simulated.conduct import Conduct
 from scenarios.simulated.simulation import Split, SplitSpec, split
 from scenarios.simulated.targets import Target, target_sets
 
+_log = logging.getLogger(__name__)
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in which the peak memory of a process is told
 INDIVIDUAL_SAMPLE = 1000  # parties whose own classifiers are scored
 _NOBODY = {**protection({"non_private": True}), "noise": 0}
 
@@ -64,7 +70,8 @@ class Costs:
     def add(self, name: str, seconds: float) -> None:
         """Add seconds measured elsewhere to `name`, and note the peak memory reached."""
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
-        self.peak_mebibytes[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        self.peak_mebibytes[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / 2**20
+        _log.info("phase %s: %.2f s, peak memory %.0f MiB", name, seconds, self.peak_mebibytes[name])
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +148,11 @@ class World:
         """What the aggregator is asked to do, with its files in `directory` and `per_node` parties behind each node."""
         scenario, budget, cut = self.scenario, self.scenario.privacy.budget, self.split.cut
         protocols = [variant for variant in self.variants if variant.kind not in BASELINES]
-        asked = any(variant.kind == INDIVIDUAL for variant in self.variants) and len(cut.test) > 0
+        planned = [VariantPlan(one.name, one.kind, one.options, one.key) for one in protocols]
+        beside = {variant.kind for variant in self.variants if variant.kind in BASELINES and len(cut.test)}
+        if NOISE_FREE in beside and (reference := noise_free(scenario.protocols)):
+            planned.append(reference[1])
+        asked = INDIVIDUAL in beside
         return WorldPlan(
             world=self.key,
             directory=str(directory),
@@ -152,13 +163,15 @@ class World:
             parties_per_node=per_node,
             quorum=scenario.parties.quorum,
             colluding=scenario.parties.colluding,
+            robust=scenario.parties.robust,
+            alike=scenario.parties.alike,
             timeout=scenario.engine.timeout,
             classes=self.split.table.classes,
             class_names=_class_names(scenario.data) + _public_file(scenario.data),
             public=self.spec.reference("public_rows"),
             features=tuple(scenario.data.features),
             classifier=scenario.parties.classifier,
-            variants=tuple(VariantPlan(variant.name, variant.kind, variant.options) for variant in protocols),
+            variants=tuple(planned),
             epsilons=tuple(scenario.privacy.epsilon),
             delta=scenario.privacy.delta,
             budget=None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta},
@@ -174,6 +187,14 @@ class World:
             reference=tuple(self.reference) if asked else (),
         )
 
+    def holdings(self) -> Reference:
+        """Who the parties are: what loads their rows, and says how they behave."""
+        parties = self.scenario.parties
+        conduct = Conduct(parties.dropout, seed=self.scenario.seed, split=self.spec.split)
+        if parties.hostile is not None:
+            conduct = replace(conduct, hostile=parties.hostile.fraction, kind=parties.hostile.kind)
+        return self.spec.reference("SimulatedParties", conduct=asdict(conduct))
+
     def run(
         self, grid: SimulationGrid, costs: Costs, directory: Path, sparing: bool = False
     ) -> tuple[list[Row], dict[str, Any]]:
@@ -182,18 +203,14 @@ class World:
         Its `failed_variants` are also those that cannot be scored, and with `sparing` those that cannot begin. Raises
         `FederationError`.
         """
-        parties, hostile = self.scenario.parties, self.scenario.parties.hostile
+        parties = self.scenario.parties
         with costs.phase("data"):
             cut, batched = self.split.cut, parties.classifier["name"] == LOGISTIC
             most = most_per_node(batched, len(self.split.public.rows))
             per_node = grid.cohort(cut.parties, self.scenario.engine.parties_per_node, most)
             plan = replace(self.plan(directory, per_node), sparing=sparing)
         plan.save(directory / "plan.json")
-        conduct = Conduct(parties.dropout, seed=self.scenario.seed, split=self.spec.split)
-        if hostile is not None:
-            conduct = replace(conduct, hostile=hostile.fraction, kind=hostile.kind)
-        holdings = self.spec.reference("SimulatedParties", conduct=asdict(conduct))
-        grid.assign(Placement(plan.parties, per_node, holdings, self.scenario.seed))
+        grid.assign(Placement(plan.parties, per_node, self.holdings(), self.scenario.seed))
         run_server_app(grid, {"plan": str(directory / "plan.json")})
         summary = json.loads((directory / "world.json").read_text())
         for phase, seconds in summary["seconds"].items():
@@ -220,7 +237,7 @@ class World:
         if variant.kind in BASELINES:
             if isinstance(scored, Unscored):
                 return  # there is nothing else to a baseline
-            metrics = self._baseline(variant.kind, scored, summary)
+            metrics = self._baseline(variant.kind, scored, summary, directory)
             yield from ({**base, **_NOBODY, "metric": metric, "value": value} for metric, value in metrics.items())
             return
         path = directory / f"{variant.name}.npz"
@@ -233,8 +250,13 @@ class World:
                 for metric, value in metrics.items():
                     yield {**base, **protected, "noise": draw, "metric": metric, "value": value}
 
-    def _baseline(self, kind: str, scored: Scoring, summary: Mapping[str, Any]) -> Mapping[str, float]:
-        """The metrics of a baseline, which has no release; of a mixture the leading member is `pooled`."""
+    def _baseline(self, kind: str, scored: Scoring, summary: Mapping[str, Any], directory: Path) -> Mapping[str, float]:
+        """The metrics of a baseline, which has no guarantee; of a mixture the leading member is `pooled`."""
+        if kind == NOISE_FREE:
+            if kind not in summary["diagnostics"]:  # it could not be made, as a remark says
+                return {}
+            [(_, [exact])] = scored.releases(directory / f"{NOISE_FREE}.npz")
+            return exact
         if kind == INDIVIDUAL:
             asked: Mapping[str, float] = summary["individual"]
             return asked

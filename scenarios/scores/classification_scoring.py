@@ -14,6 +14,7 @@ from aggregator.releases.model_files import ReleasedFile
 from aggregator.releases.models import ReleasedModels
 from federation.features.feature_map import FeatureMap
 from parties.training.classifiers import fit as fit_classifier
+from parties.training.ordering import auc
 from scenarios.data.tables import Table
 from scenarios.scores.metrics import CONSTANT_CLASS, at_round
 from scenarios.scores.scoring import Metrics, Scoring
@@ -94,19 +95,9 @@ def hit_metrics(test: TestRows, hit: NDArray[np.bool_]) -> Scores:
 
 
 def _auc(test: TestRows, outputs: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Probability that a row of class 1 outscores one of class 0, ties counting half (Mann-Whitney).
-
-    From each model's scores (n,).
-    """
-    values = []
-    for scores in outputs:
-        # Both sides sorted, and the smaller one looked up in the larger: that keeps the search in the cache.
-        sides = np.sort(scores[: test.sizes[0]]), np.sort(scores[test.sizes[0] :])
-        few, many = sorted(sides, key=len)
-        below = np.searchsorted(many, few, "left").sum() + np.searchsorted(many, few, "right").sum()
-        share = below / (2 * len(few) * len(many))
-        values.append(1 - share if few is sides[0] else share)
-    return np.array(values)
+    """Of each model's scores (n,)."""
+    first = test.sizes[0]
+    return np.array([auc(scores[:first], scores[first:]) for scores in outputs])
 
 
 class ClassificationScoring(Scoring):

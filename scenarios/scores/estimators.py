@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Collection
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self
@@ -18,18 +20,32 @@ from federation.features.feature_map import text_code
 from federation.numerics.arrays import Floats
 from scenarios.data.files import features_of
 from scenarios.data.frames import is_frame, sheet
+from scenarios.data.sheets import is_missing
 from scenarios.data.tables import listed
-from scenarios.scores.prediction import DEFAULT, LEVEL, Chosen, applied, choose, find_model, finite
+from scenarios.scores.prediction import (
+    LEVEL,
+    Chosen,
+    applied,
+    choose,
+    find_model,
+    finite,
+    unknown_texts,
+    unused_columns,
+)
+from scenarios.settings.protocol_options import DEFAULT
 
 _SHOWN = 3  # columns in a message
+_NO_VALUE = ("<NA>", "NaT")  # as pandas has it in arrays of objects
 
 
 class ReleasedEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
     """One released model, of one epsilon and noise draw. What it says of rows costs no privacy beyond the release's.
 
     Rows are a data frame of any library, whose columns are found by name (their order and further columns make no
-    difference), or an array (n, d) with the columns in the order of `feature_names_in_`. Texts stand in an array of
-    objects. `fit` changes nothing, as that of `sklearn.frozen.FrozenEstimator`: what was released cannot learn.
+    difference, and those that the model leaves out may be missing), or an array (n, d) with the columns in the order of
+    `feature_names_in_`. Texts stand in an array of objects, where None and NaN are missing. A warning names text
+    columns of which the model knows no text. `fit` changes nothing, as that of `sklearn.frozen.FrozenEstimator`: what
+    was released cannot learn.
 
     Attributes:
         feature_names_in_: (d,), the columns that the model was learned from.
@@ -76,9 +92,15 @@ class ReleasedEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def _rows(self, X: Any) -> Floats:
         models, release = self.release.models, self.release.release
         missing = models.feature_maps[release].imputes
+        unused = unused_columns(self.release)
         if is_frame(X):
-            return features_of(sheet(X), models.columns, models.text_columns, missing)
-        return _from_array(X, models, missing)
+            needed = [name for i, name in enumerate(models.columns) if i not in unused]
+            rows = features_of(sheet(X, needed), models.columns, models.text_columns, missing, unused)
+        else:
+            rows = _from_array(X, models, missing, unused)
+        if (remark := unknown_texts(self.release, rows)) is not None:
+            warnings.warn(remark, UserWarning, stacklevel=4)
+        return rows
 
 
 def _decides(model: ReleasedClassifier) -> bool:
@@ -125,9 +147,10 @@ class ReleasedClassifier(ClassifierMixin, ReleasedEstimator):  # type: ignore[mi
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities (n, C) of the classes, of models that were learned to tell them; others lack this method.
 
-        Networks of `error_marginals` are trained by cross-entropy, and this is the logistic function of their output:
-        as far off as the noise of the release makes it, for nothing has calibrated it. The scores of all other
-        protocols have no such meaning.
+        Networks of `error_marginals` are trained by cross-entropy, and this is the logistic function of their output.
+        Models of `mean_operator` minimise a loss whose scores stand for probabilities, unless another is chosen; the
+        louder the noise is, the nearer these are to 1/2. Both are as far off as the noise of the release makes them,
+        for nothing has calibrated them. The scores of all other protocols have no such meaning.
         """
         return np.asarray(self._said(self.release.models.probabilities, X))[:, self._order]
 
@@ -206,15 +229,21 @@ def load(
     return _ESTIMATORS[chosen.models.predicts](chosen)
 
 
-def _from_array(X: Any, models: ReleasedFile[Any], missing: bool) -> Floats:
-    """An array of numbers, or of objects where some columns are texts, as raw rows (n, d)."""
+def _from_array(X: Any, models: ReleasedFile[Any], missing: bool, unused: Collection[int]) -> Floats:
+    """An array of numbers, or of objects where some columns are texts, as raw rows (n, d); 0 in `unused` columns."""
     texts = [models.columns[i] for i in models.text_columns]
     cells = X if hasattr(X, "toarray") else np.asarray(X)
+    if cells.ndim == 0:
+        lazy = "collect it first" if hasattr(X, "collect") else "make one of it"
+        raise InputError(f"X must be a data frame, or an array of two axes, got {type(X).__name__}; {lazy}")
     if cells.ndim != 2 or cells.shape[1] != len(models.columns):
         raise InputError(
             f"X must have two axes, rows and the {len(models.columns)} columns {listed(models.columns, _SHOWN)}, got "
             f"shape {cells.shape}"
         )
+    if unused:
+        cells = cells.copy()
+        cells[:, sorted(unused)] = 0
     if texts:
         if cells.dtype.kind not in "OUST":
             raise InputError(
@@ -222,7 +251,8 @@ def _from_array(X: Any, models: ReleasedFile[Any], missing: bool) -> Floats:
             )
         cells = cells.astype(object)
         for i in models.text_columns:
-            cells[:, i] = [text_code("" if cell is None else str(cell).strip()) for cell in cells[:, i]]
+            written = [str(cell).strip() for cell in cells[:, i]]
+            cells[:, i] = [text_code("" if is_missing(text) or text in _NO_VALUE else text) for text in written]
     rows = doubles(cells, "X")
     wrong = np.isinf(rows) | (np.isnan(rows) if not missing else False)
     if wrong.any():

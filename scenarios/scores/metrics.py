@@ -24,7 +24,8 @@ _LEAST_MAGNITUDE, _MOST_MAGNITUDE = -4, 6  # powers of ten that are written with
 
 def metric_named(name: str) -> Metric:
     """The primary metric of that name; of any other, such as `auc`, more is better."""
-    other = Metric(name, f"{name}s", True, _LABELS.get(name, name.replace("_", " ")))
+    bounds = (0.0, 1.0) if name in _SHARES else (-math.inf, math.inf)
+    other = Metric(name, f"{name}s", True, _LABELS.get(name, name.replace("_", " ")), bounds)
     return next((metric for metric in primaries() if metric.name == name), other)
 
 

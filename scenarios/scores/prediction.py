@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,15 @@ from aggregator.releases.model_files import ReleasedFile, head, reading
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import is_folder
 from federation.contract.guarantee import Guarantee, require_delta, require_epsilon
+from federation.features.steps import OneHot
 from scenarios.data.files import read_group, read_rows
+from scenarios.data.sheets import NO_TEXT
+from scenarios.data.tables import cut, listed
 from scenarios.scores.results import read_results
-from scenarios.settings.protocol_options import BASELINES
+from scenarios.settings.protocol_options import BASELINES, DEFAULT
 
-DEFAULT = "default"
 LEVEL = 0.9  # of intervals
+_SHOWN = 8  # columns in a message
 _FILE_NAME = re.compile(r"split-(\d+)\.npz")
 
 
@@ -36,6 +40,7 @@ class Used:
     epsilon: float
     epsilons: tuple[float, ...]
     guarantee: dict[str, Any]
+    remark: str | None = None  # on the rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +111,9 @@ def predict(
     if by is not None and models.predicts != "ratios":
         does = "predicts a number for" if models.predicts == "numbers" else "names the class of"
         raise InputError(f"--by is for models of class ratios, but {source} {does} every row; omit it")
-    rows = read_rows(file, models.columns, models.text_columns, missing=models.feature_maps[release].imputes)
+    missing, unused = models.feature_maps[release].imputes, unused_columns(chosen)
+    rows = read_rows(file, models.columns, models.text_columns, missing=missing, unused=unused)
+    used = replace(used, remark=unknown_texts(chosen, rows))
     groups = np.array([""]) if by is None else read_group(file, by)  # the one text stands for all rows
     with applied(chosen, str(file)):
         if models.predicts == "ratios":
@@ -144,6 +151,38 @@ def choose(source: Path, epsilon: float | None = None, draw: int = 0) -> Chosen:
     with reading(source, loaded.what):
         _require_told(models.guarantees[release])
     return Chosen(models, release, draw, Used(source, known[release], tuple(known), models.guarantees[release]))
+
+
+def unused_columns(chosen: Chosen) -> frozenset[int]:
+    """The columns that make no difference, because the feature map leaves them out: new rows may lack them."""
+    return frozenset(column for column, vocabulary in _vocabularies(chosen) if not len(vocabulary))
+
+
+def _vocabularies(chosen: Chosen) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """The columns that become indicators, and the codes of the texts that each has one for."""
+    for step in chosen.models.feature_maps[chosen.release].steps[:1]:
+        if isinstance(step, OneHot):
+            for column, (start, end) in zip(step.columns.tolist(), pairwise(step.starts), strict=True):
+                yield column, step.codes[start:end]
+
+
+def unknown_texts(chosen: Chosen, rows: NDArray[np.float64]) -> str | None:
+    """What to say where a text column of raw rows (n, columns) has texts, but none that the model knows; else None.
+
+    One new text among others is nothing to speak of; a whole column of them is more often written otherwise, as true
+    for True.
+    """
+    found = []
+    for column, vocabulary in _vocabularies(chosen):
+        texts = rows[rows[:, column] != NO_TEXT, column]
+        if len(vocabulary) and len(texts) and not np.isin(texts, vocabulary).any():
+            found.append(f"'{cut(chosen.models.columns[column])}'")
+    if not found:
+        return None
+    return (
+        f"the model knows none of the texts in {listed(found, _SHOWN)}: it takes them for unknown ones; write them as "
+        "where it was learned"
+    )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,9 @@ from federation.contract.installed import installed
 if TYPE_CHECKING:
     from scenarios.scores.scoring import Scoring
 
-ACCURACY = Metric("accuracy", "accuracies", True, "accuracy")
-L1 = Metric("l1", "L1 errors", False, "L1 error")
-MSE = Metric("mse", "squared errors", False, "mean squared error")
+ACCURACY = Metric("accuracy", "accuracies", True, "accuracy", (0.0, 1.0))
+L1 = Metric("l1", "L1 errors", False, "L1 error", (0.0, 2.0))
+MSE = Metric("mse", "squared errors", False, "mean squared error", (0.0, math.inf))
 CLASSIFICATION = Task(
     "classification",
     "classes",

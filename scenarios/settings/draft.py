@@ -24,6 +24,7 @@ _SHOWN = 12  # columns by name
 _TEST, _PUBLIC = (Data.model_fields[name].default for name in ("test", "auxiliary"))
 _ROWS_OF_A_PARTY, _MOST_PARTIES, _LOCAL_PARTIES = 6, 200, 10
 _SPLITS, _DRAWS = 5, 5
+_ROWS_OF_IDENTIFIERS = 20  # in fewer, different whole numbers are nothing to speak of
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def draft(profile: Profile, wish: Wish) -> Draft:
     else:
         classes = 2 if wish.positive else label.distinct
         protocols, why = for_classes(wish.protect, wish.trust, classes)
-    beside = baselines_beside([protocol["kind"] for protocol in protocols], alone=parties.get("count") == 1)
+    beside = baselines_beside(protocols, alone=parties.get("count") == 1)
     baselines = sorted(beside, key=BASELINES.index)
     data = _data(wish, real, features, dropped, protocols)
     plain = {
@@ -102,7 +103,9 @@ def draft(profile: Profile, wish: Wish) -> Draft:
         "privacy": {"epsilon": list(wish.epsilon) if len(wish.epsilon) > 1 else wish.epsilon[0]},
         "trials": {"splits": _SPLITS, "noise": _DRAWS},
     }
-    texts = _comments(wish, profile, label, real, dropped, why, len(protocols))
+    texts = _comments(wish, profile, label, real, dropped, why, len(protocols)) | {
+        ("data",): _of_keys(profile, features)
+    }
     known = {path: _lines(text) for path, text in texts.items() if text}
     return Draft(plain, known, tuple(_remarks(profile, label, real, features)))
 
@@ -238,6 +241,21 @@ def _comments(
     }
 
 
+def _of_keys(profile: Profile, features: Sequence[Column]) -> str:
+    """What is to be said of features that may be identifiers, though nothing but their values says so."""
+    different = [
+        cut(column.name)
+        for column in features
+        if column.kind == "whole numbers" and column.distinct == profile.rows - column.missing >= _ROWS_OF_IDENTIFIERS
+    ]
+    if not different:
+        return ""
+    return (
+        f"Features of whole numbers that no two rows share: {listed(different, _SHOWN)}. One that is an identifier "
+        "belongs in drop, or in person if it says whose row it is."
+    )
+
+
 def _of_public(wish: Wish) -> str:
     text = "Public rows, whose labels are not used: the feature map is fitted on them, and they connect the parties."
     if wish.public is not None:
@@ -281,6 +299,8 @@ def _remarks(profile: Profile, label: Column, real: bool, features: Sequence[Col
     missing = [f"{cut(column.name)} {column.missing}" for column in features if column.missing]
     if missing:
         said.append(f"missing cells, which the stage impute fills in: {listed(missing, _SHOWN)}")
+    if keys := _of_keys(profile, features):
+        said.append(f"{keys[:1].lower()}{keys[1:].removesuffix('.')}")
     return said
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from aggregator.contract.promise import Sent
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Refused
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from scenarios.settings.protocol_options import place as placed
 from scenarios.settings.protocol_options import promise
 from scenarios.settings.schema import Scenario
-from scenarios.settings.sweep import expand, variants
+from scenarios.settings.sweep import Variant, expand, variants
 
 _NOISE = {
     Place.AGGREGATOR: "the aggregator adds the noise and must be trusted",
@@ -31,28 +35,10 @@ def promises(scenario: Scenario) -> list[dict[str, str]]:
         >>> first["promise"]
         'epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted'
         >>> first["sends"]
-        "a party sends its share of the votes' statistic without noise"
+        'a party sends a summary of what its classifier says of the public rows without noise'
     """
-    first = expand(scenario)[0].scenario
-    bags = first.parties.bags if isinstance(first.parties.bags, int) else None
-    classes = None if first.data.classes is None else len(first.data.classes)
-    public = PublicNumbers(
-        scenario.privacy.delta,
-        scenario.trials.noise,
-        first.parties.count,
-        2 if first.data.positive else classes,
-        public_rows=first.data.auxiliary if isinstance(first.data.auxiliary, int) else None,
-        bags=bags,
-        largest_bag=first.parties.rows // bags if first.parties.rows and bags else None,
-        rows_per_person=0 if first.data.person is None else first.data.rows_per_person,
-        label_range=first.data.range,
-    )
     found = []
-    for variant in variants(scenario):
-        asked = [promise(variant.kind, variant.options, epsilon, public) for epsilon in scenario.privacy.epsilon]
-        promised = asked[0]  # of the others only whether there is one
-        if promised is None:
-            continue
+    for variant, promised in _promised(scenario, expand(scenario)[0].scenario):
         where = placed(variant.kind, variant.options)
         told = where.reason if isinstance(where, Refused) else _NOISE[where]
         found.append(
@@ -63,6 +49,67 @@ def promises(scenario: Scenario) -> list[dict[str, str]]:
             }
         )
     return found
+
+
+def disclosures(scenario: Scenario) -> list[dict[str, Any]]:
+    """What a run writes down about who shows what to whom, for every setting of the sweep, without a look at data.
+
+    As `disclosures` of run.json, with None for numbers that only data can tell. Raises as `promises`.
+
+    Examples:
+        >>> from scenarios.settings.schema import resolve
+        >>> found = disclosures(resolve("quickstart"))[0]
+        >>> found["parties"], found["public_rows"], found["variants"]["soft_vote"]["noise_at"][0]
+        (200, 430, 'aggregator')
+    """
+    return [
+        {
+            "swept": setting.swept,
+            "world": scenario.name,
+            "simulation": True,
+            "parties": setting.scenario.parties.count,
+            "quorum": setting.scenario.parties.quorum,
+            "private_rows": None,
+            "public_rows": _public_numbers(setting.scenario).public_rows,
+            "draws": setting.scenario.trials.noise,
+            "variants": {
+                variant.name: {
+                    "protocol": variant.kind,
+                    "noise_at": [] if isinstance(where, Refused) else [str(where)] * len(scenario.privacy.epsilon),
+                    "sends": [asdict(one) for one in promised.sends],
+                }
+                for variant, promised in _promised(setting.scenario, setting.scenario)
+                for where in (placed(variant.kind, variant.options),)
+            },
+        }
+        for setting in expand(scenario)
+    ]
+
+
+def _promised(scenario: Scenario, first: Scenario) -> Iterator[tuple[Variant, Promise]]:
+    """The variants of a scenario that are no baselines, with their promises by the public numbers of `first`."""
+    public = _public_numbers(first)
+    for variant in variants(scenario):
+        asked = [promise(variant.kind, variant.options, epsilon, public) for epsilon in scenario.privacy.epsilon]
+        if asked[0] is not None:  # of the others only whether there is one
+            yield variant, asked[0]
+
+
+def _public_numbers(point: Scenario) -> PublicNumbers:
+    """What one setting of a sweep says of its public numbers."""
+    bags = point.parties.bags if isinstance(point.parties.bags, int) else None
+    classes = None if point.data.classes is None else len(point.data.classes)
+    return PublicNumbers(
+        point.privacy.delta,
+        point.trials.noise,
+        point.parties.count,
+        2 if point.data.positive else classes,
+        public_rows=point.data.auxiliary if isinstance(point.data.auxiliary, int) else None,
+        bags=bags,
+        largest_bag=point.parties.rows // bags if point.parties.rows and bags else None,
+        rows_per_person=0 if point.data.person is None else point.data.rows_per_person,
+        label_range=point.data.range,
+    )
 
 
 def _told(spends: Guarantee | NoGuarantee) -> str:

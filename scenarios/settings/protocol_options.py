@@ -14,7 +14,6 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     ConfigDict,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
@@ -31,22 +30,25 @@ from aggregator.contract.task import Task
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import FederationError, InputError, nearest_name
 from federation.contract.guarantee import NoGuarantee
-from scenarios.settings.problems import MISSING, one_of, problems, refusal, refuse, rule, shown
-from scenarios.settings.values import Section, Sweep, swept_keys
+from scenarios.settings.problems import MISSING, one_of, problems, refuse, rule, shown
+from scenarios.settings.values import FileName, Section, Sweep, swept_keys
 from scenarios.settings.yaml_rules import KeyPath
 
-BASELINES = POOLED, INDIVIDUAL, CONSTANT = ("pooled", "individual", "constant")
+BASELINES = POOLED, INDIVIDUAL, CONSTANT, NOISE_FREE = ("pooled", "individual", "constant", "noise_free")
 CLASSIFYING_BASELINES = {  # these have no meaning for tasks that do not name them
     INDIVIDUAL: "trains classifiers",
     CONSTANT: "predicts a class",
 }
-_LONGEST_NAME = 200  # file systems allow 255 bytes, of which suffixes take some
 _LISTS = (list, tuple, set, frozenset)
 _EXAMPLES = (None, False, True, 1, 2, 10, 100, 0.01, 0.1, 0.5)  # of what options may be
 
 
+DEFAULT = "default"  # stands for the default variant on the command line
+_OWN = {"kind", "name"}  # keys of an entry that are no options
+
+
 class _Options(Section):
-    """What the class of one protocol accepts, besides its kind; scalars may be swept."""
+    """What the class of one protocol accepts, besides its kind and name; scalars may be swept."""
 
     model_config = ConfigDict(allow_inf_nan=False, use_attribute_docstrings=False)
 
@@ -57,7 +59,7 @@ class _Options(Section):
 class Protocol:
     """One entry: its kind, every option (defaults filled in), and the values of those that are swept.
 
-    Options are kept as JSON has them.
+    Options are kept as JSON has them. `name` is what somebody calls its variants, None what `variant_name` does.
 
     Examples:
         >>> entry = Protocol.parse({"kind": "soft_vote", "noise": ["pure", "off"]})
@@ -68,6 +70,21 @@ class Protocol:
     kind: str
     options: Mapping[str, Any] = field(default_factory=dict)
     sweeps: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    name: str | None = None
+
+    def named(self, options: Mapping[str, Any]) -> str:
+        """What the variant with these options is called: its name with what is swept, or the automatic one.
+
+        Examples:
+            >>> entry = Protocol.parse({"kind": "soft_vote", "name": "mine", "noise": ["pure", "off"]})
+            >>> [entry.named(options) for options, _ in entry.choices()]
+            ['mine', 'mine-off']
+        """
+        if self.name is None:
+            return variant_name(self.kind, options)
+        return variant_name(
+            self.kind, {**_defaults(self.kind), **{name: options[name] for name in self.sweeps}}, self.name
+        )
 
     def choices(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """(all options, the swept ones among them) of each variant; the last swept option changes fastest."""
@@ -91,7 +108,7 @@ class Protocol:
     def to_plain(self) -> dict[str, Any]:
         """As in a scenario file."""
         lists = {name: list(values) for name, values in self.sweeps.items()}
-        return {"kind": self.kind, **self.options, **lists}
+        return {"kind": self.kind, **({} if self.name is None else {"name": self.name}), **self.options, **lists}
 
     def shown(self) -> dict[str, Any]:
         """As `to_plain`, without the options that do not apply; `parse` of it is this entry."""
@@ -122,9 +139,12 @@ class Protocol:
             given = model.model_validate_json(json.dumps(entry), strict=True)
         except ValidationError as error:
             refuse((path, _why_refused(entry, path) or text) for path, text in problems(error, model, _option_path))
-        options = given.model_dump(mode="json", exclude={"kind"})
-        sweeps = {name: tuple(options[name]) for name in swept_keys(model) if isinstance(getattr(given, name), tuple)}
-        parsed = cls(kind, {**options, **{name: values[0] for name, values in sweeps.items()}}, sweeps)
+        name = getattr(given, "name", None)
+        if name in (*names, DEFAULT):
+            refuse([(("name",), f"must not be '{name}', which is taken; choose another")])
+        options = given.model_dump(mode="json", exclude=_OWN)
+        sweeps = {key: tuple(options[key]) for key in swept_keys(model) if isinstance(getattr(given, key), tuple)}
+        parsed = cls(kind, {**options, **{name: values[0] for name, values in sweeps.items()}}, sweeps, name)
         parsed._try()
         return parsed
 
@@ -162,8 +182,8 @@ def kinds() -> list[str]:
     return [*registry.protocol_names(), *BASELINES]
 
 
-def variant_name(kind: str, options: Mapping[str, Any]) -> str:
-    """`kind` followed by the options that differ from their defaults, in field order; a folder name.
+def variant_name(kind: str, options: Mapping[str, Any], name: str | None = None) -> str:
+    """`kind`, or `name` in its place, and the options that differ from their defaults, in field order; a folder name.
 
     A literal is named by its value (`soft_vote-output-published`) unless another option has that value too;
     everything else as `name=value`.
@@ -176,12 +196,12 @@ def variant_name(kind: str, options: Mapping[str, Any]) -> str:
     defaults = _defaults(kind)
     words = {name: _words(known.annotation) for name, known in _model(kind).model_fields.items()}
     every = [word for listed in words.values() for word in listed]
-    parts = [kind]
-    for name, default in defaults.items():
-        value = options[name]
+    parts = [name or kind]
+    for option, default in defaults.items():
+        value = options[option]
         if default != value:
-            by_value = value in words[name] and every.count(value) == 1
-            parts.append(str(value) if by_value else f"{name}={_text(value)}")
+            by_value = value in words[option] and every.count(value) == 1
+            parts.append(str(value) if by_value else f"{option}={_text(value)}")
     return "-".join(parts)
 
 
@@ -234,7 +254,7 @@ def misplaced(protocols: Sequence[Protocol]) -> Iterator[tuple[int, str]]:
         if own != common:
             tasks = f"{kind} has the task {own.name}, {first} the task {common.name}"
             yield position, f"{tasks}; a scenario has one, remove either"
-        elif kind in BASELINES and kind not in common.baselines and common.labels == "classes":
+        elif kind in (POOLED, *CLASSIFYING_BASELINES) and kind not in common.baselines and common.labels == "classes":
             does = CLASSIFYING_BASELINES.get(kind, "has no meaning here")
             yield position, f"the baseline {kind} {does}, which {first} cannot be compared with; remove it"
 
@@ -279,11 +299,14 @@ def _model(kind: str) -> type[_Options]:
 
 @cache
 def _model_of(kind: str, options_type: type[OptionsClass] | None) -> type[_Options]:
-    """A model of the fields of a kind's class; a baseline has none."""
+    """A model of the fields of a kind's class, and of what its variants are called; a baseline has none."""
     fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
     if options_type is not None:
+        fields["name"] = (FileName | None, None)
         hints = typing.get_type_hints(options_type, include_extras=True)
         for option in dataclasses.fields(options_type):  # type: ignore[arg-type]  # it was checked when it was loaded
+            if option.name in _OWN:
+                raise InputError(f"the protocol '{kind}' has an option '{option.name}'; its package must be repaired")
             if option.init:
                 hint = hints[option.name]
                 value = option.default if option.default_factory is dataclasses.MISSING else option.default_factory()
@@ -292,7 +315,7 @@ def _model_of(kind: str, options_type: type[OptionsClass] | None) -> type[_Optio
 
 
 def _defaults(kind: str) -> dict[str, Any]:
-    return _model(kind).model_construct().model_dump(mode="json", exclude={"kind"})
+    return _model(kind).model_construct().model_dump(mode="json", exclude=_OWN)
 
 
 def _option_path(location: tuple[str | int, ...]) -> KeyPath:
@@ -364,27 +387,3 @@ def _text(value: Any) -> str:
         return "_".join(map(_text, value))
     plain = "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
     return re.sub(r"[^A-Za-z0-9._=-]", "_", plain.replace("e+", "e"))
-
-
-def _distinct(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:
-    """Different variants, under names that files may have."""
-    if not protocols:
-        raise rule("must not be empty")
-    first: dict[str, int] = {}
-    for position, protocol in enumerate(protocols):
-        for options, _ in protocol.choices():
-            name = variant_name(protocol.kind, options)
-            if len(name) > _LONGEST_NAME:
-                raise refusal(
-                    f"entry {position} (from 0) has a variant whose options make a name of {len(name)} letters, "
-                    f"allowed are {_LONGEST_NAME}, as files are called by it; shorten the lists among its options"
-                )
-            if name in first:
-                alike = f"entries {first[name]} and {position} (from 0) both ask"
-                twice = f"entry {position} (from 0) asks twice"
-                raise refusal(f"{twice if first[name] == position else alike} for '{name}'; remove one")
-            first[name] = position
-    return protocols
-
-
-Protocols = Annotated[tuple[Protocol, ...], AfterValidator(_distinct)]

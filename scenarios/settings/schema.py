@@ -8,19 +8,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from federation.contract.errors import InputError
 from federation.contract.files import is_file
-from scenarios.settings.baselines import baselines_beside
+from scenarios.settings.baselines import baselines_beside, unfounded
 from scenarios.settings.classifier import LOGISTIC, single_classifiers
 from scenarios.settings.label_rules import unsuited
 from scenarios.settings.loader import load
-from scenarios.settings.problems import checked, problems, rule
-from scenarios.settings.protocol_options import BASELINES, Protocols, misplaced, wanted_features
+from scenarios.settings.problems import checked, problems
+from scenarios.settings.protocol_options import BASELINES, misplaced, wanted_features
 from scenarios.settings.sections import Data, Engine, Parties, Privacy, Trials
 from scenarios.settings.unused_settings import unused
-from scenarios.settings.values import Name, Section, all_values
+from scenarios.settings.values import FileName, Section, all_values
+from scenarios.settings.variant_names import Protocols
 from scenarios.settings.yaml_rules import KeyPath
 
 # Measured on adult, ctg, digits and har with 20 to 400 parties: at ALPHA .1 parameter averages were ahead of the
@@ -29,26 +30,22 @@ _FEW_CLASSES = 0.3
 _DEFAULT = {"kind": "soft_vote"}
 
 
-def _name(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", text):
-        raise rule("must consist of letters, digits, '-', '_' and '.', the first of them no '.'")
-    return text
-
-
 class Scenario(Section):
     """A whole scenario. Scalars of `data` and `parties` that are swept hold tuples until `sweep.expand`."""
 
-    name: Annotated[Name, AfterValidator(_name)]
+    name: FileName
     """Names the run and its folder."""
     description: str | None = None
     """What it shows, in one line."""
     data: Data
     parties: Parties
     protocols: Protocols = Field(default=(_DEFAULT,), validate_default=True)
-    """Compared side by side on the same data and parties; options given as lists are swept. Left out where parties see
-    few classes, partition {dirichlet: ALPHA} with ALPHA below 0.3, it is parameter_average."""
+    """Compared side by side on the same data and parties; options given as lists are swept, and an entry may have a
+    `name`, by which tables, figures and files call it. Left out where parties see few classes, partition {dirichlet:
+    ALPHA} with ALPHA below 0.3, it is parameter_average."""
     baselines: bool = True
-    """Whether constant, pooled and individual stand beside the protocols, to tell what releases are worth."""
+    """Whether constant, pooled, individual and noise_free (the first protocol without its noise) stand beside the
+    protocols, to tell what releases are worth."""
     privacy: Privacy
     trials: Trials = Trials()
     engine: Engine = Engine()
@@ -65,7 +62,8 @@ class Scenario(Section):
             for classifier in trained
             for text in protocol.refusals(self.data.features, classifier)
         }
-        found |= {(("protocols", position), text) for position, text in misplaced(self.protocols)}
+        known = (*misplaced(self.protocols), *unfounded(self.protocols))
+        found |= {(("protocols", position), text) for position, text in known}
         if 0 in all_values(self.data.test) and all(protocol.kind in BASELINES for protocol in self.protocols):
             found.add((("data", "test"), "0 leaves no row to score baselines on, and they release no model; raise it"))
         return sorted({*found, *unsuited(*world), *unused(*world)})
@@ -136,9 +134,9 @@ def _default_baselines(plain: dict[str, Any]) -> None:
     scored = not isinstance(data, dict) or data.get("test") != 0
     if plain.get("baselines", True) is not True or not scored or not isinstance(protocols, list):
         return
-    kinds = [entry.get("kind") for entry in protocols if isinstance(entry, dict)]
+    entries = [entry for entry in protocols if isinstance(entry, dict)]
     alone = isinstance(parties, dict) and parties.get("count") == 1
-    plain["protocols"] = [*protocols, *({"kind": kind} for kind in baselines_beside(kinds, alone))]
+    plain["protocols"] = [*protocols, *({"kind": kind} for kind in baselines_beside(entries, alone))]
 
 
 def _dotted(path: KeyPath) -> str:

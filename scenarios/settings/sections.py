@@ -157,6 +157,11 @@ class Parties(Section):
     colluding: Annotated[float, Field(ge=0, lt=1), Sweep()] = COLLUDING
     """Largest fraction of the parties, rounded up, that may tell whoever sees a secure sum what they sent; public. The
     noise is shared by the others of a quorum."""
+    alike: Annotated[bool, Sweep()] = False
+    """Whether the parties' rows are declared to be drawn alike; public. Answers that stand out by more than noise and
+    chance are then clipped also where noise is small; where parties differ after all, what they know is lost."""
+    robust: Annotated[bool, Sweep()] = True
+    """Whether answers with a party's own noise are kept to what honest ones reach; false only to compare."""
     dropout: Annotated[float, Field(ge=0, lt=1), Sweep()] = 0.0
     """Probability that a party does not answer."""
     hostile: Hostile | None = None

@@ -38,7 +38,8 @@ class Variant:
     """A protocol with one value for every option; `swept` holds the columns of the options that were swept.
 
     `default` marks the variant that a user gets without choosing: the first listed kind that is no baseline,
-    with all its defaults. At most one variant of a scenario is it.
+    with all its defaults. At most one variant of a scenario is it. `key` is its automatic name, which keys its noise,
+    so that what it is called changes no draw.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Variant:
     options: Mapping[str, Any]
     swept: Mapping[str, Any]
     default: bool
+    key: str = ""
 
 
 _Path = tuple[str, ...]
@@ -100,17 +102,18 @@ def variants(scenario: Scenario) -> list[Variant]:
 
     Examples:
         >>> from scenarios.settings.schema import resolve
-        >>> [variant.name for variant in variants(resolve("quickstart"))][-3:]
-        ['pooled', 'individual', 'constant']
+        >>> [variant.name for variant in variants(resolve("quickstart"))][-4:]
+        ['pooled', 'individual', 'constant', 'noise_free']
     """
     first = default_kind(scenario.protocols)
     return [
         Variant(
-            name=variant_name(protocol.kind, options),
+            name=protocol.named(options),
             kind=protocol.kind,
             options=options,
             swept={f"protocols.{option}": value for option, value in swept.items()},
             default=protocol.kind == first and is_default(protocol.kind, options),
+            key=variant_name(protocol.kind, options),
         )
         for protocol in scenario.protocols
         for options, swept in protocol.choices()
@@ -124,7 +127,7 @@ def releases(variant: Variant, scenario: Scenario) -> int:
         >>> from scenarios.settings.schema import resolve
         >>> scenario = resolve("quickstart")  # 5 epsilons, 10 noise draws of each
         >>> [releases(variant, scenario) for variant in variants(scenario)]
-        [50, 50, 50, 50, 0, 0, 0]
+        [50, 50, 50, 50, 0, 0, 0, 0]
     """
     if variant.kind in BASELINES:
         return 0
@@ -148,6 +151,8 @@ def world_key(setting: WorldSetting, split: int, digest: str | None = None) -> s
         for key in section.keys() & _UNSAID.keys():
             if section[key] == _UNSAID[key]:
                 del section[key]
+    for key in ("alike", "robust"):  # which say what the aggregator does with answers, and not who gives which
+        del parties[key]
     if not parties["hostile"] or not parties["hostile"]["fraction"]:
         del parties["hostile"]
     if digest is not None:
@@ -166,6 +171,8 @@ def cell_id(setting: WorldSetting, split: int, digest: str | None = None) -> str
     targets = setting.scenario.data.targets
     if targets not in (None, Targets()):
         plain["targets"] = targets.model_dump(mode="json")
+    if (setting.scenario.parties.robust, setting.scenario.parties.alike) != (True, False):
+        plain["answers"] = [setting.scenario.parties.robust, setting.scenario.parties.alike]
     return _short_hash({**plain, "noise": setting.scenario.trials.noise, "world": world_key(setting, split, digest)})
 
 

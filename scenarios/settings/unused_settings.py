@@ -8,6 +8,7 @@ from scenarios.settings.label_rules import are_real
 from scenarios.settings.protocol_options import (
     BASELINES,
     CONSTANT,
+    NOISE_FREE,
     Protocol,
     default_kind,
     requires,
@@ -59,5 +60,5 @@ def idle(data: Data, protocols: Sequence[Protocol], privacy: Privacy) -> Iterato
 def _trains(kind: str, real: bool) -> bool:
     """Whether a protocol or baseline trains the classifier of the parties, where labels are `real` numbers or not."""
     if kind in BASELINES:
-        return kind != CONSTANT and not real
+        return kind not in (CONSTANT, NOISE_FREE) and not real
     return requires(kind).classifier

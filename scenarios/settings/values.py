@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self, get_args
@@ -28,9 +29,17 @@ from federation.contract.limits import MOST_FEATURES, MOST_ROWS
 from scenarios.settings.problems import MANY, ONE, refuse, rule
 from scenarios.settings.yaml_rules import KeyPath
 
+
+def _file_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", text):
+        raise rule("must consist of letters, digits, '-', '_' and '.', the first of them no '.'")
+    return text
+
+
 Whole = Annotated[int, Field(strict=True, ge=1)]
 Count = Annotated[Whole, Field(le=MOST_ROWS)]
 Name = Annotated[str, Field(strict=True, min_length=1)]
+FileName = Annotated[Name, AfterValidator(_file_name)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 
 

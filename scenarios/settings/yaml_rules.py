@@ -17,7 +17,7 @@ from federation.contract.errors import InputError
 
 KeyPath = tuple[str | int, ...]
 
-LARGEST_TEXT = 1_000_000  # characters
+LARGEST_TEXT = 250_000  # characters: a few seconds of parsing, however dense
 _MOST_VALUES = 100_000  # after aliases are written out
 _DEEPEST = 20
 _PREFIX = "tag:yaml.org,2002:"

@@ -20,7 +20,7 @@ LISTED = {
     if (found := re.match(r"`([\w.]+)`\n", section))
 }
 PUBLIC = [(package, name) for package, names in LISTED.items() for name in names]
-# Half a minute long; the example of CONTRIBUTING.md is run by tests/guarantees/test_added_protocol.py.
+# Half a minute long; the example of docs/tutorials/own-protocol.md is run by tests/guarantees/test_added_protocol.py.
 WITHOUT_EXAMPLE = {"check_protocol"}
 
 

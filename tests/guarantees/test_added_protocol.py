@@ -1,4 +1,4 @@
-"""A newcomer adds a protocol as CONTRIBUTING.md says: nothing but pyproject.toml changes, and the contract is kept."""
+"""A newcomer adds a protocol as the tutorial says: nothing but pyproject.toml changes, and the contract is kept."""
 
 import hashlib
 import os
@@ -52,7 +52,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_changes_no_other_file_is_listed_and_keeps_the_contract(copy: Path) -> None:
     before = contents(copy)
-    written = follow((ROOT / "CONTRIBUTING.md").read_text(), copy)
+    written = follow((ROOT / "docs" / "tutorials" / "own-protocol.md").read_text(), copy)
     after = contents(copy)
     assert {path for path in before if after.get(path) != before[path]} == {"pyproject.toml"}
     added = after.keys() - before.keys()

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import scenarios
+from aggregator.node.variants import VariantRun
 from aggregator.protocols.error_marginals.exchange_session import ExchangeSession
 from aggregator.protocols.mean_operator.moment_session import MomentSession
 from federation.contract.errors import BudgetExceededError, FederationError, InputError, QuorumError
@@ -20,6 +21,7 @@ DOCUMENT = {
     "protocols": [{"kind": "error_marginals", "learner": "linear"}, {"kind": "mean_operator"}, {"kind": "constant"}],
     "privacy": {"epsilon": 1},
     "trials": {"splits": 2, "noise": 1},
+    "baselines": False,
 }
 ALONE = {**DOCUMENT, "protocols": DOCUMENT["protocols"][1:2]}
 
@@ -193,3 +195,29 @@ def test_the_command_shows_what_there_is_and_fails(broken, tmp_path, monkeypatch
     else:
         assert "mean_operator" in told.out
         assert "wrote" in told.out
+        again = f"next: federation run {tmp_path}/two.yaml --resume --out {tmp_path}/out"
+        assert told.out.splitlines()[-1] == again
+
+
+@pytest.mark.parametrize("method", ["__init__", "finish"])
+def test_a_reference_that_nobody_asked_for_costs_nothing_when_it_fails(tmp_path, monkeypatch, method):
+    honest, made = getattr(VariantRun, method), VariantRun.__init__
+
+    def kept(self, world, variant, inquiry):
+        self.chosen = variant
+        made(self, world, variant, inquiry)
+
+    def failing(self, *arguments):
+        variant = arguments[1] if method == "__init__" else self.chosen
+        if variant.reference:
+            raise InputError("not without noise")
+        return honest(self, *arguments)
+
+    monkeypatch.setattr(VariantRun, "__init__", kept)
+    monkeypatch.setattr(VariantRun, method, failing)
+    run = scenarios.run({**ALONE, "baselines": True}, out=tmp_path / "out")
+    assert run.failed_variants == []
+    assert {row["variant"] for row in run.rows} == {"mean_operator", "constant", "pooled", "individual"}
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["status"] == "done"
+    assert "the reference 'noise_free' could not be made: not without noise" in record["remarks"]

@@ -271,6 +271,7 @@ CASES = {
         **LEVEL,
         l1_bound=1.5,
     ),
+    "Odds": case(mechanisms.Odds, "epsilon delta", **LEVEL),
     "Guarantee": case(
         Guarantee, "epsilon delta", **LEVEL, unit=Unit.ROW, adjacency=Adjacency.REPLACE, mechanism="noise"
     ),

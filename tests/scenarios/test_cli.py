@@ -62,7 +62,9 @@ def test_help_lists_every_command(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         (["run", "quickstart", "--set", "privacy.epsilon=-1"], "privacy.epsilon: must be greater than 0"),
         (["run"], "Missing argument"),
         (["run", "quickstart", "--engine", "rya"], "'rya' is not one of"),
-        (["rum"], "No such command 'rum'"),
+        (["rum"], "No such command 'rum'. Did you mean 'run'?\n"),
+        (["privacy", "gausian"], "No such command 'gausian'. Did you mean 'gaussian'?\n"),
+        (["show", "soft_vot"], "did you mean 'soft_vote'?\n"),
     ],
 )
 def test_bad_input_ends_with_one_line_and_code_2(
@@ -77,6 +79,7 @@ def test_bad_input_ends_with_one_line_and_code_2(
     assert printed.err.startswith("error: ")
     assert printed.err.count("\n") == 1
     assert message in printed.err
+    assert printed.err.lower().count("did you mean") <= 1
 
 
 @pytest.mark.parametrize(
@@ -178,3 +181,12 @@ def test_the_package_offers_run_without_loading_it() -> None:
         "except AttributeError as error:\n    print(error)"
     )
     assert done.stdout == "module 'scenarios' has no attribute 'rum'\n", done.stderr
+
+
+def test_windows_gets_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert call(monkeypatch, "list") == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert printed.err.startswith("error: Windows is not supported")
+    assert printed.err.endswith("use WSL 2\n")

@@ -4,7 +4,6 @@ import json
 
 from aggregator.contract.ledger import Budget, Ledger
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
-from scenarios.reports.figures import draw
 from scenarios.scores.results import COLUMNS, write_results
 
 EPSILONS = (0.1, 1.0, 10.0)
@@ -67,7 +66,6 @@ def maker(folder):
             "seconds": {"parties and aggregator": 1.25}, "peak_memory_mebibytes": {"parties and aggregator": 207.5},
             "failures": {},
         }  # fmt: skip
-        draw(made, directory / "figures", scenario)
         (directory / "run.json").write_text(json.dumps(run | changes))
         (directory / "ledger.json").write_text(json.dumps({"worlds": worlds}))
         (directory / "scenario.yaml").write_text(f"name: {scenario}\n# {text}\n")

@@ -6,6 +6,7 @@ import numpy as np
 
 from aggregator.learners.class_ratios.class_means import ClassMeans
 from aggregator.learners.class_ratios.unmixing import centred
+from aggregator.learners.inputs.feature_names import require_same_names
 from aggregator.learners.inputs.validation import checked_set
 from aggregator.learners.kernels.features import FeatureKernel
 from federation.contract.errors import InputError
@@ -45,6 +46,7 @@ def intervals(
             "intervals need an estimator with kernel fourier, nystrom or linear, debiased: true and the covariance of "
             "features"
         )
+    require_same_names(estimator, rows)
     if not 0 < level < 1 or draws < 20:
         raise InputError(f"level must lie between 0 and 1 and draws be at least 20, got {level} and {draws}")
     moments = space.moments(checked_set(rows, estimator.n_features_in_), scatter=True)

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from aggregator.world.world import World
 
 _RUNS = 100_000  # of an audit
+_ADDED_UP = ("independent_laplace", "dirichlet_floor", "dirichlet_shifted", "laplace_prior")  # over a person's bags
+_SEVERAL_BAGS = (
+    "a person's claim is the sum of those of its bags, of which answers with this noise together show a part only; no "
+    "smaller sum is proved"
+)
 _PURE = ("pure", "published_laplace", "laplace_prior")  # whatever delta is given
 
 
@@ -122,4 +127,5 @@ class ClassRatio(RatioOptions, Protocol):
             classes=classes,
             rows_per_person=persons,
             least=self.floor or (0 if self.pseudo_count is not None else LEAST),
+            loose=_SEVERAL_BAGS if persons > 1 and self.noise in _ADDED_UP else "",
         )

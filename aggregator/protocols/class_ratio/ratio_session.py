@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from aggregator.answers.bag_answers import BagAnswers, shared_bags
+from aggregator.answers.count_range import CountRange
+from aggregator.answers.robust_sums import Changes
 from aggregator.contract.premises import local_guarantee
 from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.kernels.distances import median_squared_distance
@@ -20,6 +22,7 @@ from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF, Noise, Question, ReleaseId
 from federation.features.feature_map import FeatureMap, with_fourier
+from federation.mechanisms.counts.additive import AdditiveCounts
 from federation.numerics.arrays import Floats
 from federation.questions.bags import (
     PUBLISHED,
@@ -33,6 +36,7 @@ from federation.questions.bags import (
 )
 
 _REACH = 40.0  # standard deviations, or records: Laplace noise goes further with a probability below e^-40
+_count_range = lru_cache(CountRange)  # variants that ask the same have the same
 _CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
 
 
@@ -72,6 +76,11 @@ class RatioSession(OneRound):
         """What bags look like; in one with the counts where rows are protected."""
         found: BagAnswers = self.answers[-1]
         return found
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What was verified at run time, and how many answers were scaled."""
+        return (*super().checks, *Changes.of([self._counts.changes]))
 
     def learn(self, draw: int) -> Described:
         """The estimator of one noise draw."""
@@ -127,8 +136,18 @@ class RatioSession(OneRound):
         plan = self._world.plan
         promise = guarantee if isinstance(guarantee, Guarantee) else None
         counts, sums = self._reaches(question)
-        collector = BagAnswers(question, plan.parties, plan.largest_bag, promise, counts, sums)
+        known = self._range if question is self._noised else None
+        collector = BagAnswers(question, plan.parties, plan.largest_bag, promise, counts, sums, known)
         return Asked(question, self._view.training, collector)
+
+    @property
+    def _range(self) -> CountRange | None:
+        """What honest counts reach; None where their noise is none, that of rows, or of another law than integers'."""
+        question, plan = self._noised, self._world.plan
+        if not plan.robust or not isinstance(question, CountsQuestion) or self._options.noise in (OFF, PUBLISHED):
+            return None
+        mechanism = question.mechanism()
+        return _count_range(mechanism, plan.bags) if isinstance(mechanism, AdditiveCounts) else None
 
     def _reaches(self, question: Question) -> tuple[float, float]:
         """How far noise may take counts and sums of rows: as far as that of no honest party ever will."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from aggregator.answers.local_answers import CHECKED
+from aggregator.answers.robust_sums import Changes, Robustness
 from aggregator.contract.premises import local_guarantee
 from aggregator.contract.session import Asked, Session
 from aggregator.learners.error_marginals.exchange_settings import ExchangeSettings
@@ -34,6 +35,7 @@ class _Chain:
     learner: ErrorMarginalsLearner
     asked: list[MarginalsQuestion] = field(default_factory=list)
     answers: MarginalAnswers | None = None
+    collected: list[MarginalAnswers] = field(default_factory=list)
 
 
 class ExchangeSession(Session):
@@ -61,6 +63,7 @@ class ExchangeSession(Session):
         for chain, collected in zip([one for one in self._chains if one.answers is not None], answers, strict=True):
             if collected.answered < self._world.plan.parties:
                 chain.learner.count_rows()
+            chain.collected.append(collected)
             chain.learner.take(collected.errors, collected.rows)
 
     @property
@@ -70,8 +73,9 @@ class ExchangeSession(Session):
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Answers are checked when they arrive, and queries counted."""
-        return (CHECKED, f"at most {self._most_asked} of the {self._settings.queries} queries agreed on were asked")
+        """Answers are checked when they arrive, queries counted, and so are answers that were scaled and clipped."""
+        asked = f"at most {self._most_asked} of the {self._settings.queries} queries agreed on were asked"
+        return (CHECKED, asked, *Changes.of([one.changes for chain in self._chains for one in chain.collected]))
 
     def learn(self, draw: int) -> Described:
         """The hypotheses of all rounds, and the one that is chosen."""
@@ -127,7 +131,8 @@ class ExchangeSession(Session):
         promised = question.promise()
         promise = promised if isinstance(promised, Guarantee) else None
         chain.asked.append(question)
-        chain.answers = MarginalAnswers(question, plan.parties, plan.bags * plan.largest_bag, promise)
+        robustness = Robustness(plan.robust, plan.alike)
+        chain.answers = MarginalAnswers(question, plan.parties, plan.bags * plan.largest_bag, promise, robustness)
         yield Asked(question, self._view.training, chain.answers, chain.draw)
 
     def _question(self, chain: _Chain, query: ErrorQuery | None) -> MarginalsQuestion:

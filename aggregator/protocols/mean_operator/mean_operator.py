@@ -75,6 +75,13 @@ class MeanOperator(MomentOptions, Protocol):
             found["denoise"] = "rows that are not the parties' own"
         return {**found, "unlabelled": "loss: unhinged"} if self.loss == "unhinged" else found
 
+    @property
+    def proper_loss(self) -> str | None:
+        """`logistic`, `square` or `matsushita`, where one of them is minimised."""
+        from aggregator.learners.linear_odd.losses import SymmetricProper
+
+        return self.loss if isinstance(self.chosen_loss(), SymmetricProper) else None
+
     def noise_at(self, trust: Trust) -> Place | Refused:
         """At every party, or as shares of one noise, which hide nothing but in a sum."""
         if self.noise == OFF:
@@ -87,9 +94,8 @@ class MeanOperator(MomentOptions, Protocol):
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at; with `published_laplace` that times the L1 bound of rows, as it really is."""
-        whole = "" if self.summation == "parties" else "a share of "
         features = self._features(public)
-        sends = [Sent(f"{whole}the sum of its rows by class", features, self.noise != OFF)]
+        sends = [Sent("the sum of its rows by class", features, self.noise != OFF)]
         if self.unlabelled_rows == "own":
             sends.append(Sent("its public rows without labels", product(public.largest_bag, features), False))
         if self.noise == OFF:

@@ -10,6 +10,7 @@ import numpy as np
 from aggregator.answers.bag_answers import BagAnswers
 from aggregator.answers.local_answers import CHECKED
 from aggregator.answers.moment_answers import SHARES_CHECKED, MomentAnswers
+from aggregator.answers.robust_sums import Changes, Robustness
 from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.kernels.distances import median_squared_distance
@@ -48,6 +49,11 @@ class MomentSession(OneRound):
         asked = [*self._ask_for_rows(), self._ask(promised)]
         checks = (SHARES_CHECKED if shared else CHECKED,)
         super().__init__(self._features, asked, promised, self._question.release, checks)
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What was verified at run time, and how many answers were scaled and clipped."""
+        return (*super().checks, *Changes.of([self.answers[-1].changes]))
 
     @property
     def _features(self) -> FeatureMap:
@@ -143,7 +149,9 @@ class MomentSession(OneRound):
     def _ask(self, promised: Guarantee | NoGuarantee) -> Asked:
         question = self._question
         promise = promised if isinstance(promised, Guarantee) and not question.shared else None
-        return Asked(question, self._view.training, MomentAnswers(question, self._world.plan.parties, promise))
+        plan = self._world.plan
+        collector = MomentAnswers(question, plan.parties, promise, Robustness(plan.robust, plan.alike))
+        return Asked(question, self._view.training, collector)
 
     def _noisy_question(self, epsilon: float) -> MomentQuestion:
         plan, options = self._world.plan, self._options

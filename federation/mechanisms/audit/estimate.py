@@ -82,7 +82,7 @@ def audit(
 
     `sample_p(n)` and `sample_q(n)` return n independent outputs along the first axis; `statistic` maps
     outputs to scalars of shape (n,): the likelihood ratio is the most powerful one (Neyman, Pearson). Of a curve, which
-    needs a delta above 0, one point is tested (`tested_point`). Raises `InputError` as `epsilon_lower_bound` does.
+    needs a delta above 0, one point is tested (`curve_point`). Raises `InputError` as `epsilon_lower_bound` does.
 
     Examples:
         >>> rng = np.random.default_rng(1)
@@ -102,7 +102,7 @@ def audit(
     require_whole("runs", runs, 4)
     p, q = statistic(sample_p(runs)), statistic(sample_q(runs))
     if curve is not None:
-        point, event = tested_point(p, q, curve, epsilon=epsilon, delta=delta, confidence=confidence)
+        point, event = curve_point(p, q, curve, epsilon=epsilon, delta=delta, confidence=confidence)
         bound = equivalent_epsilon(point, epsilon=epsilon, delta=delta)
         return AuditResult(bound, epsilon, delta, confidence, runs, event, point)
     bound, event = epsilon_lower_bound(p, q, delta=delta, confidence=confidence)
@@ -155,7 +155,7 @@ def delta_lower_bound(p: Floats, q: Floats, *, epsilon: float, confidence: float
     return max(0.0, halves.tested(event, score)), event.described
 
 
-def tested_point(
+def curve_point(
     p: Floats, q: Floats, curve: Curve, *, epsilon: float, delta: float, confidence: float
 ) -> tuple[CurvePoint, str]:
     """The point of a claimed curve that tells most, with a lower bound on its delta; and the event behind it.
@@ -170,7 +170,7 @@ def tested_point(
         >>> rng, runs, mu = np.random.default_rng(1), 200_000, gaussian.mu(1.0, 1e-6)
         >>> half_the_noise = rng.normal(2 * mu, 1, runs), rng.normal(0, 1, runs)
         >>> claimed = lambda epsilon: float(gaussian.delta(epsilon, mu))
-        >>> tested_point(*half_the_noise, claimed, epsilon=1.0, delta=1e-6, confidence=0.99)[0]
+        >>> curve_point(*half_the_noise, claimed, epsilon=1.0, delta=1e-6, confidence=0.99)[0]
         CurvePoint(epsilon=0.65, claimed=0.0002967, lower_bound=0.01594)
     """
     require_share("confidence", confidence)

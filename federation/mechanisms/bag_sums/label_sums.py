@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check, Keeper
 from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums.accounting import width
@@ -42,13 +42,17 @@ NOISE_KEY = Assumption(
     "the ChaCha20 key of the noise is secret and serves nothing else, weights and bags least of all; the stream is as "
     "good as random",
     Check.DECLARED,
+    Keeper.NOISE_MAKER,
 )
 DISJOINT_BAGS = Assumption(
     "a record is in at most one bag of the release; bags and noisy records are drawn uniformly and never by labels",
     Check.DECLARED,
+    Keeper.SITE,
 )
 NORMAL_WEIGHTS = Assumption(
-    "weights are drawn in double precision; their law is taken to be the real normal one", Check.DECLARED
+    "weights are drawn in double precision; their law is taken to be the real normal one",
+    Check.DECLARED,
+    Keeper.SOFTWARE,
 )
 SIGN_WEIGHTS = Assumption("weights are -1 or 1", Check.CHECKED)
 COMMON = (PUBLIC_RANGE, EXACT_SUMS, NOISE_KEY)

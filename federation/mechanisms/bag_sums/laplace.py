@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from federation.contract.guarantee import Assumption, Check, require_epsilon
+from federation.contract.guarantee import Assumption, Check, Keeper, require_epsilon
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums import accounting, label_sums
 from federation.mechanisms.bag_sums.design import Weights, require_bags
@@ -16,7 +16,9 @@ from federation.mechanisms.noise.mechanism import Parameters
 from federation.mechanisms.noise.scales import require_scale
 from federation.numerics.arrays import Floats
 
-_PUBLIC_ROWS = Assumption("features, bags and weights are public: only labels are protected", Check.DECLARED)
+_PUBLIC_ROWS = Assumption(
+    "features, bags and weights are public: only labels are protected", Check.DECLARED, Keeper.HOLDER
+)
 
 
 @dataclass(frozen=True)

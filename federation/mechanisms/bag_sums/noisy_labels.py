@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check, Keeper
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums import calibrated_sums as calibration
 from federation.mechanisms.bag_sums import composition, label_sums
@@ -26,9 +26,13 @@ from federation.mechanisms.noise.mechanism import Parameters, Replacement
 from federation.numerics.arrays import Booleans, Floats
 
 _PUBLIC_ROWS = Assumption(
-    "features, bags, weights and which labels are noisy are public: only labels are protected", Check.DECLARED
+    "features, bags, weights and which labels are noisy are public: only labels are protected",
+    Check.DECLARED,
+    Keeper.HOLDER,
 )
-_FIXED_SET = Assumption("which records get noise on their labels is fixed without looking at labels", Check.DECLARED)
+_FIXED_SET = Assumption(
+    "which records get noise on their labels is fixed without looking at labels", Check.DECLARED, Keeper.SITE
+)
 _ONE_DRAW = Assumption(
     "the noise of all noisy labels of a bag is drawn at once, as a discrete Gaussian of the variance of their weighted "
     "sum, exactly in integer arithmetic",

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check, Keeper
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums import accounting, label_sums
 from federation.mechanisms.bag_sums import calibrated_sums as calibration
@@ -26,7 +26,9 @@ from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 
 _UNPROTECTED_ROWS = Assumption(
-    "only labels are protected: sums of rows are released without noise and may reveal features", Check.DECLARED
+    "only labels are protected: sums of rows are released without noise and may reveal features",
+    Check.DECLARED,
+    Keeper.HOLDER,
 )
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check, Keeper
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.count_mechanism import CountReplacement
 from federation.mechanisms.noise.checks import require_draws
@@ -25,6 +25,7 @@ _SMOOTH_SCALE = 64.0  # from here on an expectation grows as the scale, but for 
 PUBLIC_BAG = Assumption(
     "which records form the bag, how many they are and their features are public: only labels are protected",
     Check.DECLARED,
+    Keeper.HOLDER,
 )
 WHOLE_COUNTS = Assumption(
     "the counts are whole numbers; replacing one label moves one class by +1, another by -1 and no other", Check.CHECKED

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check, Keeper
 from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import PUBLIC_BAG, WHOLE_COUNTS, checked_counts, exchangeable
@@ -32,6 +32,7 @@ _REAL_LAW = Assumption(
     f"the shares are computed in double precision and rounded to multiples of 2^-{GRID_BITS}; before the rounding "
     "their law is taken to be the real formula's",
     Check.DECLARED,
+    Keeper.SOFTWARE,
 )
 _VANISHING = 1e-300  # stands for a delta that underflows
 _SAFE = 1e-7  # relative distance to the safe side of delta: covers the rounding of its computation
@@ -111,6 +112,7 @@ class ScaledDirichlet(CountReplacement):
             f"every class has at least {self.floor} records in this bag, and still has after any one label is "
             "replaced; no count is compared with this floor",
             Check.DECLARED,
+            Keeper.HOLDER,
         )
         scale = Assumption("sigma is computed from epsilon, delta, floor and pseudo-count only", Check.ENFORCED)
         common = (PUBLIC_BAG, WHOLE_COUNTS, scale, NOISE_KEY, _REAL_LAW)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
@@ -21,16 +22,16 @@ from federation.contract.randomness import NoiseBits
 from federation.mechanisms.counts.additive import checked_counts
 from federation.mechanisms.counts.baselines import LaplacePrior, published_laplace
 from federation.mechanisms.counts.dirichlet_divergence import MOST_RUNS, MeasuredDelta, divergence
-from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_eq9_limit, require_level
+from federation.mechanisms.counts.dirichlet_loss import delta_eq9, delta_eq9_limit, exceeds_eq9, require_level
 from federation.mechanisms.counts.dirichlet_sampler import sample
 from federation.mechanisms.noise.checks import require_draws, require_whole
 from federation.mechanisms.noise.scales import first_between
-from federation.numerics.arrays import Floats, Integers
+from federation.numerics.arrays import Booleans, Floats, Integers
 
 _STEP = 1 / 8  # of ln sigma in the scan
 _BLOCK = 16  # sigmas at a time: most scans end early
 _FEW = 256  # pairs of classes that are looked at first
-_ALL = slice(None)
+_AT_ONCE = 2**16  # pairs of classes
 _TINY = 1e-4  # sigma times the largest count below which the delta is at its limit
 _SIZE = 1000  # records of the two-class bags on which the true delta is measured
 
@@ -49,28 +50,36 @@ def sigma_for_counts(counts: Integers, epsilon: float, delta: float) -> float | 
         True
     """
     require_level(epsilon, delta)
-    eta = checked_counts(counts, np.size(counts))
+    return _sigma(tuple(checked_counts(counts, np.size(counts)).tolist()), epsilon, delta)
+
+
+@lru_cache(maxsize=8)  # a comparison asks for that of a bag and of its neighbour several times
+def _sigma(counts: tuple[int, ...], epsilon: float, delta: float) -> float | None:
+    eta = np.array(counts)
     if eta.min() < 2:  # a class that a neighbour lacks, or has alone, tells them apart at any sigma
         return None
-    a, b = _pairs(eta)
-    few = np.argsort(a + b, kind="stable")[:_FEW]  # the worst are mostly among them
+    pairs = _Pairs(*np.unique(eta, return_counts=True))
+    a, b = pairs.smallest(_FEW)  # the worst are mostly among them
 
-    def exceeds(log_sigma: float, level: float, among: Integers | slice = _ALL) -> bool:
-        return bool(delta_eq9(epsilon, a[among], b[among], math.exp(log_sigma)).max() > level)
+    def exceeds_few(log_sigma: float, level: float) -> bool:
+        return bool(np.any(exceeds_eq9(epsilon, a, b, math.exp(log_sigma), level)))
+
+    def exceeds(log_sigma: float, level: float) -> bool:
+        return pairs.some(lambda lost, gained: exceeds_eq9(epsilon, lost, gained, math.exp(log_sigma), level))
 
     def refused(log_sigma: float, level: float) -> bool:
-        return exceeds(log_sigma, level, few) or exceeds(log_sigma, level)
+        return exceeds_few(log_sigma, level) or exceeds(log_sigma, level)
 
     top = 0.0
     while not refused(top, (1 + delta) / 2):
         top += 1.0
     bottom = math.log(_TINY / eta.max())
-    if delta_eq9_limit(epsilon, a, b).max() < delta:
+    if not pairs.some(lambda lost, gained: delta_eq9_limit(epsilon, lost, gained) >= delta):
         while refused(bottom, delta):
             bottom -= 1.0
     scan = np.append(np.arange(top, bottom, -_STEP), bottom)
     starts = range(0, len(scan), _BLOCK)
-    blocks = (delta_eq9(epsilon, a[few, None], b[few, None], np.exp(scan[i : i + _BLOCK])).max(axis=0) for i in starts)
+    blocks = (delta_eq9(epsilon, a[:, None], b[:, None], np.exp(scan[i : i + _BLOCK])).max(axis=0) for i in starts)
     hopeful = (k for k, each in enumerate(chain.from_iterable(blocks)) if each <= delta)
     private = next((k for k in hopeful if not exceeds(scan[k], delta)), None)
     if private is None:
@@ -83,7 +92,7 @@ def sigma_for_counts(counts: Integers, epsilon: float, delta: float) -> float | 
             low, high = (low, middle) if too_much(middle) else (middle, high)
         return low
 
-    low = bisected(lambda log_sigma: exceeds(log_sigma, delta, few))
+    low = bisected(lambda log_sigma: exceeds_few(log_sigma, delta))
     if exceeds(low, delta):
         low = bisected(lambda log_sigma: refused(log_sigma, delta))
     return math.exp(low)
@@ -164,9 +173,27 @@ def published_guarantee(epsilon: float, delta: float) -> NoGuarantee:
     )
 
 
-def _pairs(eta: Integers) -> tuple[Floats, Floats]:
-    """The distinct (count that loses a record, count that gains one) of all ordered pairs of classes."""
-    values, times = np.unique(eta, return_counts=True)
-    a, b = (grid.ravel() for grid in np.meshgrid(values, values, indexing="ij"))
-    keep = (a != b) | np.repeat(times > 1, len(values))
-    return a[keep], b[keep]
+@dataclass(frozen=True)
+class _Pairs:
+    """The (count that loses a record, count that gains one) of all ordered pairs of classes, equal ones once.
+
+    Of the distinct counts `values` (V,), ascending, and how many classes hold each.
+    """
+
+    values: Integers
+    times: Integers
+
+    def smallest(self, most: int) -> tuple[Integers, Integers]:
+        """At most so many of the smallest sum."""
+        among = slice(most + 2)  # with a count beyond, the smallest one makes enough that are smaller
+        a, b = (grid.ravel() for grid in np.meshgrid(self.values[among], self.values[among], indexing="ij"))
+        kept = np.flatnonzero((a != b) | np.repeat(self.times[among] > 1, len(self.values[among])))
+        kept = kept[np.argsort((a + b)[kept], kind="stable")[:most]]
+        return a[kept], b[kept]
+
+    def some(self, found: Callable[[Integers, Integers], Booleans]) -> bool:
+        """Whether it finds any, asked about many at a time, the smallest counts first."""
+        rows = max(1, _AT_ONCE // len(self.values))
+        alone = np.diag(self.times == 1)  # a class is no pair with itself
+        blocks = (slice(start, start + rows) for start in range(0, len(self.values), rows))
+        return any(np.any(found(self.values[block, None], self.values) & ~alone[block]) for block in blocks)

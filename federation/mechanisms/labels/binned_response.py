@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check, Keeper
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels import response
 from federation.mechanisms.labels.bins import MAX_POINTS, Bins, optimal_bins
@@ -81,7 +81,7 @@ class BinnedResponse(LabelReplacement):
     @property
     def _own_assumptions(self) -> tuple[Assumption, ...]:
         return (
-            Assumption("bins and their values come from a prior that is public", Check.DECLARED),
+            Assumption("bins and their values come from a prior that is public", Check.DECLARED, Keeper.COORDINATOR),
             Assumption("each label has random words of its own, compared as integers", Check.ENFORCED),
         )
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Protocol
 
-from federation.contract.guarantee import Assumption, Check
+from federation.contract.guarantee import Assumption, Check, Keeper
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.labels.label_range import LabelRange
 from federation.mechanisms.noise.mechanism import NOISE_KEY, Mechanism, Replacement
 from federation.numerics.arrays import Floats
 
 PUBLIC_ROWS = Assumption(
-    "the rows' features, and how many rows there are, are public: only labels are protected", Check.DECLARED
+    "the rows' features, and how many rows there are, are public: only labels are protected",
+    Check.DECLARED,
+    Keeper.HOLDER,
 )
 
 

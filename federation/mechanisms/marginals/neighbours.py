@@ -7,7 +7,7 @@ feature, (bin, error or correct). So no unit moves a count by more than one, and
 from __future__ import annotations
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Assumption, Check, Unit
+from federation.contract.guarantee import Adjacency, Assumption, Check, Keeper, Unit
 
 MAX_CELLS = 2**20  # that move in all queries together
 
@@ -24,17 +24,23 @@ _ONE_BIN = Assumption(
 _PUBLIC_BINS = Assumption(
     "bins and hypotheses come from public rows and from answers of this exchange, never from private rows",
     Check.DECLARED,
+    Keeper.COORDINATOR,
 )
 _ALL_CELLS = Assumption("every cell is answered with noise, whether it holds rows or not", Check.ENFORCED)
 _PREMISES = {
     (Unit.ROW, Adjacency.ADD_REMOVE): (
         _ALL_CELLS,
-        Assumption("how many rows there are is not published", Check.DECLARED),
+        Assumption("how many rows there are is not published", Check.DECLARED, Keeper.HOLDER),
     ),
-    (Unit.ROW, Adjacency.REPLACE): (_ALL_CELLS, Assumption("how many rows there are is public", Check.DECLARED)),
+    (Unit.ROW, Adjacency.REPLACE): (
+        _ALL_CELLS,
+        Assumption("how many rows there are is public", Check.DECLARED, Keeper.HOLDER),
+    ),
     (Unit.LABEL, Adjacency.REPLACE): (
         Assumption(
-            "features, and so how many rows are in each bin, are public: only labels are protected", Check.DECLARED
+            "features, and so how many rows are in each bin, are public: only labels are protected",
+            Check.DECLARED,
+            Keeper.HOLDER,
         ),
         Assumption(
             "of what depends on labels, only the counts of errors are answered, each with noise", Check.ENFORCED

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit
 from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.features.steps import finite_rows
@@ -21,7 +21,7 @@ LongRows = Literal["refuse", "cut"]
 
 _LONGER = 1e-9  # relative: what rounding may do to rows of norm 1
 
-_PUBLIC_ROWS = Assumption("features are public: only labels are protected", Check.DECLARED)
+_PUBLIC_ROWS = Assumption("features are public: only labels are protected", Check.DECLARED, Keeper.HOLDER)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit, require_epsilon
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit, require_epsilon
 from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
@@ -38,6 +38,7 @@ _MAX_INTEGER = 2.0**52  # value plus noise stay exact in double precision
 _REAL_LAW = Assumption(
     "the rounded L2-Gamma noise is computed in double precision; its law is taken to be the real formula's",
     Check.DECLARED,
+    Keeper.SOFTWARE,
 )
 
 

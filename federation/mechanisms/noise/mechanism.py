@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import ClassVar, Protocol
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit
 
 NOISE_KEY = Assumption(
     "the ChaCha20 key of the noise is secret and serves no other release; the stream is as good as random",
     Check.DECLARED,
+    Keeper.NOISE_MAKER,
 )
 
 

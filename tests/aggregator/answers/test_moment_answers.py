@@ -7,12 +7,14 @@ import pytest
 from support.two_class_questions import moment, row_moments
 
 from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.answers.robust_sums import BOUNDED, Robustness
+from federation.contract.randomness import NoiseBits
 from federation.contract.submission import Submission
 
 
-def answers(parties=4, **options):
+def answers(parties=4, robustness=BOUNDED, **options):
     question = moment(**options)
-    return MomentAnswers(question, parties, question.promise() if question.noise.aims else None)
+    return MomentAnswers(question, parties, question.promise() if question.noise.aims else None, robustness)
 
 
 def sent(collector, parties, sums, sizes, said=None):
@@ -142,3 +144,48 @@ class TestPrivateRows:
         collector = self.answers(noise="off")
         assert list(self.sent(collector, [0, 1], [0.0, 0.0], [size, 3])) == [0]
         assert collector.rows == 3
+
+
+def noisy(question, parties, hostile=()):
+    """Sums (P, d) of parties with 10 rows, all the same, of whom some answer the opposite as far as is accepted."""
+    exact = 10 * np.eye(1, question.numbers)[0]
+    sums = np.concatenate(
+        [question.mechanism().release(exact, NoiseBits(1, "sums", party)) for party in range(parties)]
+    )
+    sums[list(hostile)] = -exact - 39 * question.mechanism().variance() ** 0.5 * np.eye(1, question.numbers)
+    return sums
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "pure", "laplace"])
+@pytest.mark.parametrize("hostile", [(4,), (4, 9, 30, 31)])
+def test_hostile_sums_are_scaled_and_clipped_and_honest_ones_are_as_they_were(noise, hostile):
+    totals = {}
+    for robust in (True, False):
+        for chosen in ((), hostile):
+            collector = answers(parties=40, noise=noise, robustness=Robustness(robust))
+            assert sent(collector, range(40), noisy(collector.question, 40, chosen), [10] * 40) == {}
+            totals[robust, bool(chosen)] = collector.total("sums")
+            if robust and chosen:
+                assert collector.changes.scaled == len(hostile)
+    np.testing.assert_array_equal(totals[True, False], totals[False, False])
+    deviation = collector.question.mechanism().variance() ** 0.5
+    cost = {robust: np.linalg.norm(totals[robust, True] - totals[robust, False]) for robust in (True, False)}
+    assert cost[False] > 38 * deviation * len(hostile)
+    assert cost[True] < (14 * deviation + 20) * len(hostile)
+
+
+def test_shares_of_a_noise_and_exact_sums_are_summed_as_they_come():
+    for options in ({"noise": "off"}, {"noise": "gaussian", "contributors": 2}):
+        collector = answers(parties=40, **options)
+        assert collector.changes is None
+        sent(collector, range(40), np.zeros((40, 4)), [10] * 40)
+        np.testing.assert_array_equal(collector.total("sums"), np.zeros((collector.question.draws, 4)))
+
+
+def test_a_response_is_scaled_by_what_responses_reach_and_not_by_noise_on_the_sum():
+    collector = answers(parties=40, noise="auto")
+    size = collector.question.response_below - 1
+    longest = np.full((1, 4), size * collector.question.response().reach)
+    assert sent(collector, [0], longest, [size]) == {}
+    assert collector.changes.scaled == 1
+    assert np.linalg.norm(collector.total("sums")) <= size * collector.question.response().reach * (1 + 1e-5)

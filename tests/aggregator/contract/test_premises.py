@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, local_guarantee, plan_premises, summed
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, NoGuarantee, Unit
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
 
 OWN = Assumption("of the mechanism", Check.ENFORCED)
 PROMISED = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "some noise", {"scale": 2.0}, (OWN,))
@@ -13,7 +13,7 @@ PROMISED = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "some noise", {"sc
 
 def test_a_world_says_how_its_classes_are_known(make_plan):
     plan = make_plan(draws=1, class_names="somebody declared them")
-    assert plan_premises(plan) == (Assumption("somebody declared them", Check.DECLARED),)
+    assert plan_premises(plan) == (Assumption("somebody declared them", Check.DECLARED, Keeper.HOLDER),)
 
 
 @pytest.mark.parametrize("draws", [2, 30])

@@ -1,5 +1,7 @@
 """The worst pairs of votes, end to end: parties train and vote, and the aggregator's own code counts."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,38 @@ def test_the_pair_is_as_far_apart_as_the_sensitivity_that_is_charged(name):
     distance = np.linalg.norm(before.value - after.value)
     assert before.sensitivity == after.sensitivity
     assert 0.98 * before.sensitivity < distance <= before.sensitivity
+
+
+LOOSE = {  # what no data reach half of, and what they do reach, at the regularisation of the audit
+    "published": ("soft_vote", {"perturb": "output", "sensitivity": "published", "regularisation": 5.0}, 1 / 25),
+    "published, majority": ("majority_vote", {"sensitivity": "published", "regularisation": 5.0}, 0.1905),
+    "tight, majority": ("majority_vote", {"sensitivity": "tight"}, 105.5),
+    "row too": ("soft_vote", {"perturb": "output", "protect": BOTH}, 105.5),
+    "row too, published majority": ("majority_vote", {"protect": BOTH, "sensitivity": "published"}, 105.5),
+    "published average": ("parameter_average", {"average": "plain", "sensitivity": "published"}, 21.11),
+    "tight average": ("parameter_average", {"average": "plain", "sensitivity": "tight"}, 21.11),
+}
+
+
+@pytest.mark.parametrize("name", LOOSE)
+def test_where_half_of_the_noise_would_do_the_pair_says_so(name):
+    kind, options, most = LOOSE[name]
+    chosen = variant(kind, **options)
+    before, after = (perturbable(worst(chosen), chosen, 1.0, DELTA, there) for there in (False, True))
+    distance, charged = np.linalg.norm(before.value - after.value), before.sensitivity
+    assert distance <= most * 1.001 <= charged / 2 * 1.002
+    said = re.fullmatch(
+        r"with two classes no data move what gets noise by more than (\S+), and (\S+) is charged, so that half of the "
+        r"noise would keep the claim, too",
+        worst(chosen).loose,
+    )
+    assert [float(number) for number in said.groups()] == pytest.approx([most, charged], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ATTAINED)
+def test_pairs_that_show_what_is_charged_are_not_said_to_be_loose(name):
+    kind, options = ATTAINED[name]
+    assert worst(variant(kind, **options)).loose == ""
 
 
 @pytest.mark.parametrize("name", WEAK)

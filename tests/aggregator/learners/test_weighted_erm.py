@@ -27,6 +27,19 @@ def test_shares_equal_weighted_duplicate_rows(rng, classes):
     np.testing.assert_allclose(ours.predict_proba(rows), reference.predict_proba(rows), atol=1e-6)
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+def test_weighted_rows_are_those_of_scikit_learn(rng, classes):
+    rows, labels, weights = rng.normal(size=(80, 5)), rng.integers(0, classes, 80), rng.exponential(size=80)
+    ours = WeightedERM(regularisation=0.02).fit(rows, labels, sample_weight=weights)
+    reference = LogisticRegression(C=1 / (weights.sum() * 0.02), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    reference.fit(rows, labels, sample_weight=weights)
+    np.testing.assert_allclose(ours.coef_, reference.coef_, atol=1e-6)
+    shared = WeightedERM(regularisation=0.02).fit_shares(rows, np.eye(classes)[labels], np.arange(classes), weights)
+    np.testing.assert_array_equal(shared.weights_, ours.weights_)
+    with pytest.raises(ValueError, match="weight"):
+        WeightedERM().fit(rows, labels, sample_weight=-weights)
+
+
 def test_shares_off_the_simplex_are_refused(rng):
     with pytest.raises(InputError, match="sum to 1"):
         WeightedERM().fit_shares(rng.normal(size=(3, 2)), [[100, -99], [1, 0], [1, 0]], ["a", "b"])

@@ -92,7 +92,7 @@ def test_no_vote_is_written(make_plan):
     summary = json.loads((Path(plan.directory) / "world.json").read_text())
     assert set(summary) == {
         "ledger", "diagnostics", "outlooks", "remarks", "bytes_per_party", "individual", "failures", "failed_variants",
-        "seconds", "answered",
+        "seconds", "answered", "disclosure",
     }  # fmt: skip
 
 

@@ -297,3 +297,32 @@ def test_a_variant_that_cannot_begin_costs_a_sparing_plan_itself_alone(make_plan
     assert list(going.failed) == ["v1"]
     assert list(going.costs()) == ["v0"]
     assert [question.kind for question, _ in inquiry.questions()] == ["statistic"]
+
+
+def test_a_reference_stands_in_no_ledger_and_moves_nothing_beside_it(make_plan):
+    plain = make_plan(individual=5, features=({"whiten": "auto"}, "unit_norm"))
+    run(open_grid("inline"), plain, 40)
+    folder = Path(plain.directory)
+    before, alone = ((folder / name).read_bytes() for name in ("soft_vote.npz", "world.json"))
+    reference = VariantPlan("noise_free", "soft_vote", {"noise": "off"}, reference=True)
+    run(open_grid("inline"), replace(plain, variants=(*plain.variants, reference)), 40)
+    beside, known = json.loads((folder / "world.json").read_text()), json.loads(alone)
+    assert (folder / "soft_vote.npz").read_bytes() == before
+    assert (beside["ledger"], beside["individual"]) == (known["ledger"], known["individual"])
+    exact = ReleasedModels.load(folder / "noise_free.npz")
+    assert [one["non_private"] for one in exact.guarantees] == [True]
+
+
+def test_a_reference_that_cannot_begin_fails_alone(make_plan):
+    reference = VariantPlan("noise_free", "mean_operator", {"noise": "off"}, reference=True)
+    going, _ = begun(make_plan(variants=(*variants(("soft_vote", {})), reference)))
+    assert going.failed == {}
+    going.begin_references()
+    assert (list(going.failed), list(going.missing)) == ([], ["noise_free"])
+    assert list(going.costs()) == ["v0"]
+
+
+def test_a_deployment_has_no_references(make_plan):
+    reference = VariantPlan("noise_free", "soft_vote", {"noise": "off"}, reference=True)
+    with pytest.raises(InputError, match="no variant of a plan may be a reference"):
+        make_plan(variants=(reference,), **DEPLOYED)

@@ -61,11 +61,21 @@ def test_negligible_directions_are_dropped():
     assert fit([{"pca": 12}], rows).dimension == 6
 
 
-def test_standardise_is_scikit_learns_and_centres_constant_columns():
+def test_standardise_is_scikit_learns_and_constant_columns_become_zero():
     rows = np.hstack([TALL * [1, 10, 100, 1000, 0.1, 0.01], np.full((80, 1), 0.1)])
-    out = fit(["standardise"], rows).transform(rows)
+    features = fit(["standardise"], rows)
+    out = features.transform(rows)
     np.testing.assert_allclose(out[:, :-1], StandardScaler().fit_transform(rows[:, :-1]), atol=1e-12)
-    np.testing.assert_allclose(out[:, -1], 0, atol=1e-15)
+    assert not out[:, -1].any()
+    other = np.hstack([rows[:, :-1], np.full((80, 1), 1e9)])  # what no public row says has no scale
+    np.testing.assert_array_equal(features.transform(other), out)
+
+
+def test_columns_that_are_left_out_make_no_difference():
+    rows = np.hstack([np.arange(80.0)[:, None], TALL])
+    features = fit(["standardise"], rows, left_out=[0])
+    np.testing.assert_array_equal(features.transform(rows), fit(["standardise"], TALL).transform(TALL))
+    assert features.columns == 7
 
 
 def test_scale_standardises_only_columns_that_share_no_unit():

@@ -46,6 +46,8 @@ def test_classes_have_no_range(make_plan):
         {"epsilons": [0]},
         {"quorum": 0},
         {"colluding": 1},
+        {"robust": "no"},
+        {"alike": 1},
         {"classes": "ab"},
         {"classes": [1, 2]},
         {"classes": ["a"]},

@@ -54,6 +54,16 @@ def test_inputs_start_from_those_found_before_whatever_the_number_of_jobs():
     assert sorted(found, key=lambda one: one[0]) == sorted(again, key=lambda one: one[0])
 
 
+def test_parts_of_a_campaign_try_what_all_of_it_tries():
+    whole, found = campaign(Drawn)
+    whole.run(700)
+    first, before = campaign(Drawn)
+    first.run(500)
+    rest, after = campaign(Drawn)
+    assert rest.run(700, first=500).outcomes.total() == 200
+    assert before + after == found
+
+
 @pytest.mark.parametrize("content", ENDINGS)
 def test_all_ends_are_among_those_tried(content):
     assert content in KINDS

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError, nearest_name
-from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Unit
+from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, Unit
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, float("inf"), float("nan")])
@@ -73,3 +73,18 @@ def test_damaged_records_are_input_errors(record):
 def test_the_nearest_name_is_suggested():
     assert "'count'" in nearest_name("coutn", ["count", "rows"])
     assert nearest_name("zzz", ["count", "rows"]) == ""
+
+
+def test_assumptions_say_who_must_see_to_them():
+    kept = [Assumption("a", check).keeper for check in Check]
+    assert kept == [Keeper.SOFTWARE, Keeper.SOFTWARE, Keeper.COORDINATOR]
+    premises = (Assumption("a", Check.DECLARED, Keeper.HOLDER), Assumption("b", Check.CHECKED))
+    record = Guarantee(1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "m", {}, premises).to_dict()
+    assert [one["keeper"] for one in record["assumptions"]] == ["holder", "software"]
+    assert Guarantee.from_dict(record).assumptions == premises
+    for one in record["assumptions"]:
+        del one["keeper"]  # as records of earlier releases
+    assert [one.keeper for one in Guarantee.from_dict(record).assumptions] == [Keeper.COORDINATOR, Keeper.SOFTWARE]
+    record["assumptions"][0]["keeper"] = "nobody"
+    with pytest.raises(InputError, match="cannot be read"):
+        Guarantee.from_dict(record)

@@ -6,11 +6,13 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 import ray
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from ray._private.state import actors
 from support.worlds import run
 
 from aggregator.world.plan import VariantPlan
@@ -98,6 +100,16 @@ def test_what_no_handler_catches_costs_one_party_only(make_plan, ray_grid):
 def test_ray_and_inline_release_equal_bytes(make_plan, ray_grid, classifier):
     plan = make_plan(variants=VARIANTS, individual=10, classifier={"name": classifier, "parameters": {}})
     assert run(open_grid("inline"), plan, 40) == run(ray_grid, plan, 3)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="tells the environment of processes by /proc")
+def test_no_process_of_ray_reports_to_its_authors(ray_grid):
+    ours = {"RAY_USAGE_STATS_ENABLED=0", "FLWR_TELEMETRY_ENABLED=0"}
+    started = [one.process.pid for many in ray._private.worker._global_node.all_processes.values() for one in many]
+    started += [worker["Pid"] for worker in actors().values() if worker["State"] == "ALIVE"]
+    assert len(started) > 3
+    for process in started:
+        assert ours <= set(Path(f"/proc/{process}/environ").read_bytes().decode().split("\0"))
 
 
 def test_ray_and_inline_agree_on_logistic_regression(make_plan, ray_grid):

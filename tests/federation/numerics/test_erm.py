@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from federation.contract.errors import FederationError, InputError
 from federation.numerics import erm
-from federation.numerics.erm import fit_labels, gradient_floor, minimise
+from federation.numerics.erm import fit_labels, gradient_floor, minimise, risk_minimiser
 from federation.numerics.label_losses import LabelLoss
 
 
@@ -313,3 +313,30 @@ def test_refuses_a_start_of_another_shape_or_not_finite(start):
 def test_fit_labels_refuses_unusable_labels_and_rows(rows, labels, classes, match):
     with pytest.raises(InputError, match=match):
         fit_labels(rows, labels, classes, 0.1, 1e-8)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([2, 3]), st.sampled_from([0, 200]))
+@settings(max_examples=15, deadline=None)
+def test_a_weight_of_two_is_a_row_that_is_there_twice(seed, classes, newton_steps):
+    rng = np.random.default_rng(seed)
+    rows, shares, times = unit_rows(rng, 12, 3), rng.dirichlet(np.ones(classes), size=12), rng.integers(0, 4, 12)
+    times[0] += 1
+    repeated, counted = np.repeat(rows, times, axis=0), shares * (times / times.mean())[:, None]
+    wanted = minimise(repeated, statistic(repeated, np.repeat(shares, times, axis=0)), 0.1, gradient_tolerance=1e-11)
+    found = minimise(
+        rows, statistic(rows, counted), 0.1, gradient_tolerance=1e-11, newton_steps=newton_steps, weights=7.0 * times
+    )
+    np.testing.assert_allclose(found.weights, wanted.weights, atol=1e-9)
+    ours = risk_minimiser(rows, shares, 0.1, 1e-11, weights=times)
+    np.testing.assert_allclose(ours, wanted.weights, atol=1e-9)
+
+
+@pytest.mark.parametrize("weights", [[1.0, -1.0], [0.0, 0.0], [1.0], [1.0, np.nan], [[1.0], [1.0]]])
+def test_weights_that_are_none_are_refused(weights):
+    with pytest.raises(InputError, match="weights"):
+        risk_minimiser(np.eye(2), np.eye(2), 0.1, 1e-8, weights=np.array(weights))
+
+
+def test_the_largest_weights_of_double_precision_are_no_overflow():
+    found = risk_minimiser(np.eye(2), np.eye(2), 0.1, 1e-10, weights=np.full(2, 1.7e308))
+    np.testing.assert_allclose(found, risk_minimiser(np.eye(2), np.eye(2), 0.1, 1e-10), atol=1e-9)

@@ -43,10 +43,11 @@ def test_gradient_is_the_slope_of_the_risk_in_label_shares(classes):
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
 @pytest.mark.parametrize("n", [1, 9, 3000])
-def test_hessian_is_the_slope_of_the_gradient(classes, n, monkeypatch):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_hessian_is_the_slope_of_the_gradient(classes, n, weighted, monkeypatch):
     monkeypatch.setattr("federation.numerics.label_losses._BLOCK_ENTRIES", 4000)  # many blocks at n = 3000
     rows, _, mu, weights = instance(classes + n, n, 4, classes)
-    loss = label_loss(rows, mu, 0.01)
+    loss = label_loss(rows, mu, 0.01, np.arange(1.0, n + 1) if weighted else None)
     w = weights.ravel()
     hessian = loss.hessian(loss.gradient(w)[1])
     np.testing.assert_allclose(hessian, differences(lambda v: loss.gradient(v)[0], w, 1e-5), atol=1e-8)
@@ -54,9 +55,10 @@ def test_hessian_is_the_slope_of_the_gradient(classes, n, monkeypatch):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_product_is_the_hessian_times_a_vector(classes):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_product_is_the_hessian_times_a_vector(classes, weighted):
     rows, _, mu, weights = instance(classes, 11, 5, classes)
-    loss = label_loss(rows, mu, 0.1)
+    loss = label_loss(rows, mu, 0.1, np.arange(11.0) if weighted else None)
     p = loss.gradient(weights.ravel())[1]
     v = np.random.default_rng(0).normal(size=mu.size)
     np.testing.assert_allclose(loss.product(p, v), loss.hessian(p) @ v, rtol=1e-12)

@@ -9,6 +9,7 @@ from federation.contract.errors import InputError
 from federation.contract.submission import check_submission
 from federation.questions.votes import IndividualQuestion, VotesQuestion
 from parties.answers import individual, votes
+from parties.holdings.groups import Group
 
 
 def test_individual_scores_are_those_of_the_sample(public):
@@ -40,3 +41,36 @@ def test_a_deployed_party_has_no_individual_score(public, monkeypatch):
     monkeypatch.setattr(Parties, "evaluation", lambda self: None)
     with pytest.raises(InputError, match="simulation"):
         individual.answer(cohort(), IndividualQuestion(make_training(public, trial=55), 3))
+
+
+class TwoClasses(Group):
+    """Two parties of two classes: one orders all rows but two rightly, the other none."""
+
+    parties = np.array([4, 7])
+    gives_probabilities = True
+
+    def votes(self, rows):
+        return (self.probabilities(rows)[:, :, 1] > 0.5).astype(np.uint8)
+
+    def probabilities(self, rows):
+        right = rows[:, 0]
+        return np.stack([np.column_stack([1 - p, p]) for p in (right, 1 - right)])
+
+
+@pytest.mark.parametrize("block", [1, 1 << 22])
+def test_two_classes_are_also_scored_by_their_order(monkeypatch, block):
+    monkeypatch.setattr(individual, "_BLOCK", block)
+    rows = np.array([[0.1], [0.2], [0.7], [0.4], [0.8]])  # three of class 0, two of class 1
+    evaluation = individual.Evaluation(rows, np.array([0, 0, 0, 1, 1]), np.array([3, 5]))
+    assert evaluation.scores(TwoClasses())["auc"] == pytest.approx([5 / 6, 1 / 6])
+    monkeypatch.setattr(TwoClasses, "gives_probabilities", False)
+    assert evaluation.scores(TwoClasses())["auc"] == pytest.approx([(2 / 3 + 1 / 2) / 2, (1 / 3 + 1 / 2) / 2])
+
+
+def test_many_rows_are_thinned_evenly_and_a_missing_class_has_no_order(monkeypatch):
+    monkeypatch.setattr(individual, "_ORDERED", 3)
+    rows = np.linspace(0, 1, 12)[:, None]
+    whole = individual.Evaluation(rows, np.repeat([0, 1], 6), np.array([6, 12]))
+    assert whole.scores(TwoClasses())["auc"] == pytest.approx([1, 0])
+    one = individual.Evaluation(rows, np.zeros(12, dtype=int), np.array([12, 12]))
+    assert one.scores(TwoClasses())["auc"] == pytest.approx([0.5, 0.5])

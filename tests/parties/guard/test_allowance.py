@@ -23,62 +23,68 @@ from parties.guard.answering import answered
 A, B, C = (ReleaseId(name) for name in ("a", "b", "c"))
 
 
+def spend(allowance, party, guarantee, release):
+    """Of one party, which raises its refusal."""
+    for refusal in allowance.spend([party], guarantee, release).values():
+        raise refusal
+
+
 def pure(epsilon, unit=Unit.LABEL):
     return Guarantee(epsilon, 0.0, unit, Adjacency.REPLACE, "lattice_laplace")
 
 
 def test_a_party_answers_while_its_allowance_lasts(tmp_path):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
-    allowance.spend(0, pure(0.5), A)
-    allowance.spend(0, pure(0.5), B)
+    spend(allowance, 0, pure(0.5), A)
+    spend(allowance, 0, pure(0.5), B)
     with pytest.raises(BudgetExceededError, match=r"spend epsilon=1\.5, .* \(2 releases are in "):
-        allowance.spend(0, pure(0.5), C)
+        spend(allowance, 0, pure(0.5), C)
     assert len(json.loads((tmp_path / "spent.json").read_text())["0"]) == 2
 
 
 def test_what_was_spent_is_remembered_by_another_process_and_per_party(tmp_path):
-    Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(3, pure(1.0), A)
+    spend(Allowance(tmp_path / "spent.json", 1.0, 0.0), 3, pure(1.0), A)
     again = Allowance(tmp_path / "spent.json", 1.0, 0.0)
-    again.spend(4, pure(1.0), A)
+    spend(again, 4, pure(1.0), A)
     with pytest.raises(BudgetExceededError):
-        again.spend(3, pure(0.1), B)
+        spend(again, 3, pure(0.1), B)
 
 
 def test_releases_for_different_units_have_no_total(tmp_path):
     allowance = Allowance(tmp_path / "spent.json", 9.0, 0.0)
-    allowance.spend(0, pure(1.0, Unit.ROW), A)
+    spend(allowance, 0, pure(1.0, Unit.ROW), A)
     with pytest.raises(InputError, match="unit"):
-        allowance.spend(0, pure(1.0), B)
-    allowance.spend(0, pure(1.0, Unit.ROW), B)  # the refused one left no trace
+        spend(allowance, 0, pure(1.0), B)
+    spend(allowance, 0, pure(1.0, Unit.ROW), B)  # the refused one left no trace
 
 
 def test_every_exchange_is_paid_for_by_itself(tmp_path):
     """A query of one that began is free, the same query of another is not."""
     allowance = Allowance(tmp_path / "spent.json", 2.0, 0.0)
     for name, query in (("first", 0), ("second", 1), ("first", 1), ("second", 0)):
-        allowance.spend(0, pure(1.0), ReleaseId(name, 2, query))
+        spend(allowance, 0, pure(1.0), ReleaseId(name, 2, query))
     with pytest.raises(BudgetExceededError):
-        allowance.spend(0, pure(1.0), ReleaseId("third", 2, 0))
+        spend(allowance, 0, pure(1.0), ReleaseId("third", 2, 0))
     spent = json.loads((tmp_path / "spent.json").read_text())["0"]
     assert [(record["release"], record["answered"]) for record in spent] == [("first", [0, 1]), ("second", [1, 0])]
 
 
 def test_the_same_query_in_an_exchange_with_another_guarantee_is_refused(tmp_path):
     allowance = Allowance(tmp_path / "spent.json", 9.0, 0.0)
-    allowance.spend(0, pure(1.0), ReleaseId("one", 3, 0))
+    spend(allowance, 0, pure(1.0), ReleaseId("one", 3, 0))
     with pytest.raises(InputError, match="began with another guarantee"):
-        allowance.spend(0, pure(8.0), ReleaseId("one", 3, 1))
+        spend(allowance, 0, pure(8.0), ReleaseId("one", 3, 1))
     with pytest.raises(InputError, match="query 0 of this release was answered before"):
-        allowance.spend(0, pure(1.0), ReleaseId("one", 3, 0))
+        spend(allowance, 0, pure(1.0), ReleaseId("one", 3, 0))
 
 
 def test_gaussian_releases_are_composed_at_the_delta_of_the_allowance(tmp_path):
     allowance = Allowance(tmp_path / "spent.json", 1.6, 1e-6)
     noise = sum_noise("gaussian", dimension=3, epsilon=1.0, delta=1e-6, rows=10)
     for release in (A, B):  # by adding up, epsilon would be 2 and delta 2e-6
-        allowance.spend(0, noise.guarantee(), release)
+        spend(allowance, 0, noise.guarantee(), release)
     with pytest.raises(BudgetExceededError):
-        allowance.spend(0, noise.guarantee(), C)
+        spend(allowance, 0, noise.guarantee(), C)
 
 
 @pytest.mark.parametrize("deltas", [(1.01e-6,), (2e-6,), (1e-5,), (0.6e-6, 0.6e-6), (1e-6, 1e-8), (0.4e-6,) * 3])
@@ -87,18 +93,18 @@ def test_delta_is_part_of_the_allowance(tmp_path, deltas):
     allowance = Allowance(tmp_path / "spent.json", 9.0, 1e-6)
     *before, last = (Guarantee(0.1, delta, Unit.LABEL, Adjacency.REPLACE, "sampled") for delta in deltas)
     for number, release in enumerate(before):
-        allowance.spend(0, release, ReleaseId(str(number)))
+        spend(allowance, 0, release, ReleaseId(str(number)))
     with pytest.raises(BudgetExceededError, match="its allowance is epsilon=9, delta=1e-06"):
-        allowance.spend(0, last, C)
+        spend(allowance, 0, last, C)
 
 
 def test_all_of_an_allowance_may_be_spent_and_one_of_nothing_pays_for_nothing(tmp_path):
     allowance = Allowance(tmp_path / "spent.json", 0.3, 3e-6)
     for release in (A, B, C):  # whose sums are above, by rounding
-        allowance.spend(0, Guarantee(0.1, 1e-6, Unit.LABEL, Adjacency.REPLACE, "sampled"), release)
+        spend(allowance, 0, Guarantee(0.1, 1e-6, Unit.LABEL, Adjacency.REPLACE, "sampled"), release)
     nothing = Allowance(tmp_path / "nothing.json", 0.0, 0.0)
     with pytest.raises(BudgetExceededError):
-        nothing.spend(0, pure(1e-9), A)
+        spend(nothing, 0, pure(1e-9), A)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"ledger": "a", "epsilon": "x", "delta": 0}', "[1]"])
@@ -129,13 +135,13 @@ def test_answers_on_trust_are_counted_for_each_party_and_kept(tmp_path):
 
 def test_answers_on_trust_and_releases_do_not_count_as_each_other(tmp_path):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0, 1)
-    allowance.spend(0, pure(0.5), A)
+    spend(allowance, 0, pure(0.5), A)
     allowance.trust([0], "votes")
-    allowance.spend(0, pure(0.5), B)
+    spend(allowance, 0, pure(0.5), B)
     with pytest.raises(BudgetExceededError, match="without noise"):
         allowance.trust([0], "votes")
     with pytest.raises(BudgetExceededError, match="2 releases are in"):
-        allowance.spend(0, pure(0.5), C)
+        spend(allowance, 0, pure(0.5), C)
 
 
 def test_an_allowance_trusts_nobody_unless_it_says_so(tmp_path):
@@ -179,7 +185,7 @@ def test_a_new_ledger_and_its_folder_are_on_the_disk_before_an_answer_is_given(t
 
     with monkeypatch.context() as watching:
         watching.setattr(os, "fsync", watched)
-        Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(1.0), A)
+        spend(Allowance(tmp_path / "spent.json", 1.0, 0.0), 0, pure(1.0), A)
     assert written == [json.loads((tmp_path / "spent.json").read_text())]
     [folder] = folders
     with pytest.raises(OSError, match="Bad file descriptor"):  # it was closed
@@ -189,7 +195,7 @@ def test_a_new_ledger_and_its_folder_are_on_the_disk_before_an_answer_is_given(t
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_write_that_is_interrupted_forgets_nothing(tmp_path, monkeypatch, step):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
-    allowance.spend(0, pure(1.0), A)
+    spend(allowance, 0, pure(1.0), A)
     before = allowance.ledger.read_text()
 
     def full(*_):
@@ -198,10 +204,10 @@ def test_a_write_that_is_interrupted_forgets_nothing(tmp_path, monkeypatch, step
     with monkeypatch.context() as broken:
         broken.setattr(os, step, full)
         with pytest.raises(OSError, match="space"):
-            allowance.spend(1, pure(1.0), A)
+            spend(allowance, 1, pure(1.0), A)
     assert allowance.ledger.read_text() == before
     with pytest.raises(BudgetExceededError):
-        allowance.spend(0, pure(0.1), B)
+        spend(allowance, 0, pure(0.1), B)
 
 
 UNNAMED, NAMED = '{"epsilon": 1.0}', '{"release": "a", "answered": [0]}'  # without a guarantee
@@ -211,28 +217,28 @@ BOTH = '{"trusted": "votes", "epsilon": 1.0}'
 @pytest.mark.parametrize(
     "content",
     ["", '{"0": [', "null", "[]", '{"0": null}', f'{{"0": [{UNNAMED}]}}', f'{{"0": [{NAMED}, {UNNAMED}]}}',
-     f'{{"0": [{NAMED}], "1": null}}', f'{{"0": [{BOTH}]}}'],
+     f'{{"0": [{NAMED}], "1": null}}', f'{{"0": [{BOTH}]}}', '{"0": [{"release": "a", "answered": 0}]}'],
 )  # fmt: skip
 def test_a_damaged_ledger_ends_the_answers(tmp_path, content):
     allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
     allowance.ledger.write_text(content)
     with pytest.raises(InputError, match="restore it"):
-        allowance.spend(0, pure(0.1), A)
+        spend(allowance, 0, pure(0.1), A)
 
 
 def test_a_link_to_a_ledger_stands_for_it(tmp_path):
     """A new file in its place would leave others, who know the ledger by its own name, with the old one."""
     (tmp_path / "link.json").symlink_to(tmp_path / "spent.json")
-    Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(0.5), A)
-    Allowance(tmp_path / "link.json", 1.0, 0.0).spend(0, pure(0.5), B)
+    spend(Allowance(tmp_path / "spent.json", 1.0, 0.0), 0, pure(0.5), A)
+    spend(Allowance(tmp_path / "link.json", 1.0, 0.0), 0, pure(0.5), B)
     with pytest.raises(BudgetExceededError):
-        Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(0.5), C)
+        spend(Allowance(tmp_path / "spent.json", 1.0, 0.0), 0, pure(0.5), C)
 
 
 def test_a_link_into_a_folder_that_is_gone_ends_the_answers(tmp_path):
     (tmp_path / "spent.json").symlink_to(tmp_path / "gone" / "spent.json")
     with pytest.raises(OSError, match="gone"):
-        Allowance(tmp_path / "spent.json", 1.0, 0.0).spend(0, pure(0.5), A)
+        spend(Allowance(tmp_path / "spent.json", 1.0, 0.0), 0, pure(0.5), A)
 
 
 def test_a_ledger_does_not_depend_on_the_folder_in_which_a_node_starts():
@@ -243,28 +249,68 @@ def test_a_ledger_does_not_depend_on_the_folder_in_which_a_node_starts():
 def test_parties_that_spend_at_once_do_not_miss_each_other(tmp_path):
     allowance = Allowance(tmp_path / "spent.json", 10.0, 0.0)
     with ThreadPoolExecutor(8) as pool:
-        spent = [pool.submit(allowance.spend, 0, pure(1.0), ReleaseId(str(number))) for number in range(30)]
+        spent = [pool.submit(spend, allowance, 0, pure(1.0), ReleaseId(str(number))) for number in range(30)]
     assert sum(one.exception() is None for one in spent) == 10
+
+
+def test_all_parties_of_a_question_pay_in_one_write_and_who_cannot_is_refused_alone(tmp_path, monkeypatch):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
+    spend(allowance, 1, pure(0.5), A)
+    spend(allowance, 3, pure(0.5), ReleaseId("b", 2, 1))
+    spend(allowance, 4, pure(1.0, Unit.ROW), A)
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(descriptor) or fsync(descriptor))
+    refused = allowance.spend(range(6), pure(0.6), B)
+    assert len(synced) == 2  # the ledger and its folder
+    assert {party: type(refusal) for party, refusal in refused.items()} == {
+        1: BudgetExceededError, 3: InputError, 4: InputError,
+    }  # fmt: skip
+    assert [str(refusal)[:40] for refusal in refused.values()] == [
+        "this party's releases would spend epsilo", "this release began with another guarante",
+        "guarantees must share one unit and adjac",
+    ]  # fmt: skip
+    spent = json.loads(allowance.ledger.read_text())
+    assert {party: [record["release"] for record in known] for party, known in spent.items()} == {
+        "0": ["b"], "1": ["a"], "2": ["b"], "3": ["b"], "4": ["a"], "5": ["b"],
+    }  # fmt: skip
+    assert [record["answered"] for record in spent["3"]] == [[1]]
+
+
+def test_where_all_are_refused_nothing_is_written(tmp_path):
+    allowance = Allowance(tmp_path / "spent.json", 1.0, 0.0)
+    assert list(allowance.spend(range(3), pure(1.5), A)) == [0, 1, 2]
+    assert not allowance.ledger.exists()
+
+
+def test_parties_with_other_releases_are_charged_for_their_own(tmp_path):
+    """What releases cost together is computed once for those who have released the same."""
+    allowance = Allowance(tmp_path / "spent.json", 2.0, 0.0)
+    allowance.spend(range(3), pure(0.5), A)
+    spend(allowance, 1, pure(0.5), B)
+    spend(allowance, 2, pure(0.1), B)
+    spend(allowance, 2, pure(0.4), ReleaseId("d"))
+    assert list(allowance.spend(range(4), pure(1.5), C)) == [1, 2]
+    assert list(allowance.spend(range(5), pure(0.5), ReleaseId("e"))) == [0]
 
 
 def test_of_parties_that_answer_one_query_at_once_one_does(tmp_path):
     allowance = Allowance(tmp_path / "spent.json", 10.0, 0.0)
     with ThreadPoolExecutor(8) as pool:
-        spent = [pool.submit(allowance.spend, 0, pure(1.0), A) for _ in range(30)]
+        spent = [pool.submit(spend, allowance, 0, pure(1.0), A) for _ in range(30)]
     assert sum(one.exception() is None for one in spent) == 1
 
 
 def test_a_release_of_one_answer_is_answered_once(tmp_path):
     """By its name, not by what it costs: the same noise again would be averaged away, or be the same bits."""
     allowance = Allowance(tmp_path / "spent.json", 9.0, 0.0)
-    allowance.spend(0, pure(1.0), A)
+    spend(allowance, 0, pure(1.0), A)
     before = allowance.ledger.read_text()
     with pytest.raises(InputError, match="query 0 of this release was answered before; each is answered once"):
-        allowance.spend(0, pure(1.0), A)
+        spend(allowance, 0, pure(1.0), A)
     with pytest.raises(InputError, match="began with another guarantee"):
-        allowance.spend(0, pure(0.5), A)
+        spend(allowance, 0, pure(0.5), A)
     assert allowance.ledger.read_text() == before
-    allowance.spend(1, pure(1.0), A)  # another party has not answered it
+    spend(allowance, 1, pure(1.0), A)  # another party has not answered it
 
 
 def test_a_deployed_party_stops_when_its_allowance_is_spent(tmp_path):
@@ -275,6 +321,17 @@ def test_a_deployed_party_stops_when_its_allowance_is_spent(tmp_path):
         for question in (unseeded(marginals(query=0)), unseeded(marginals(query=1)))
     ]
     assert [len(answered(node, question).failures) for question in exchanges] == [0, 0, 1, 1]
+
+
+def test_a_party_of_a_node_that_cannot_pay_costs_no_other(tmp_path, caplog):
+    node = replace(deployed(tmp_path, epsilon=1.2), count=4, first=10)
+    first, second = (replace(unseeded(marginals()), release=ReleaseId(name)) for name in ("first", "second"))
+    answered(replace(node, first=12, count=1), first)
+    with caplog.at_level("DEBUG"):
+        answer = answered(node, second)
+    assert (answer.parties.tolist(), list(answer.failures)) == ([10, 11, 13], [12])
+    [told] = caplog.records
+    assert str(told.exc_info[1]).startswith("this party's releases would spend epsilon=2")
 
 
 @pytest.mark.parametrize("noise", ["pure", "gaussian"])

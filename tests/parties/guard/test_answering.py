@@ -4,6 +4,7 @@ Otherwise how the reading of a row ends, or that it ends, would be free to see.
 """
 
 import json
+import os
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -64,6 +65,26 @@ def test_an_answer_is_paid_for_before_a_row_is_read(tmp_path, question):
     [paid] = json.loads((tmp_path / "spent.json").read_text())["4"]
     assert paid["epsilon"] == pytest.approx(1.0)
     assert (paid["release"], paid["answered"]) == (question.release.name, [0])
+
+
+@by_kind(PRIVATE)
+def test_all_parties_of_a_node_have_paid_before_a_row_of_any_is_read(tmp_path, question):
+    with pytest.raises(Touched):
+        answered(replace(node(tmp_path), count=3), question)
+    spent = json.loads((tmp_path / "spent.json").read_text())
+    assert {party: [paid["answered"] for paid in known] for party, known in spent.items()} == {
+        "4": [[0]], "5": [[0]], "6": [[0]],
+    }  # fmt: skip
+
+
+@by_kind(PRIVATE)
+def test_where_a_payment_cannot_be_written_nobody_answers(tmp_path, monkeypatch, question):
+    def full(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="space"):
+        answered(replace(node(tmp_path), count=3), question)
 
 
 def test_every_installed_question_is_among_them():

@@ -13,14 +13,15 @@ from parties.holdings.cohort import Cohort, Holdings
 
 
 class _Stuck(Cohort):
-    """Its provider gives the rows of party 4 whoever is asked for."""
+    """Its provider gives the same rows of party 4 whoever is asked for."""
 
-    def __init__(self, party):
+    def __init__(self, party, rows=((0.0, 0.0), (0.0, 0.0))):
         super().__init__("", party, 1, seed=1)
+        object.__setattr__(self, "rows", np.array(rows).reshape(-1, 2))
 
     @property
     def provider(self):
-        return SimpleNamespace(holdings=lambda _: Holdings(4, np.zeros((2, 2)), np.array([0, 1])))
+        return SimpleNamespace(holdings=lambda _: Holdings(4, self.rows, np.zeros(len(self.rows), int)))
 
 
 CONFIG = {"holdings": "{}", "first-party": 0, "parties": 1}
@@ -28,13 +29,45 @@ CONFIG = {"holdings": "{}", "first-party": 0, "parties": 1}
 
 @pytest.mark.parametrize("labels", [[0, 1, 2], [0, -1, 1], [0.0, 1.0, 1.0], [[0], [1], [0]]])
 def test_class_codes_out_of_form_are_refused(labels):
-    with pytest.raises(InputError, match="class code"):
+    with pytest.raises(InputError, match=r"class code in 0\.\.1 per row"):
         Holdings(4, np.zeros((3, 2)), np.asarray(labels)).class_codes(2)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8])
+def test_class_codes_are_all_from_zero_to_the_last_class(kind):
+    codes = Holdings(4, np.zeros((3, 2)), np.array([0, 2, 1], kind)).class_codes(3)
+    assert (codes.tolist(), codes.dtype) == ([0, 2, 1], np.int64)
+
+
+@pytest.mark.parametrize("labels", [[0.5, -7.0], [3, 4], [True, False]])
+def test_real_labels_are_taken_as_they_are(labels):
+    assert Holdings(4, np.zeros((2, 2)), np.array(labels)).numbers().tolist() == labels
+
+
+@pytest.mark.parametrize("labels", [[[0.5], [1.0]], ["a", "b"], [1j, 0], [None, 1.0]])
+def test_labels_that_are_not_one_number_per_row_are_refused(labels):
+    with pytest.raises(InputError, match="one number per row"):
+        Holdings(4, np.zeros((2, 2)), np.array(labels)).numbers()
 
 
 def test_labels_of_another_party_are_refused():
     with pytest.raises(InputError, match="party 4"):
         _Stuck(3).holdings(3)
+
+
+@pytest.mark.parametrize("rows", [(), ((np.inf, 0.0),)])
+def test_a_party_without_usable_rows_is_refused_unless_that_would_tell_of_a_row(rows):
+    """Whether there is a row, and whether one is infinite, is what the guarantee for a row hides."""
+    with pytest.raises(InputError, match="party 4 holds"):
+        _Stuck(4, rows).holdings(4)
+    assert len(_Stuck(4, rows).holdings(4, private_rows=True).rows) == len(rows)
+    with pytest.raises(InputError, match="asked for party 3"):
+        _Stuck(3, rows).holdings(3, private_rows=True)
+
+
+def test_features_are_private_where_nothing_is_said():
+    assert not Cohort("", 0, 1, None).public_features
+    assert not Cohort.from_config(CONFIG).public_features
 
 
 @pytest.mark.parametrize(

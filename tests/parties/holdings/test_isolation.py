@@ -95,13 +95,23 @@ def test_parties_that_can_be_served_together_are_asked_once():
     assert (positions.tolist(), found, failures) == ([0, 1, 2], 3, {})
 
 
-def test_where_one_of_them_fails_the_others_are_served_alone():
+def test_two_parties_are_served_together_too():
+    [(positions, found)], failures = jointly(node(), np.array([7, 3]), lambda at: at.tolist())
+    assert (positions.tolist(), found, failures) == ([0, 1], [0, 1], {})
+
+
+def test_where_one_of_them_fails_the_others_are_served_alone(caplog):
     def act(positions):
         if 1 in positions:
             raise ValueError("too few rows")
         return positions * 10
 
-    results, failures = jointly(node(), np.array([7, 3, 5]), act)
+    with caplog.at_level(logging.DEBUG):
+        results, failures = jointly(node(), np.array([7, 3, 5]), act)
+    told = [(record.getMessage(), str(record.exc_info[1])) for record in caplog.records]
+    assert told == [
+        ("3 parties could not be served at once", "too few rows"), ("party 3 could not answer", "too few rows"),
+    ]  # fmt: skip
     assert [(positions.tolist(), found.tolist()) for positions, found in results] == [([0], [0]), ([2], [20])]
     assert failures == {3: "ValueError: too few rows"}
 

@@ -9,12 +9,14 @@ from flwr.app import Context, Message, RecordDict
 from support.synthetic import Parties
 from support.training_parties import cohort, make_training
 
+from federation.contract.errors import InputError
 from federation.contract.reference import Reference
 from federation.grids.codec import decode_submission, encode_question
 from federation.grids.replies import PREPARE
 from federation.grids.stock import ROLL_CALL
 from federation.questions.votes import VotesQuestion
 from parties.answers import votes
+from parties.guard.answering import answered
 from parties.node.app import app
 
 pytestmark = pytest.mark.usefixtures("flower_process")
@@ -32,6 +34,13 @@ class Secretive:
 
     def __init__(self):
         raise OSError("/home/ann/diagnoses.csv is gone")
+
+
+class Refusing:
+    """A provider that says what is missing."""
+
+    def __init__(self):
+        raise InputError("the table has no column 'label'")
 
 
 def asked(query, content=None, *, provider="support.synthetic:Parties", seed=1, **config):
@@ -104,6 +113,30 @@ def test_nodes_prepare_by_loading_their_provider():
 def test_only_a_simulated_node_tells_more_than_the_type_of_its_error(seed, told):
     reply = asked(PREPARE, provider=f"{__name__}:Secretive", seed=seed)
     assert reply.error.reason == told
+
+
+@pytest.mark.parametrize(("provider", "seed"), [("Secretive", None), ("Secretive", 1), ("Refusing", 1)])
+def test_what_nobody_foresaw_stands_in_the_nodes_own_log_with_its_traceback(provider, seed, caplog):
+    """What a deployed node refuses with a reason of ours is a warning there; nothing else is."""
+    with caplog.at_level("DEBUG"):
+        asked(PREPARE, provider=f"{__name__}:{provider}", seed=seed)
+    [told] = [record for record in caplog.records if record.name == "parties.node.app"]
+    assert (told.levelname, told.getMessage()) == ("DEBUG", "a node could not answer")
+    assert isinstance(told.exc_info[1], OSError if provider == "Secretive" else InputError)
+
+
+def test_a_refusal_of_a_deployed_node_is_a_warning_in_its_own_log(caplog):
+    assert asked(PREPARE, provider=f"{__name__}:Refusing", seed=None).error.reason == "InputError"
+    assert "this node does not answer: the table has no column 'label'" in caplog.messages
+
+
+def test_an_answer_of_another_form_than_its_question_asks_for_does_not_leave(question, monkeypatch):
+    def shorter(cohort, question):
+        whole = answered(cohort, question)
+        return replace(whole, arrays={"votes": whole.arrays["votes"][:, 1:]})
+
+    monkeypatch.setattr("parties.node.app.answered", shorter)
+    assert "votes" in asked("votes", encode_question(question)).error.reason
 
 
 def test_a_question_that_cannot_be_read_is_an_error_and_no_crash(question):

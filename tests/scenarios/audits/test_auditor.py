@@ -118,6 +118,21 @@ def test_a_verdict_admits_that_it_has_no_power():
     weak = audit_variant(vote(perturb="output", sensitivity="published"), 1.0, TINY, runs=2000)
     assert weak.result.passed
     assert weak.word == "stands, no power here"
+    assert weak.blind == worst_of("soft_vote", {"perturb": "output", "sensitivity": "published"}, TINY).loose != ""
+
+
+def test_where_nothing_is_known_to_be_loose_runs_are_too_few():
+    result, seen = (AuditResult(bound, 1.0, 0.0, 0.999, 3000, "") for bound in (0.5, 1.5))
+    assert "these 3,000 runs are too few" in VariantAudit("v", "a small world", result, result).blind
+    assert VariantAudit("v", "a small world", result, result, "no pair shows it").blind == "no pair shows it"
+    assert VariantAudit("v", "a small world", result, seen, "no pair shows it").blind == ""
+
+
+@pytest.mark.parametrize("noise", ["laplace_prior", "independent_laplace", "pure"])
+@pytest.mark.parametrize("bags", [0, 1, 3])
+def test_sums_over_a_persons_bags_are_said_to_be_loose(noise, bags):
+    worst = worst_of("class_ratio", {"noise": noise}, replace(RATIOS, rows_per_person=bags))
+    assert bool(worst.loose) == (noise != "pure" and bags == 3)
 
 
 @pytest.mark.parametrize(

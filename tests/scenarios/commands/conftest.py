@@ -22,3 +22,15 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return printed.err
 
     return run
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs a command that must succeed; returns what it prints on standard output."""
+
+    def run(*arguments: str) -> str:
+        monkeypatch.setattr("sys.argv", ["federation", *arguments])
+        assert _exit_code() == 0
+        return capsys.readouterr().out
+
+    return run

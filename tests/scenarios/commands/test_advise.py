@@ -39,7 +39,8 @@ def test_the_written_scenario_is_one(monkeypatch, capsys, tmp_path, trust):
     assert str(path) in printed.out
     scenario = schema.resolve(path)
     assert scenario.parties.count == (3 if trust == "none" else 1)
-    assert len(scenario.protocols) == 5
+    assert [one.kind for one in scenario.protocols][-2:] == ["constant", "noise_free"]
+    assert len(scenario.protocols) == 6
 
 
 def test_a_file_gets_its_label_and_range(monkeypatch, capsys):

@@ -99,12 +99,12 @@ def test_validate_counts_what_is_asked_for(
         "OK: mine",
         "sweep: parties.count, protocols.noise",
         "worlds: 8 (2 settings x 4 splits)",
-        "variants: 5 (soft_vote, soft_vote-gaussian, pooled, constant, individual)",
+        "variants: 6 (soft_vote, soft_vote-gaussian, pooled, constant, individual, noise_free)",
         "releases: 240 (8 worlds x 30: 3 epsilons x 5 noise draws per private variant)",
         "soft_vote: epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted; a "
-        "party sends its share of the votes' statistic without noise",
+        "party sends a summary of what its classifier says of the public rows without noise",
         "soft_vote-gaussian: epsilon 1, delta 1e-06 for one party (replace); the aggregator adds the noise and must be "
-        "trusted; a party sends its share of the votes' statistic without noise",
+        "trusted; a party sends a summary of what its classifier says of the public rows without noise",
     ]
 
 
@@ -116,7 +116,7 @@ def test_validate_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert promised[0] == {
         "variant": "soft_vote",
         "promise": "epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted",
-        "sends": "a party sends its share of the votes' statistic without noise",
+        "sends": "a party sends a summary of what its classifier says of the public rows without noise",
     }
     assert found == {
         "scenario": "quickstart",
@@ -126,7 +126,7 @@ def test_validate_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         "worlds": 10,
         "variants": [
             "soft_vote", "soft_vote-gaussian", "soft_vote-output-published-regularisation=0.0001",
-            "majority_vote-published", "pooled", "individual", "constant",
+            "majority_vote-published", "pooled", "individual", "constant", "noise_free",
         ],
         "releases_per_world": 200,
         "releases": 2000,
@@ -148,6 +148,11 @@ def test_list_shows_every_kind_of_choice(monkeypatch: pytest.MonkeyPatch, capsys
     assert set(sections) == {"scenarios", "data", "protocols", "classifiers", "mechanisms"}
     assert set(sections["scenarios"]) == set(library()) >= {"scale", "kdd-large", "har-robust"}
     assert {"digits", "gaussians"} <= set(sections["data"])
+    assert sections["data"]["har"]["licence"].endswith("forbids commercial use")
+    assert sections["data"]["har"]["url"] == "https://archive.ics.uci.edu/dataset/240"
+    own = sections["data"].pop("FILE.csv, FILE.npz, FILE.parquet, FILE.svmlight")
+    assert (own["origin"], own["url"], own["licence"]) == (None, None, None)
+    assert all(one["description"] and one["origin"] and one["licence"] for one in sections["data"].values())
     assert all(text for entries in sections.values() for text in entries.values())
 
 

@@ -68,3 +68,17 @@ def test_a_file_is_written_as_given_or_the_option_named(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv").read_bytes() == "a\nö\n".encode()
     with pytest.raises(InputError, match=r"cannot write to --out .*b.csv: No such file or directory; name another"):
         save("--out", tmp_path / "none" / "b.csv", "")
+
+
+ROWS = [{"noise": name, "epsilon per query": 0.5, "regularisation": 1 / 3} for name in ("pure", "published_laplace")]
+
+
+@pytest.mark.parametrize(("width", "tables"), [(40, 2), (60, 1), (200, 1)])
+def test_rows_that_do_not_fit_are_tables_of_their_own(width, tables, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    tell(False, {"mechanisms": ROWS})
+    out = capsys.readouterr().out
+    assert out.count("━╇━") == (tables if tables > 1 else 2)
+    assert max(map(len, out.splitlines())) <= width
+    for word in ("published_laplace", "regularisation", "0.3333"):
+        assert word in out  # none is broken

@@ -48,6 +48,16 @@ def lines(tmp_path):
     return line_run(tmp_path)
 
 
+def test_texts_of_which_the_model_knows_none_are_told_beside_the_csv(run, capsys):
+    file = write_csv(run[0] / "loud.csv", [(170, "RED", 70)])
+    predict_command(run[0], "soft_vote", file, 2.0, 0, 1, None, None, False)
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 2
+    assert "the model knows none of the texts in 'colour'" in err
+    predict_command(run[0], "soft_vote", run[1], 2.0, 0, 1, None, None, False)
+    assert "knows none" not in capsys.readouterr().err
+
+
 def test_command_prints_csv_and_says_what_it_used(run, capsys):
     directory, file = run
     predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, None, False)

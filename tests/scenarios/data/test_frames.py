@@ -1,6 +1,9 @@
 import io
 
+import duckdb
 import numpy as np
+import pandas
+import polars
 import pyarrow
 import pytest
 from pyarrow.parquet import write_table
@@ -123,10 +126,9 @@ def test_what_cannot_be_used_is_told_of_the_frame_and_its_column(tmp_path, frame
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames_of_libraries(library):
-    found = pytest.importorskip(library)
-    frame = found.DataFrame({name: column.to_pylist() for name, column in COLUMNS.items()})
+@pytest.mark.parametrize("made", [pandas.DataFrame, polars.DataFrame, lambda cells: duckdb.from_arrow(FRAME)])
+def test_frames_of_libraries(made):
+    frame = made({name: column.to_pylist() for name, column in COLUMNS.items()})
     with as_file(frame) as (of_library, _), as_file(FRAME) as (of_arrow, _):
         assert of_library == of_arrow
 

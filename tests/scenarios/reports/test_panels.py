@@ -5,23 +5,25 @@ import re
 
 import numpy as np
 import pytest
-from support.figure_rows import VARIANTS, legend, ratio_rows, rows, squared_errors, watermarked
+from support.figure_rows import legend, ratio_rows, rows, squared_errors, watermarked
 
+from scenarios.reports.axes import styled
 from scenarios.reports.figures import draw, figures
-from scenarios.reports.panels import styled
 
 
-def test_noise_off_marks_the_whole_figure():
+def test_only_a_figure_without_any_guarantee_is_watermarked():
     figure = figures(rows(variants=("soft_vote", "soft_vote-off")), "t")["accuracy"]
-    assert watermarked(figure)
-    assert "soft_vote-off (NON-PRIVATE)" in legend(figure)
+    assert not watermarked(figure)
+    assert "off (NON-PRIVATE)" in legend(figure)
+    assert watermarked(figures(rows(variants=("soft_vote-off",)), "t")["accuracy"])
+    claimed = [row for row in ratio_rows() if row["unit"] == "none"]
+    assert all(map(watermarked, figures(claimed, "t").values()))
 
 
 def test_one_epsilon_gives_a_row_per_variant():
     (axes,) = figures(rows(epsilons=(1.0,)), "t")["accuracy"].axes
-    assert [label.get_text().replace("\n", "") for label in axes.get_yticklabels()] == [
-        "soft_vote (default)", *VARIANTS[1:],
-    ]  # fmt: skip
+    names = ["soft_vote (default)", "soft_vote gaussian", "soft_vote published", "majority_vote"]
+    assert [text.get_text() for text in axes.texts] == names
     assert axes.get_xlabel() == "accuracy at ε = 1"
 
 
@@ -58,10 +60,11 @@ def test_the_explanation_is_not_cropped(count):
 
 
 @pytest.mark.parametrize("epsilons", [(1.0,), (0.1, 1.0)])
-@pytest.mark.parametrize("private", [0, 1, 4, 12])
+@pytest.mark.parametrize("claiming", [0, 1, 4, 12])
 @pytest.mark.parametrize("settings", [({},), tuple({"parties.count": str(n)} for n in (1, 2, 3, 4))])
-def test_the_watermark_is_not_cropped_and_hides_no_label(epsilons, private, settings):
-    made = rows(epsilons, [*(f"v{i}" for i in range(private)), "x-off"], settings)
+def test_the_watermark_is_not_cropped_and_hides_no_label(epsilons, claiming, settings):
+    made = rows(epsilons, [*(f"v{i}" for i in range(claiming)), "x-off"], settings)
+    made = [row | {"unit": "none"} for row in made]
     for figure in figures(made, "t").values():
         figure.draw_without_rendering()
         (mark,) = [text for text in figure.texts if text.get_text() == "NON-PRIVATE"]
@@ -104,10 +107,12 @@ def test_both_files_of_a_figure_are_arranged_alike(tmp_path):
 def test_a_single_epsilon_has_a_row_for_what_is_only_claimed_and_breaks_no_mark():
     name = "x-published_mechanism-of-many-words"
     (axes,) = figures(ratio_rows(("x", name), (1.0,)), "t")["l1"].axes
-    labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert labels[0] == "x (default)"
-    assert labels[1].replace("\n", "").startswith(name[:20])
-    assert "NON-PRIVATE" in labels[1]
+    assert [text.get_text() for text in axes.texts] == ["x (default)", "published_mechanism (NON-PRIVATE)"]
+    long = "x-published_" + "very_" * 30
+    (axes,) = figures(ratio_rows(("x", long), (1.0,)), "t")["l1"].axes
+    text = axes.texts[1].get_text()
+    assert len(text) < 50
+    assert text.endswith("… (NON-PRIVATE)")
 
 
 def test_an_error_is_never_below_zero():

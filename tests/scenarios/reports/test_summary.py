@@ -132,7 +132,7 @@ def test_an_epsilon_without_a_guarantee_is_claimed():
     rows += [row("x-off", math.inf, metric="l1", value=0.1), row("x", metric="l1", value=0.2)]
     claimed, off, kept = summarise(rows)
     assert [(s.non_private, s.claiming) for s in (claimed, off, kept)] == [(True, True), (True, False), (False, False)]
-    assert claimed.label == "x-published (NON-PRIVATE)"
+    assert claimed.label == "published (NON-PRIVATE)"
     assert claimed.to_dict()["non_private"]
     assert [value["epsilon"] for value in claimed.to_dict()["values"]] == [0.5, 1.0]
 
@@ -186,3 +186,22 @@ def test_what_is_not_private_is_there_at_every_epsilon():
     assert private.at(1.0).mean == 0.5
     assert private.at(2.0) is None
     assert pooled.at(2.0).mean == 0.9
+
+
+@pytest.mark.parametrize(
+    ("metric", "ends"), [("accuracy", (0.0, 1.0)), ("auc", (0.0, 1.0)), ("l1", (0.0, 2.0)), ("mse", (0.0, None))]
+)
+def test_what_is_shown_of_an_interval_lies_within_what_the_metric_can_have(metric, ends):
+    spread = Spread.of({0: [0.1], 1: [2.0], 2: [0.3]})
+    low, high = spread.interval_of(metric)
+    assert low == ends[0]
+    assert high == (spread.interval[1] if ends[1] is None else ends[1])
+    assert Spread.of({0: [0.1], 1: [2.0], 2: [0.3]}).interval_of("seconds") == spread.interval
+
+
+def test_two_splits_are_points_and_show_no_interval():
+    two, one = Spread.of({0: [0.1, 0.3], 1: [0.9]}), Spread.of({0: [0.1]})
+    assert two.interval is not None
+    assert two.interval_of("accuracy") is None
+    assert two.points == pytest.approx([0.2, 0.9])
+    assert one.points == Spread.of({0: [0.1], 1: [0.2], 2: [0.3]}).points == []

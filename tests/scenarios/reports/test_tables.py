@@ -1,11 +1,12 @@
 """Tables of variants over epsilons and over what was swept."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from scenarios.reports.summary import Spread, VariantSummary
-from scenarios.reports.tables import Cell, pivots, results
+from scenarios.reports.tables import Cell, Line, Table, fitting, pivots, results
 
 
 def summary(variant, value, unit="label", place=(), **swept):
@@ -128,7 +129,7 @@ def test_nothing_is_tabulated_where_nothing_is_swept_over_numbers(swept):
 
 def test_a_cell_is_mean_and_deviation_or_the_single_value():
     several = Cell.of(Spread.of({0: [0.825, 0.843], 1: [0.834]}, kept=4.25), "accuracy")
-    assert (several.text, several.interval, several.kept) == ("0.834 ± 0.009", "0.834 to 0.834", "ε = 4.25")
+    assert (several.text, several.interval, several.kept) == ("0.834 ± 0.009", "0.834 and 0.834", "ε = 4.25")
     assert several.quantiles == "5-95 % of single releases: 0.826 to 0.842; 3 releases"
     assert Cell.of(Spread.of({3: [0.25]}), "accuracy") == Cell("0.250")
     assert Cell.of(Spread.of({3: [0.25]}), "accuracy", percent=True) == Cell("25.0")
@@ -143,3 +144,35 @@ def test_variants_stand_over_epsilons_in_their_settings():
     assert (first.name, first.mark, first.place, first.default) == ("mo", "(default)", ("data.source = A",), True)
     assert [cell.text for cell in second.cells] == ["", "", "0.938"]
     assert results([]).title == "no results"
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns", "shape", "folded"),
+    [(2, 5, (2, 5), False), (5, 14, (14, 5), False), (14, 5, (14, 5), False), (14, 14, (14, 14), True)],
+)
+def test_a_table_fits_a_page_as_it_is_or_exchanged_or_folded(lines, columns, shape, folded):
+    made = [Line(f"line {i}", [Cell(f"{i}.{j} ± 0.1234") for j in range(columns)]) for i in range(lines)]
+    whole = Table("title", "corner", [f"column {j}" for j in range(columns)], made, "caption", ["note"])
+    found = fitting(whole)
+    assert ((len(found.lines), len(found.columns)), found.folded) == (shape, folded)
+    assert (found.caption, found.notes) == ("caption", ["note"])
+    cells = {
+        frozenset((line.name, head)): cell.text
+        for line in found.lines
+        for head, cell in zip(found.columns, line.cells, strict=True)
+    }
+    assert cells[frozenset(("line 1", "column 3"))] == "1.3 ± 0.1234"
+    assert len(cells) == lines * columns
+
+
+def test_lines_of_variants_are_folded_and_never_exchanged():
+    made = [Line("v", [Cell("0.5 ± 0.1234")] * 14, "(default)", ("data.source = A",), True)]
+    found = fitting(Table("title", "variant", [f"ε = {i}" for i in range(14)], made))
+    assert (found.lines, found.folded) == (made, True)
+
+
+def test_a_mean_of_two_splits_says_what_stands_below_it():
+    few = replace(summary("a", 0.5), metric="accuracy", by_epsilon={1.0: Spread.of({0: [0.25], 1: [0.75]})})
+    table = results([few])
+    assert table.lines[0].cells[0].interval == "0.250 and 0.750"
+    assert table.notes == ["Below a mean of two splits: the mean of each, as two are too few for an interval"]

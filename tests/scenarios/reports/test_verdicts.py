@@ -6,31 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.verdict_rows import SPLITS, around, beside, rows
 
-from scenarios.reports.verdicts import constant_answer, told, verdicts
-from scenarios.scores.metrics import CONSTANT_CLASS
+from scenarios.reports.verdicts import Known, verdicts
 from scenarios.scores.results import NOBODY
-
-SPLITS = 5
-
-
-def rows(protocol, metric, by_split, epsilon=np.inf, **others):
-    """Rows of results.csv: one for each split and draw."""
-    private = np.isfinite(epsilon)
-    known = {
-        "scenario": "test", "protocol": protocol, "variant": protocol, "default": int(private), "epsilon": epsilon,
-        "delta": 0.0, "unit": "party" if private else NOBODY, "metric": metric, **others,
-    }  # fmt: skip
-    return [
-        {**known, "split": split, "noise": draw, "value": float(value)}
-        for split, values in enumerate(by_split)
-        for draw, value in enumerate(np.atleast_1d(values))
-    ]
-
-
-def beside(constant=0.5, pooled=0.9, individual=0.6, metric="accuracy", splits=SPLITS):
-    known = {"constant": constant, "pooled": pooled, "individual": individual}
-    return [row for name, value in known.items() if value is not None for row in rows(name, metric, [value] * splits)]
 
 
 def one(release, metric="accuracy", **baselines):
@@ -117,6 +96,9 @@ def test_rare_classes_are_judged_by_balanced_accuracy():
     assert any("0.800 is below the 0.970" in remark for remark in honest.remarks)
     [ordering] = verdicts(uneven(0.97, 0.5, auc=0.85))
     assert any("orders rows" in remark for remark in ordering.remarks)
+    assert ordering.ranking.mean == pytest.approx(0.85)
+    assert (ordering.ranking.pooled, ordering.ranking.individual) == (None, None)
+    assert one(around(0.7)).ranking is None  # classes are about even
 
 
 def test_what_single_parties_and_pooled_rows_reach_is_remarked_on():
@@ -140,25 +122,6 @@ def test_gains_are_paired_within_splits_and_never_useful_below_the_constant_answ
     assert found.to_dict()["finding"] == found.finding
 
 
-def test_every_epsilon_has_a_verdict_and_equal_ones_share_a_sentence():
-    known = beside()
-    for epsilon, value in ((0.1, 0.5), (1.0, 0.7), (3.0, 0.8)):
-        known += rows("soft_vote", "accuracy", [value + shift for shift in (0.0, 0.001, 0.0, -0.001, 0.0)], epsilon)
-    found = verdicts(known)
-    assert [(one.epsilon, one.finding) for one in found] == [(0.1, "no better"), (1.0, "useful"), (3.0, "useful")]
-    sentences = told(found, "always saying “no”")
-    assert [finding for finding, _ in sentences] == ["no better", "useful"]
-    assert "no better than always saying “no” at ε = 0.1" in sentences[0][1]
-    assert "at ε = 1 and 3" in sentences[1][1]
-    assert "50 and 75 % of that gain are kept" in sentences[1][1]
-
-
-def test_one_split_is_said_to_tell_nothing():
-    [(finding, sentence)] = told([one([0.8], splits=1)], "always saying “no”")
-    assert finding == "cannot be told"
-    assert "raise trials.splits" in sentence
-
-
 def test_settings_of_a_sweep_have_verdicts_of_their_own():
     known = []
     for count, value in (("10", 0.5), ("1000", 0.8)):
@@ -170,9 +133,69 @@ def test_settings_of_a_sweep_have_verdicts_of_their_own():
     ]
 
 
-def test_the_constant_answer_is_named_by_its_class():
-    said = rows("constant", CONSTANT_CLASS, [1.0, 1.0, 0.0])
-    assert constant_answer(said, ["yes", "no"]) == "always saying “no”"
-    assert constant_answer(said, []) == "always saying one class"
-    assert "mean label" in constant_answer(rows("constant", "mse", [1.0]), [])
-    assert "class shares" in constant_answer(rows("constant", "l1", [1.0]), ["a", "b"])
+def test_what_is_lost_is_lost_to_the_protocol_or_to_its_noise():
+    found = one(around(0.6), pooled=0.9, noise_free=0.7)
+    assert (found.noise_free, found.without_noise) == (0.7, "useful")
+    assert found.lost.to_protocol == pytest.approx(0.5)
+    assert found.lost.to_noise == pytest.approx(0.25)
+    assert found.lost.to_protocol + found.lost.to_noise == pytest.approx(1 - found.kept)
+    low, high = found.lost.noise_interval
+    assert low < 0.25 < high
+    better = one(around(0.6), pooled=0.9, noise_free=1.0)
+    assert better.lost.to_protocol == pytest.approx(-0.25)
+    assert one(around(0.6)).lost is None
+    assert one(around(0.6), pooled=0.5, noise_free=0.5).lost is None  # there is nothing to be lost
+    assert one([0.6], noise_free=0.7, splits=1).lost.noise_interval is None
+    errors = one([5.0] * SPLITS, metric="mse", constant=10.0, pooled=2.0, individual=None, noise_free=4.0)
+    assert (errors.lost.to_protocol, errors.lost.to_noise) == (pytest.approx(0.25), pytest.approx(0.125))
+
+
+def test_a_reference_of_another_variant_is_not_this_one_s():
+    known = [*rows("soft_vote", "accuracy", around(0.7), 1.0), *beside(noise_free=0.8)]
+    [other] = verdicts(known, Known("soft_vote-gaussian"))
+    assert (other.noise_free, other.without_noise, other.lost) == (None, None, None)
+    [own] = verdicts(known, Known("soft_vote"))
+    assert own.noise_free == 0.8
+
+
+def rivals(*others, adjacencies=()):
+    known = [*rows("soft_vote", "accuracy", around(0.6), 1.0), *beside()]
+    for name, mean, more in others:
+        known += [
+            {**row, "variant": name, "default": 0} for row in rows("rival", "accuracy", around(mean), 1.0, **more)
+        ]
+    [found] = verdicts(known, Known(adjacencies=dict(adjacencies)))
+    return [(rival.variant, rival.differs) for rival in found.rivals]
+
+
+def test_the_best_variants_that_are_surely_ahead_are_named_with_what_their_guarantees_differ_in():
+    assert rivals(("behind", 0.55, {}), ("equal", 0.6, {})) == []
+    assert rivals(("a", 0.65, {}), ("b", 0.7, {})) == [("b", ())]
+    assert rivals(("a", 0.65, {}), ("b", 0.7, {"delta": 1e-6})) == [("a", ()), ("b", ("delta",))]
+    assert rivals(("a", 0.7, {}), ("b", 0.65, {"delta": 1e-6})) == [("a", ())]
+    assert rivals(("a", 0.7, {"unit": "label"})) == [("a", ("unit",))]
+    assert rivals(("a", 0.7, {"unit": NOBODY})) == []
+    told = {"soft_vote": "replace", "a": "add_remove"}
+    assert rivals(("a", 0.7, {}), adjacencies=told) == [("a", ("adjacency",))]
+    assert rivals(("a", 0.7, {}), adjacencies=dict.fromkeys(told, "replace")) == [("a", ())]
+
+
+def curve(diagnosed=True, unit="party"):
+    known = beside()
+    for epsilon, value in ((0.1, 0.5), (1.0, 0.6), (3.0, 0.8)):
+        known += rows("soft_vote", "accuracy", around(value), epsilon, unit=unit)
+        known += rows("soft_vote", "noise_to_signal", [1.0], epsilon, unit=unit) if diagnosed else []
+    return known
+
+
+def test_what_would_help_is_computed_for_every_epsilon_that_misses_something():
+    low, middle, high = verdicts(curve(), Known(parties={"": 50}))
+    assert [(one.goal, one.between) for one in low.remedies] == [("useful", (0.1, 1.0)), ("half", (1.0, 3.0))]
+    assert low.remedies[0].parties == 500
+    assert [(one.goal, one.parties) for one in middle.remedies] == [("half", 87)]  # 50 3^(1/2)
+    assert high.remedies == ()
+
+
+def test_parties_are_no_remedy_where_each_makes_noise_of_its_own_or_labels_are_hidden():
+    for known in (curve(diagnosed=False), curve(unit="label")):
+        assert [one.times for found in verdicts(known) for one in found.remedies] == [None] * 3

@@ -1,7 +1,12 @@
 """A finished run in Python: what it shows, and its results in libraries of data frames."""
 
 import math
+import sys
 
+import duckdb
+import pandas
+import polars
+import pyarrow
 import pytest
 from support.released_runs import vote_run
 
@@ -48,10 +53,17 @@ def test_notebooks_show_the_table_of_results_and_rows(run):
 
 
 def test_results_are_rows_that_arrow_takes(run):
-    pyarrow = pytest.importorskip("pyarrow")
     results = Results(ROWS)
     assert results == ROWS
     assert pyarrow.RecordBatchReader.from_stream(results).read_all().to_pylist() == ROWS
+
+
+def test_without_pandas_results_are_a_list_that_notebooks_show(run, monkeypatch):
+    assert isinstance(run.results, pandas.DataFrame)
+    monkeypatch.setitem(sys.modules, "pandas", None)  # as if it were not installed
+    assert isinstance(run.results, Results)
+    assert run.results == ROWS
+    assert "<td>soft_vote</td>" in run.results._repr_html_()
 
 
 def test_the_file_of_results_loads_in_a_line(tmp_path):
@@ -64,23 +76,20 @@ def test_the_file_of_results_loads_in_a_line(tmp_path):
 
 
 def test_pandas_reads_it(tmp_path, run):
-    pandas = pytest.importorskip("pandas")
     write_results(tmp_path / "results.csv", ROWS, [])
     assert pandas.read_csv(tmp_path / "results.csv").epsilon.max() == math.inf
     assert pandas.DataFrame(Results(ROWS)).equals(run.results)
 
 
 def test_polars_reads_it(tmp_path):
-    polars = pytest.importorskip("polars")
     write_results(tmp_path / "results.csv", ROWS, [])
     assert polars.read_csv(tmp_path / "results.csv")["epsilon"].max() == math.inf
     assert polars.DataFrame(Results(ROWS)).to_dicts() == ROWS
 
 
 def test_duckdb_reads_it(tmp_path):
-    duckdb = pytest.importorskip("duckdb")
     write_results(tmp_path / "results.csv", ROWS, [])
-    assert duckdb.sql(f"SELECT max(epsilon) FROM '{tmp_path / 'results.csv'}'").fetchone() == (math.inf,)
+    assert duckdb.sql(f"SELECT max(epsilon) FROM '{tmp_path / 'results.csv'}'").fetchall() == [(math.inf,)]
 
 
 def test_a_model_of_the_run(tmp_path, rng):

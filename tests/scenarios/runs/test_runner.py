@@ -12,7 +12,10 @@ from scenarios.runs.world import World, worlds
 from scenarios.scores.results import read_results
 from scenarios.settings.schema import resolve
 
-ARTEFACTS = {"results.csv", "ledger.json", "run.json", "scenario.yaml", "models", "figures", "report.html", ".cells"}
+ARTEFACTS = {
+    "results.csv", "ledger.json", "run.json", "scenario.yaml", "models", "figures", "report.html", "guarantee.html",
+    ".cells",
+}  # fmt: skip
 
 
 def test_a_run_leaves_its_artefacts(finished):
@@ -239,6 +242,25 @@ def test_the_ledger_admits_where_class_names_come_from(own_file, finished, tmp_p
 def test_baselines_are_listed_as_non_private(finished):
     record = json.loads((finished.directory / "run.json").read_text())
     assert record["non_private_variants"] == ["pooled", "individual"]
+
+
+def test_the_protocol_without_noise_stands_beside_it_and_moves_no_release(tmp_path):
+    changes = {
+        "protocols": [{"kind": "soft_vote"}],
+        "data": {"source": "digits", "auxiliary": 100, "features": [{"whiten": "auto"}, "unit_norm"]},
+        "trials": {"splits": 1, "noise": 2},
+    }
+    beside = scenarios.run({**document(**changes), "baselines": True}, out=tmp_path / "beside")
+    alone = scenarios.run(document(**changes), out=tmp_path / "alone")
+    private = [row for row in beside.rows if row["protocol"] == "soft_vote"]
+    assert private == [row for row in alone.rows if row["protocol"] == "soft_vote"]
+    assert (beside.directory / "ledger.json").read_bytes() == (alone.directory / "ledger.json").read_bytes()
+    record = json.loads((beside.directory / "run.json").read_text())
+    assert record["non_private"] is False
+    assert "noise_free" in record["non_private_variants"]
+    exact = [row["value"] for row in beside.rows if (row["variant"], row["metric"]) == ("noise_free", "accuracy")]
+    assert [one["noise_free"] for one in record["verdict"]] == [pytest.approx(np.mean(exact))] * 2
+    assert alone.verdicts == []
 
 
 def test_worlds_have_distinct_names():

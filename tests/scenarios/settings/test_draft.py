@@ -41,7 +41,9 @@ def test_it_reads_back_as_what_it_says_and_resolves(own, tmp_path):
     (tmp_path / "first.yaml").write_text(text)
     found = resolve(tmp_path / "first.yaml")
     assert found.data.source == str(own.path)
-    assert [entry.kind for entry in found.protocols] == ["soft_vote", "pooled", "individual", "constant"]
+    assert [entry.kind for entry in found.protocols] == [
+        "soft_vote", "pooled", "individual", "constant", "noise_free",
+    ]  # fmt: skip
     assert found.data.drop == ("visit",)
 
 
@@ -61,6 +63,19 @@ def test_no_figure_of_the_rows_is_in_the_file_but_in_the_remarks(own):
         "classes of ill: no 66.4%, yes 33.6%",
         "missing cells, which the stage impute fills in: age 16",
     )
+
+
+@pytest.mark.parametrize(("rows", "step", "told"), [(60, 7, True), (19, 7, False), (60, 0, False)])
+def test_whole_numbers_that_no_two_rows_share_are_told_on_the_terminal_and_in_the_file(tmp_path, rows, step, told):
+    path = tmp_path / "serial.csv"
+    lines = (f"{1000 + step * i},{i % 5},{'yes' if i % 3 else 'no'}\n" for i in range(rows))
+    path.write_text("serial,age,y\n" + "".join(lines))
+    made = draft(profile(path), wish(label="y", parties=2))
+    words = "whole numbers that no two rows share: serial. One that is an identifier belongs in drop, or in person"
+    assert any(words in remark for remark in made.remarks) is told
+    text = " ".join(made.to_yaml("x.yaml").replace("# ", "").split())
+    assert (words in text) is told
+    assert "serial" not in made.plain["data"].get("drop", ()) or not told
 
 
 def test_every_value_of_a_group_is_a_party_that_adds_noise_of_its_own(own, monkeypatch):

@@ -26,7 +26,7 @@ def promised(*protocols, data=None, parties=None, privacy=None):
 def test_every_variant_is_told_at_the_first_epsilon_and_baselines_are_left_out():
     found = promised({"kind": "soft_vote", "noise": ["pure", "gaussian"]}, {"kind": "pooled"}, {"kind": "individual"})
     aggregator = "for one party (replace); the aggregator adds the noise and must be trusted"
-    share = "a party sends its share of the votes' statistic without noise"
+    share = "a party sends a summary of what its classifier says of the public rows without noise"
     assert found == {
         "soft_vote": (f"epsilon 0.5, delta 0 {aggregator}", share),
         "soft_vote-gaussian": (f"epsilon 0.5, delta 1e-05 {aggregator}", share),

@@ -43,7 +43,7 @@ def test_defaults_are_filled_in_and_baselines_take_no_options() -> None:
         "rounds": 5, "fast": False, "bins": [1, 2], "note": "",
     }  # fmt: skip
     assert Protocol.parse({"kind": "pooled"}).options == {}
-    assert kinds() == ["count", "ratio", "slope", "soft_vote", "pooled", "individual", "constant"]
+    assert kinds() == ["count", "ratio", "slope", "soft_vote", "pooled", "individual", "constant", "noise_free"]
     assert _problems({"kind": "pooled", "noise": "off"}) == {"noise": "unknown key; allowed: kind"}
 
 
@@ -223,6 +223,19 @@ def test_what_makes_no_difference_in_any_variant_is_refused(monkeypatch: pytest.
     Protocol.parse({"kind": "ruled", "note": note, "deep": [False, True]})
 
 
+@dataclass(frozen=True)
+class Named(Fake):
+    """An option that is called as something else of an entry is."""
+
+    name: str = ""
+
+
+def test_an_option_that_is_called_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "named", Named)
+    said = "the protocol 'named' has an option 'name'; its package must be repaired"
+    assert _problems({"kind": "named"}) == {"kind": said}
+
+
 def test_the_default_kind_is_the_first_that_is_no_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KINDS, "ruled", Ruled)
     listed = [Protocol.parse({"kind": kind}) for kind in ("pooled", "ruled", "soft_vote")]
@@ -246,7 +259,7 @@ def test_the_task_is_that_of_the_first_protocol_that_is_no_baseline(listed: list
     ("listed", "found"),
     [
         (["soft_vote", "count", "pooled", "individual", "constant"], {}),
-        (["ratio", "constant"], {}),
+        (["ratio", "constant", "noise_free"], {}),
         (["pooled", "ratio"], {}),
         (["pooled", "soft_vote", "ratio"], {2: "ratio has the task class_ratio, soft_vote the task classification"}),
         (

@@ -37,7 +37,8 @@ def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     assert scenario.data.features == ("impute", "scale", {"whiten": "auto"}, "constant", "unit_norm")
     assert (scenario.parties.rows, scenario.parties.partition, scenario.parties.quorum) == (None, "iid", 0.5)
     assert scenario.parties.classifier == {"name": "logistic", "parameters": {"regularisation": 1e-4}}
-    assert [protocol.kind for protocol in scenario.protocols] == ["soft_vote", "constant", "pooled", "individual"]
+    beside = ["constant", "pooled", "individual", "noise_free"]
+    assert [protocol.kind for protocol in scenario.protocols] == ["soft_vote", *beside]
     assert (scenario.privacy.epsilon, scenario.privacy.delta, scenario.privacy.budget) == ((1.0,), 1e-6, None)
     assert (scenario.trials.splits, scenario.trials.noise, scenario.seed) == (5, 5, 1)
     assert scenario.engine.kind == "inline"
@@ -63,7 +64,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
 @pytest.mark.parametrize(
     ("override", "line"),
     [
-        ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, bags, classifier, quorum, colluding, dropout, hostile; did you mean 'count'?"),
+        ("parties.coutn=3", "parties.coutn: unknown key; allowed: count, rows, partition, bags, classifier, quorum, colluding, alike, robust, dropout, hostile; did you mean 'count'?"),
         ("trails.splits=3", "trails: unknown key; allowed: name, description, data, parties, protocols, baselines, privacy, trials, engine, seed; did you mean 'trials'?"),
         ("privacy.budget={epsilon: 1, delta: 0, epsilom: 3}", "privacy.budget.epsilom: unknown key; allowed: epsilon, delta; did you mean 'epsilon'?"),
         ('parties.count="5"', 'parties.count: must be a whole number, got the text "5"'),
@@ -142,7 +143,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("protocols=[]", "protocols: must not be empty, got []"),
         ("protocols=[{kind: pooled}, {kind: pooled}]", "protocols: entries 0 and 1 (from 0) both ask for 'pooled'; remove one"),
         ("protocols=[{kind: soft_vote, rounds: [2, 2]}]", "protocols.0.rounds: must not list a value twice, got [2, 2]"),
-        (f"protocols=[{{kind: soft_vote, bins: {[16] * 70}}}]", "protocols: entry 0 (from 0) has a variant whose options make a name of 224 letters, allowed are 200, as files are called by it; shorten the lists among its options"),
+        (f"protocols=[{{kind: soft_vote, bins: {[16] * 70}}}]", "protocols: entry 0 (from 0) has a variant whose options make a name of 224 letters, allowed are 200, as files are called by it; give it a name of its own with name"),
         ("protocols=[{kind: soft_vote, perturb: outptu}]", "protocols.0.perturb: must be one of statistic, output"),
         ("protocols=[{kind: soft_vote, regularisation: 0.0}]", "protocols.0: regularisation must be a positive number, got 0.0"),
     ],
@@ -274,8 +275,8 @@ def test_a_baseline_with_instance_labels_suits_class_ratios():
 @pytest.mark.parametrize(
     ("protocols", "beside"),
     [
-        ([{"kind": "soft_vote"}], ["constant", "pooled", "individual"]),
-        ([{"kind": "pooled"}, {"kind": "soft_vote"}], ["constant", "individual"]),
+        ([{"kind": "soft_vote"}], ["constant", "pooled", "individual", "noise_free"]),
+        ([{"kind": "pooled"}, {"kind": "soft_vote"}], ["constant", "individual", "noise_free"]),
         ([{"kind": "pooled"}], []),
     ],
 )

@@ -167,6 +167,16 @@ def test_worlds_where_everybody_answers_honestly_have_the_noise_that_they_always
     assert len({key(), *others}) == 6
 
 
+def test_what_the_aggregator_does_with_answers_changes_no_noise_and_is_another_cell() -> None:
+    points = expand(resolve(MINIMAL, ["parties.robust=[true, false]", "parties.alike=[false, true]"]))
+    plain = expand(resolve(MINIMAL))[0]
+    assert [{*point.swept} for point in points] == [{"parties.alike", "parties.robust"}] * 4
+    assert {world_key(point, 0) for point in points} == {world_key(plain, 0)}
+    assert len({cell_id(point, 0) for point in points}) == 4
+    [same] = [point for point in points if point.scenario.parties == plain.scenario.parties]
+    assert cell_id(same, 0) == cell_id(plain, 0)
+
+
 def test_a_moved_file_of_public_rows_has_the_noise_that_it_had_and_another_file_has_its_own() -> None:
     def key(auxiliary: str, digest: str) -> str:
         return world_key(expand(resolve(MINIMAL, [f"data.auxiliary={auxiliary}"]))[0], 0, digest)

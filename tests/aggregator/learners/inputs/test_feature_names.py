@@ -15,6 +15,7 @@ from aggregator.learners import (
     EnergyMeans,
     ProportionClassifier,
     ProportionSVM,
+    ratio_intervals,
 )
 
 SHARES = np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1], [0.6, 0.4]])
@@ -77,3 +78,11 @@ def test_rows_of_a_network_have_names_too(bags):
     assert network.predict(frame(rows)).shape == (160,)
     with pytest.raises(ValueError, match="same order"):
         network.predict(frame(rows, NAMES[::-1]))
+
+
+def test_intervals_look_at_names_too(bags):
+    fitted = ClassMeans(**MEANS).fit([frame(bag) for bag in bags], SHARES)
+    wanted = ratio_intervals(ClassMeans(**MEANS).fit(bags, SHARES), bags[0])
+    np.testing.assert_array_equal(ratio_intervals(fitted, frame(bags[0])), wanted)
+    with pytest.raises(ValueError, match="same order"):
+        ratio_intervals(fitted, frame(bags[0], NAMES[::-1]))

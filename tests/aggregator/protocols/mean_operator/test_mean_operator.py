@@ -54,6 +54,22 @@ def test_releases_are_the_same_bytes_whatever_the_cohorts(plan):
     assert summary["answered"] == 5
 
 
+def test_probabilities_tell_more_than_the_shares_of_the_classes(plan):
+    chosen = plan()
+    run(open_grid("inline"), chosen, 6, HONEST)
+    rows, labels = draw(7777, 2000)
+    spread = labels.var()  # the mean squared error of the share of the second class
+    assert models(chosen, "hinges").probabilities(0, 0, rows) is None  # which no proper loss has
+    for name in set(VARIANTS) - {"hinges", "published"}:
+        found = models(chosen, name)
+        loudest, quietest = (
+            np.square(found.probabilities(release, 0, rows)[:, 1] - labels).mean()
+            for release in (0, len(found.epsilons) - 1)
+        )
+        assert quietest < 0.8 * spread, name
+        assert loudest < 1.1 * spread, name  # much noise brings all to 1/2
+
+
 def test_every_variant_learns_where_noise_leaves_something(plan):
     chosen = plan()
     run(open_grid("inline"), chosen, 6, HONEST)

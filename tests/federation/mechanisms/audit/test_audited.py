@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.audit.audited import CONFIDENCE, Verdict, audited_mechanisms, judge
+from federation.mechanisms.audit.audited import CONFIDENCE, Audited, Twin, Verdict, audited_mechanisms, judge
 from federation.mechanisms.audit.estimate import audit
+from federation.mechanisms.noise import discrete_laplace
+from federation.numerics.arrays import Floats
 
 MECHANISMS = audited_mechanisms()
 RUNS = 200_000
@@ -53,6 +56,22 @@ def test_equal_inputs_show_nothing(name: str) -> None:
             confidence=CONFIDENCE,
         )
         assert result.lower_bound < 0.02
+
+
+def test_both_sides_of_every_audit_have_noise_of_their_own() -> None:
+    """Bounds are for independent runs, and common noise would be no news of either side."""
+    drawn: list[tuple[int, float]] = []
+
+    def sample(side: int, bits: NoiseBits, runs: int) -> Floats:
+        drawn.append((side, *discrete_laplace.sample(bits, 10**9, 1).tolist()))
+        return np.zeros((runs, 1))
+
+    def statistic(outputs: Floats) -> Floats:
+        return outputs[:, 0]
+
+    judge(Audited("none", 1.0, 0.0, sample, statistic, (Twin("none", sample, statistic),)), runs=1000)
+    assert [side for side, _ in drawn] == [0, 1, 0, 1]
+    assert len(set(drawn)) == len({noise for _, noise in drawn}) == 4
 
 
 def test_a_verdict_depends_on_the_seed_only() -> None:

@@ -193,7 +193,7 @@ def test_the_first_half_chooses_and_the_second_is_tested() -> None:
 def test_what_is_shown_at_the_point_is_that_of_its_counts() -> None:
     rng = np.random.default_rng(9)
     p, q = ((rng.random(5000) < part).astype(float) for part in (0.55, 0.4))
-    point, event = module.tested_point(p, q, curve, epsilon=1.0, delta=1e-6, confidence=0.99)
+    point, event = module.curve_point(p, q, curve, epsilon=1.0, delta=1e-6, confidence=0.99)
     likely, unlikely = (p[2500:], q[2500:]) if event.endswith("P") else (1 - q[2500:], 1 - p[2500:])
     low = stats.binomtest(int(likely.sum()), 2500).proportion_ci(0.99).low
     high = stats.binomtest(int(unlikely.sum()), 2500).proportion_ci(0.99).high
@@ -268,4 +268,4 @@ def test_points_of_any_claim_have_an_equivalent(claimed: float) -> None:
 def test_impossible_claims_of_a_curve_are_refused(arguments: dict) -> None:
     known = {"epsilon": 1.0, "delta": 1e-6, "confidence": 0.9, **arguments}
     with pytest.raises(InputError, match=f"^{next(iter(arguments))} must"):
-        module.tested_point(np.zeros(10), np.zeros(10), curve, **known)
+        module.curve_point(np.zeros(10), np.zeros(10), curve, **known)

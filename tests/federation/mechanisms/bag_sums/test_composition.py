@@ -171,6 +171,12 @@ def test_more_releases_never_cost_less(size: int, share: float, epsilon: float, 
     assert several >= -math.expm1(releases * math.log1p(-min(design.noise_free, 1 - 1e-12))) * (1 - 1e-6)
 
 
+def test_at_a_large_epsilon_several_releases_still_cost_more_than_one_and_less_than_at_a_small() -> None:
+    design = BagDesign(1280, 10, 128, noisy=256)
+    single, several = (together(30.0, design, releases, sigma=0.05) for releases in (1, 3))
+    assert single < several < together(20.0, design, 3, sigma=0.05) < 1
+
+
 def test_one_release_is_the_exact_delta() -> None:
     design = BagDesign(1280, 10, 128, noisy=256)
     assert together(1.0, design, 1) == delta(1.0, design, sigma=1.0, label_range=UNIT)

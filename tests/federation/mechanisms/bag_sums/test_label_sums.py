@@ -49,6 +49,23 @@ def test_sums_are_the_exact_ones_rounded_once(seed: int, size: int, spread: floa
         assert found == float(exact)
 
 
+def test_two_sums_lie_no_further_apart_on_the_grid_of_the_noise_than_is_charged(monkeypatch):
+    """Where sums have as many digits as doubles hold, more than half a step is lost: the division rounds, too."""
+    monkeypatch.setattr(label_sums.discrete_gaussian, "sample", lambda bits, scale, size: np.zeros(size, np.int64))
+    rng = np.random.default_rng(3)
+    weights = rng.normal(size=(4000, 4))
+    labels = (weights > 0).astype(float)  # and the lowest label elsewhere: sums are the largest that there are
+    grid = np.abs(weights).sum(axis=1) / label_sums._MOST_STEPS
+    sums = label_sums.gaussian_sums(labels, weights, (0.0, 1.0), np.full(len(weights), 1e-9), NoiseBits(1, "a test"))
+    lost = [
+        Fraction(round(found / step)) - sum(map(Fraction, one)) / Fraction(step)
+        for found, step, one in zip(
+            sums.tolist(), grid.tolist(), np.where(labels > 0, weights, 0.0).tolist(), strict=True
+        )
+    ]
+    assert 1 < max(lost) - min(lost) <= label_sums.CHARGE * label_sums.NOISE_STEPS
+
+
 def test_labels_are_rounded_alone_and_stay_in_the_range() -> None:
     """Whatever the range, its ends are the first and the last place: no sensitivity is added."""
     for low, high in ((0.1, 0.7), (-3.3, 1e9), (1e-9, 1.1e-9), (5.0, 57.0)):

@@ -58,6 +58,13 @@ def test_releases_compose() -> None:
     assert half.composed_delta(1.0, 5) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("releases", [0, -1, 1.5, True])
+def test_impossible_numbers_of_releases_are_refused(releases: float) -> None:
+    mechanism = repaired.repaired_bag_sums(640, 10, 64, tau=8.0, label_range=RANGE, epsilon=1.0)
+    with pytest.raises(InputError, match="releases must be an integer of at least 1"):
+        mechanism.composed_delta(1.0, releases)
+
+
 def test_infinite_weights_are_refused(drawn) -> None:
     labels, weights, _ = drawn
     mechanism = repaired.repaired_bag_sums(2 * M * K, M, K, tau=1.0, label_range=RANGE, epsilon=1.0)

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import pickle
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -98,6 +99,15 @@ def test_exchangeable_covariances_have_no_variance_of_the_sum() -> None:
     covariance = exchangeable(3.0, 4)
     np.testing.assert_allclose(covariance.sum(axis=0), 0, atol=1e-12)
     np.testing.assert_array_equal(np.diag(covariance), 3.0)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4, 5])
+def test_the_expected_l1_of_three_values_is_enumerated(classes: int) -> None:
+    """Where one is 0 the others' sum is not, as it is where all are as far from it."""
+    every = np.array([*product((-1, 0, 1), repeat=classes)])
+    expected = np.abs(every - every.mean(axis=1, keepdims=True)).sum(axis=1).mean()
+    found = centred_l1(lambda t, scale: (1 + 2 * np.cos(t)) / 3, 1.0, classes, tail=4.0)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(("classes", "expected"), [(2, 1.0), (3, 2.0)])

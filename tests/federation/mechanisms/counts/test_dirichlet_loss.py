@@ -7,7 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
@@ -20,6 +20,7 @@ from federation.mechanisms.counts.dirichlet_loss import (
     delta_eq10,
     delta_exact,
     delta_exact_limit,
+    exceeds_eq9,
     log_threshold,
 )
 
@@ -202,6 +203,25 @@ def test_eq9_is_not_monotone_in_the_counts() -> None:
     grid = np.arange(2, 60)
     table = delta_eq9(0.05, grid[:, None], grid[None, :], 0.1)
     assert (np.diff(table, axis=1) > 1e-3).any()
+
+
+@settings(max_examples=40)
+@given(st.sampled_from([0.05, 1.0, 5.0, 700.0]), st.floats(-9, 8), st.integers(0, 2**32))
+def test_deltas_above_a_level_are_those_above_it(epsilon: float, log_sigma: float, seed: int) -> None:
+    """Also at the deltas themselves, which are not above, and next to them."""
+    rng = np.random.default_rng(seed)
+    a, b = np.floor(10 ** rng.uniform(0, 7, (2, 8)))
+    sigma = math.exp(log_sigma)
+    deltas = delta_eq9(epsilon, a[:, None], b, sigma)
+    for level in (1e-300, *deltas.ravel()[::19].tolist(), 0.5):
+        for near in (math.nextafter(level, 0), level, math.nextafter(level, 1)):
+            if near > 0:
+                np.testing.assert_array_equal(exceeds_eq9(epsilon, a[:, None], b, sigma, near), deltas > near)
+
+
+def test_where_a_class_is_empty_every_level_below_one_is_exceeded() -> None:
+    assert exceeds_eq9(1.0, [1, 1, 9, 9], [0, 5, 0, 90], 0.1, 0.9).tolist() == [True, True, True, False]
+    assert not exceeds_eq9(1.0, 1, 0, 0.1, 1.0)
 
 
 def test_beta_tail_in_all_regimes_is_a_probability_that_falls() -> None:

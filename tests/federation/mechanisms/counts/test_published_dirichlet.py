@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
+from functools import partial
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -151,7 +152,25 @@ def test_pairs_beyond_the_few_that_are_looked_at_first_count_too(monkeypatch: py
         expected = sigma_for_counts(counts, 0.5, 1e-3)
         for few in (1, 7):
             monkeypatch.setattr(published_dirichlet, "_FEW", few)
+            monkeypatch.setattr(published_dirichlet, "_AT_ONCE", 30)
+            published_dirichlet._sigma.cache_clear()
             assert sigma_for_counts(counts, 0.5, 1e-3) == expected
         if expected is not None:
-            a, b = published_dirichlet._pairs(counts)
+            a, b = np.array([*permutations(counts, 2)]).T
             assert delta_eq9(0.5, a, b, expected).max() <= 1e-3 < delta_eq9(0.5, a, b, expected * (1 + 1e-8)).max()
+
+
+@given(st.lists(st.integers(2, 30), min_size=2, max_size=9), st.integers(1, 20), st.integers(1, 40))
+def test_pairs_are_all_of_two_classes_and_the_first_have_the_smallest_sums(
+    counts: list[int], most: int, at_once: int
+) -> None:
+    pairs = published_dirichlet._Pairs(*np.unique(counts, return_counts=True))
+    every = sorted({*permutations(counts, 2)}, key=sum)
+    a, b = pairs.smallest(most)
+    assert (a + b).tolist() == [sum(pair) for pair in every[:most]]
+    assert {*zip(a.tolist(), b.tolist(), strict=True)} <= {*every}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(published_dirichlet, "_AT_ONCE", at_once)
+        for pair in product(sorted(set(counts)), repeat=2):
+            here = partial(lambda pair, lost, gained: (lost == pair[0]) & (gained == pair[1]), pair)
+            assert pairs.some(here) == (pair in every)

@@ -68,6 +68,16 @@ def test_a_release_takes_values_of_the_bins_it_found(debiased):
         assert np.abs(known.bias(labels)).max() <= np.max(mechanism.bias(labels))
 
 
+@pytest.mark.parametrize("width", [0.5, 3.0])
+def test_answers_in_the_range_vary_no_more_than_two_ends_do(width):
+    """And as much where half are at either end, and epsilon is large enough to tell so."""
+    ends = LabelRange(-width / 2, width / 2)
+    mechanism = EstimatedBins(ends, 30.0, 2)
+    released = mechanism.release(np.repeat([ends.low, ends.high], 10_000), NoiseBits(3, "variance"))
+    assert 0.9 * mechanism.variance() < released.var() <= mechanism.variance() * (1 + 1e-9)
+    assert mechanism.variance(np.array([0.0, 0.1])).tolist() == [mechanism.variance()] * 2
+
+
 def test_labels_that_are_all_alike_are_released_too():
     mechanism = EstimatedBins(RANGE, 1.0, 8, 0.3, debiased=True)
     released = mechanism.release(np.full(50, 0.5), NoiseBits(1, "alike"))

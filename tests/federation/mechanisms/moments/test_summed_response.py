@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -69,3 +70,28 @@ def test_it_is_pure_and_protects_labels_only():
         calibrate(1e-9)
     with pytest.raises(InputError, match="labels must lie in label_range"):
         found.release(np.ones((1, 1)), np.array([2.0]), NoiseBits(1, "x"))
+
+
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_no_sum_of_responses_is_longer_than_its_reach_and_long_ones_are_rare(count):
+    """All answers of few rows, by their probabilities, whatever the labels."""
+    mechanism = calibrate(1.5)
+    rows = np.random.default_rng(count).normal(size=(count, 3))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    signs = np.array(list(itertools.product([-1.0, 1.0], repeat=count)))
+    sums = mechanism.reach * signs @ rows
+    kept = (1 + 1 / mechanism.reach) / 2
+    for beyond in (1e-6, 0.5):
+        entry, norm = mechanism.reaches(np.array([float(count)]), 3, beyond)
+        out = (np.abs(sums) > entry + 1e-9).any(axis=1) | (np.linalg.norm(sums, axis=1) > norm + 1e-9)
+        assert (kept ** (signs == 1).sum(axis=1) * (1 - kept) ** (signs == -1).sum(axis=1))[out].sum() <= beyond
+
+
+def test_sums_of_many_responses_stay_within_a_reach_that_is_less_than_the_longest_sum():
+    mechanism, count = calibrate(1.0), 2000
+    rows = np.tile([1.0, 0.0], (count, 1))  # of all rows the sums of equal ones are longest
+    sums = mechanism.release(rows, np.ones(count), NoiseBits(1, "reaches"), 300)
+    entry, norm = mechanism.reaches(np.array([float(count)]), 2, 0.1)
+    assert (np.linalg.norm(sums, axis=1) > norm).mean() <= 0.05
+    assert count < norm < 0.65 * count * mechanism.reach
+    assert entry < 0.65 * count * mechanism.reach

@@ -99,3 +99,5 @@ def test_impossible_delta_is_refused(delta: float) -> None:
 def test_impossible_mu_is_refused(mu: float) -> None:
     with pytest.raises(InputError, match="mu must be positive"):
         gaussian.delta(1.0, mu)
+    with pytest.raises(InputError, match="mu must be a positive finite number"):
+        gaussian.epsilon(1e-6, mu)

@@ -1,0 +1,98 @@
+"""`federation figure`: a figure for a paper from finished runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from federation.contract.errors import InputError, nearest_name
+from scenarios.commands.options import AsJson
+from scenarios.commands.output import tell
+
+
+def figure(
+    directories: Annotated[
+        list[Path], Argument(metavar="DIR...", help="Run directories; several make one curve of each variant.")
+    ],
+    x: Annotated[
+        str,
+        Option("--x", metavar="NAME", help="epsilon, inverse_epsilon, parties, public_rows or a setting that differs."),
+    ] = "epsilon",
+    metric: Annotated[str | None, Option(metavar="NAME", help="Default: that of the report.")] = None,
+    only: Annotated[
+        list[str], Option("--only", metavar="A,B", help="Show these variants, in this order; repeatable.")
+    ] = [],  # noqa: B006 - typer copies it
+    label: Annotated[
+        list[str], Option("--label", metavar="A=TEXT", help="Another name of a variant in the legend; repeatable.")
+    ] = [],  # noqa: B006 - typer copies it
+    at: Annotated[
+        list[str],
+        Option("--at", metavar="KEY=VALUE", help="Which of several values, of what is not on the axis; repeatable."),
+    ] = [],  # noqa: B006 - typer copies it
+    size: Annotated[str, Option(metavar="SIZE", help="column, page, or WIDTHxHEIGHT in inches.")] = "column",
+    formats: Annotated[str, Option("--format", metavar="A,B", help="Of pdf, svg and png.")] = "pdf",
+    out: Annotated[
+        Path | None, Option("--out", metavar="FILE", help="Without its ending; default: METRIC-NAME of --x.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a figure for a paper: no title, fonts embedded, curves that a black-and-white print tells apart.
+
+    Bars are 95 % intervals of the means, with the splits as units. What its caption should say is printed.
+    """
+    from scenarios.reports.paper_figure import FORMATS, write
+    from scenarios.reports.report import finished_rows
+    from scenarios.reports.series import collect
+
+    wanted = list(dict.fromkeys(_names([formats])))
+    for one in wanted:
+        if one not in FORMATS:
+            raise InputError(f"--format '{one}' is none of {', '.join(FORMATS)}{nearest_name(one, FORMATS)}")
+    plot = collect(finished_rows(directories), x=x, metric=metric, only=_names(only), at=dict(map(_pair, at)))
+    stem = out or Path(f"{plot.metric.name}-{x}")
+    if stem.suffix.removeprefix(".") in FORMATS:
+        stem = stem.with_suffix("")
+    paths = write(plot, stem, wanted, size, _labels(label, [one.name for one in plot.series]))
+    record = {
+        "files": list(map(str, paths)),
+        "x": x,
+        "metric": plot.metric.name,
+        "variants": [one.name for one in plot.series],
+        "caption": plot.caption,
+        "remarks": list(plot.remarks),
+    }
+    text = [
+        f"caption: {plot.caption}",
+        *(f"hint: {remark}" for remark in plot.remarks),
+        f"wrote {', '.join(record['files'])}",
+    ]
+    tell(as_json, record, text=text, hidden=record)
+
+
+def _names(texts: Iterable[str]) -> list[str]:
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals and value):
+        raise InputError(f"--at expects KEY=VALUE such as epsilon=1, got '{text}'")
+    return key, value
+
+
+def _labels(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """NAME=TEXT by name; names may have equals signs of their own. Raises `InputError` naming those that there are."""
+    found = {}
+    for text in texts:
+        known = max((name for name in names if text.startswith(f"{name}=")), key=len, default=None)
+        if known is None or text == f"{known}=":
+            given = text.rpartition("=")[0] or text
+            raise InputError(
+                f"--label expects VARIANT=TEXT with one of the variants {', '.join(names)}; got '{text}'"
+                f"{nearest_name(given, names)}"
+            )
+        found[known] = text[len(known) + 1 :]
+    return found

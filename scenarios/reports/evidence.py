@@ -1,0 +1,226 @@
+"""What the directory of a run, or of a deployed world, says about its guarantees: one form of it for all pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from aggregator.contract.promise import Sent
+from aggregator.contract.protocol import Place
+from federation.contract.errors import FederationError, InputError, refusing
+from federation.contract.files import is_file, read_object, read_text
+from federation.contract.guarantee import Guarantee, NoGuarantee
+from scenarios.data.catalogue import is_file_name
+from scenarios.scores.results import Row
+from scenarios.settings.promises import disclosures
+from scenarios.settings.schema import resolve
+from scenarios.settings.yaml_rules import parse
+
+WORLD = "world.json"  # of a deployed world
+_REMEDY = "name a directory that a run or a deployed aggregator has written"
+_BYTES = "bytes_per_party"
+
+
+class Reality(StrEnum):
+    """Whether a guarantee protects anybody."""
+
+    SIMULATION = "simulation"  # parties are simulated, and the noise follows from a seed
+    UNSEEDED = "unseeded"  # parties are simulated, and nobody knows the noise
+    DEPLOYED = "deployed"  # parties answered from nodes of their own
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release, or all noise draws at one epsilon.
+
+    `sends` is what leaves a party for it, `sent` how many bytes that are, and `noise_at` where its noise is made; empty
+    or None where that is not known.
+    """
+
+    variant: str
+    guarantee: Guarantee | NoGuarantee
+    sent: int | None = None
+    noise_at: Place | None = None
+    sends: tuple[Sent, ...] = ()
+
+
+@dataclass(frozen=True)
+class World:
+    """The releases about one group of parties, in order, and the public numbers of that group.
+
+    `place` names the swept settings. `totals` are those of the ledger: what all of its releases cost together.
+    """
+
+    place: str
+    releases: tuple[Release, ...]
+    totals: tuple[Mapping[str, Any], ...]
+    parties: int | None
+    private_rows: int | None
+    public_rows: int | None
+    quorum: float | None
+    draws: int
+
+    def of(self, variant: str) -> list[Release]:
+        """The releases of a variant."""
+        return [release for release in self.releases if release.variant == variant]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Of the first split of every setting, as other splits divide the same data.
+
+    `leading` is the variant that a page is about: the default one, or else the first with a guarantee; None where no
+    release has one. `public_source` says where the public rows come from, empty where that is not known.
+    """
+
+    name: str
+    description: str
+    written: str
+    version: str
+    reality: Reality
+    public_source: str
+    worlds: tuple[World, ...]
+    leading: str | None
+
+    @property
+    def first(self) -> World:
+        """The first world with a private release of the leading variant, which there must be."""
+        return next(one for one in self.worlds if self.leading in set(_private([one])))
+
+    @property
+    def kept(self) -> list[tuple[Release, Guarantee]]:
+        """The releases of the leading variant there that have a guarantee; none where no variant leads."""
+        if self.leading is None:
+            return []
+        return [(one, one.guarantee) for one in self.first.of(self.leading) if isinstance(one.guarantee, Guarantee)]
+
+
+def is_world(directory: Path) -> bool:
+    """Whether a deployed aggregator has written a directory, and not a run."""
+    return is_file(directory / WORLD) and not is_file(directory / "run.json")
+
+
+def evidence(directory: Path, rows: Sequence[Row] = ()) -> Evidence:
+    """Read a run directory with the rows of its results.csv, or the directory of a deployed world.
+
+    Runs of earlier releases do not say what leaves a party: that is what the protocols of this release say for the
+    scenario. Raises `InputError` for missing or damaged files.
+    """
+    with refusing(f"the artefacts in {directory} do not belong together ({_REMEDY})"):
+        return _of_world(directory) if is_world(directory) else _of_run(directory, rows)
+
+
+def _of_world(directory: Path) -> Evidence:
+    summary = read_object(directory / WORLD, _REMEDY)
+    if "disclosure" not in summary:
+        raise InputError(
+            f"{directory / WORLD} is of an earlier release, which did not write down what left a party; there is no "
+            "page about it"
+        )
+    known, ledger = summary["disclosure"], summary["ledger"]
+    sent = {variant: list(costs) for variant, costs in summary[_BYTES].items()}
+    worlds = (_world("", ledger, known, sent),)
+    reality = Reality.UNSEEDED if known["simulation"] else Reality.DEPLOYED
+    if any(_entropy(release) == "seed" for release in worlds[0].releases):
+        reality = Reality.SIMULATION
+    return Evidence(known["world"], "", "", "", reality, "", worlds, _leading(worlds, ()))
+
+
+def _of_run(directory: Path, rows: Sequence[Row]) -> Evidence:
+    ledger, run = (read_object(directory / name, _REMEDY) for name in ("ledger.json", "run.json"))
+    document = read_text(directory / "scenario.yaml", _REMEDY)
+    known = run.get("disclosures") or _recomputed(directory / "scenario.yaml")
+    worlds = []
+    for world in ledger["worlds"]:
+        found = next((one for one in known if str(one["swept"]) == str(world["swept"])), {})
+        swept = {key: str(value) for key, value in world["swept"].items()}
+        place = ", ".join(f"{key} = {value}" for key, value in swept.items())
+        worlds.append(_world(place, world, found, _sent_by(rows, swept)))
+    unseeded = all(_entropy(one) == "system" for world in worlds for one in world.releases if _entropy(one))
+    some = any(_entropy(one) for world in worlds for one in world.releases)
+    plain = parse(document, "scenario.yaml")[0] or {}
+    return Evidence(
+        name=str(plain.get("name", directory.name)),
+        description=str(plain.get("description") or ""),
+        written=str(run["started"])[:10],
+        version=str(run["versions"].get("multiparty-federation", "")),
+        reality=Reality.UNSEEDED if some and unseeded else Reality.SIMULATION,
+        public_source=_public_source(plain),
+        worlds=tuple(worlds),
+        leading=_leading(worlds, (str(row["variant"]) for row in rows if row["default"])),
+    )
+
+
+def _world(place: str, ledger: Mapping[str, Any], known: Mapping[str, Any], sent: Mapping[str, list[int]]) -> World:
+    """`sent` are the bytes of each release of a variant, in the ledger's order."""
+    following = {variant: iter(costs) for variant, costs in sent.items()}
+    shown = known.get("variants", {})
+    places = {variant: iter(one["noise_at"]) for variant, one in shown.items()}
+    sends = {variant: tuple(Sent(**thing) for thing in one["sends"]) for variant, one in shown.items()}
+    releases = []
+    for one in ledger["releases"]:
+        variant = one["variant"]
+        noise_at = next(places.get(variant, iter(())), None)
+        releases.append(
+            Release(
+                variant,
+                _guarantee(one["guarantee"]),
+                next(following.get(variant, iter(())), None),
+                None if noise_at is None else Place(noise_at),
+                sends.get(variant, ()),
+            )
+        )
+    numbers = {name: known.get(name) for name in ("parties", "private_rows", "public_rows", "quorum")}
+    return World(place, tuple(releases), tuple(ledger["published_together"]), **numbers, draws=known.get("draws") or 1)
+
+
+def _guarantee(record: dict[str, Any]) -> Guarantee | NoGuarantee:
+    if not record.get("non_private"):
+        return Guarantee.from_dict(record)
+    claimed = record.get("claimed")
+    return NoGuarantee(record.get("reason", ""), None if claimed is None else (claimed[0], claimed[1]))
+
+
+def _entropy(release: Release) -> str:
+    """Where the noise comes from: `seed`, `system`, or empty where there is none or nobody said so."""
+    known = release.guarantee
+    return str(known.parameters.get("entropy", "")) if isinstance(known, Guarantee) else ""
+
+
+def _recomputed(scenario: Path) -> list[dict[str, Any]]:
+    try:
+        return disclosures(resolve(scenario))
+    except FederationError:  # of an old scenario, or a protocol that is not installed any more: then it stays unknown
+        return []
+
+
+def _sent_by(rows: Iterable[Row], swept: Mapping[str, str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for row in rows:
+        if row["metric"] == _BYTES and row["split"] == 0 and all(str(row[key]) == swept[key] for key in swept):
+            found.setdefault(str(row["variant"]), []).append(int(row["value"]))
+    return found
+
+
+def _leading(worlds: Sequence[World], defaults: Iterable[str]) -> str | None:
+    private = list(_private(worlds))
+    chosen = next((variant for variant in defaults if variant in private), None)
+    return chosen or (private[0] if private else None)
+
+
+def _private(worlds: Sequence[World]) -> Iterator[str]:
+    return (one.variant for world in worlds for one in world.releases if isinstance(one.guarantee, Guarantee))
+
+
+def _public_source(scenario: Mapping[str, Any]) -> str:
+    auxiliary = scenario.get("data", {}).get("auxiliary")
+    if auxiliary is None:
+        return ""
+    if is_file_name(auxiliary):
+        return f"the file {Path(auxiliary).name}, declared to hold nobody's private row"
+    if auxiliary == "official":
+        return "set aside by the data set itself"
+    return "set aside from the table of the parties' own rows, to play public ones: where this is real they must be so"

@@ -1,0 +1,288 @@
+"""What a figure for a paper shows: a metric of some variants against epsilon, 1/epsilon or a setting that differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aggregator.contract.task import Metric
+from federation.contract.errors import InputError, nearest_name
+from federation.contract.files import read_text
+from scenarios.reports.summary import Spread, VariantSummary, epsilons, equals, is_number, summarise
+from scenarios.scores.metrics import metric_named, primary
+from scenarios.scores.results import AIMED, Row
+from scenarios.settings.yaml_rules import parse
+
+EPSILON, INVERSE = _EPSILONS = "epsilon", "inverse_epsilon"
+_SHORT = {"parties": "parties.count", "public_rows": "data.auxiliary"}
+_LABELS = {EPSILON: "ε", INVERSE: "1/ε", "parties.count": "number of parties"}
+_OPTION = "protocols."
+_SAYS_NOTHING = ("name", "description", "privacy.epsilon")  # settings in which runs may differ
+_FEW = 2  # splits: a Student interval of one degree of freedom
+_MANY = 6  # curves that can be told apart at a glance
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve: the values of a variant along the axis, or at infinity alone where they do not depend on it.
+
+    A `reference` has no epsilon at all; `claiming` is what claims one and does not keep it.
+    """
+
+    name: str
+    points: Mapping[float, Spread]
+    reference: bool
+    claiming: bool
+
+
+@dataclass(frozen=True)
+class Plot:
+    """The curves of a figure, what its axes are, what its caption must say, and what its maker should know."""
+
+    x: str
+    x_label: str
+    metric: Metric
+    series: Sequence[Series]
+    caption: str
+    remarks: Sequence[str]
+
+    @property
+    def values(self) -> list[float]:
+        """Where the axis has points, rising."""
+        return sorted({value for one in self.series for value in one.points if math.isfinite(value)})
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One variant in one setting of one run, with that setting in full."""
+
+    run: Path
+    summary: VariantSummary
+    setting: Mapping[str, str]
+
+    def name(self, x: str) -> str:
+        """The variant's name without its option `x`, if that is one."""
+        if x not in self.summary.swept or not x.startswith(_OPTION):
+            return self.summary.variant
+        option = f"{x.removeprefix(_OPTION)}="
+        return "-".join(part for part in self.summary.variant.split("-") if not part.startswith(option))
+
+
+def collect(
+    stored: Mapping[Path, Sequence[Row]],
+    *,
+    x: str = EPSILON,
+    metric: str | None = None,
+    only: Sequence[str] = (),
+    at: Mapping[str, str] | None = None,
+) -> Plot:
+    """The curves of finished runs (rows of results.csv by directory) against `x`.
+
+    `x` is `epsilon`, `inverse_epsilon`, `parties`, `public_rows`, or the dotted name of any setting that is a number
+    and differs within the runs or between them. `metric` None is the one by which variants are compared. `only` names
+    the variants to show, in that order; none means all. `at` has the values of settings that are not on the axis where
+    there are several; of several epsilons the middle one is taken. Raises `InputError` naming what there is for
+    unknown names, an axis with fewer than two values, and curves that would have two values at one place.
+    """
+    rows = [row for found in stored.values() for row in found]
+    measured = _measured(rows, metric)
+    places = _places(stored, measured.name)
+    pinned = {_SHORT.get(key, key): value for key, value in (at or {}).items()}
+    key = _axis(x, places)
+    aim = pinned.pop(EPSILON, None)
+    if aim is not None and key in _EPSILONS:
+        raise InputError(f"--at {EPSILON}={aim}: epsilon is on the axis; leave this out, or name another --x")
+    allowed, places = _axes(places), _at(places, pinned)
+    chosen, remarks = _epsilon(places, key, aim)
+    found: dict[str, dict[float, tuple[Spread, _Place]]] = {}
+    for place in places:
+        points = found.setdefault(place.name(key), {})
+        for value, spread in _points(place, key, chosen):
+            if value in points and points[value][0].by_split != spread.by_split:
+                _refuse_two(place, points[value][1], x, value)
+            points[value] = spread, place
+    found = {name: found[name] for name in _known("--only", only, found) or found if found[name]}
+    series = [_series(name, points) for name, points in found.items()]
+    values = {value for points in found.values() for value in points if math.isfinite(value)}
+    if len(values) < 2:
+        more = [one for one in allowed if _SHORT.get(one, one) not in (key, *_EPSILONS)]
+        raise InputError(
+            f"--x {x} has {len(values) or 'no'} value{'' if len(values) == 1 else 's'} here, and a curve needs two; "
+            f"what has more: {', '.join(more) or 'nothing in these runs'}"
+        )
+    if len(series) > _MANY:
+        remarks.append(f"{len(series)} curves are hard to tell apart; choose up to {_MANY} of them with --only")
+    if other := [one for one in _differing([dict(p.setting) for p in _one_of_each_run(places)]) if one != key]:
+        remarks.append(f"the runs differ in {', '.join(other)}, too")
+    spreads = [spread for one in series for spread in one.points.values()]
+    if any(spread.interval is None for spread in spreads):
+        remarks.append("what was measured on a single split has no interval")
+    elif any(spread.splits == _FEW for spread in spreads):
+        remarks.append(f"intervals of {_FEW} splits are wider than most figures; run more with --set trials.splits=5")
+    return Plot(x, _label(key, values), measured, series, _caption(measured, spreads, chosen), remarks)
+
+
+def is_drawable(rows: Sequence[Row]) -> bool:
+    """Whether these rows, of one run, have several epsilons in one setting, so that a figure needs no choices."""
+    summaries = summarise(rows)
+    settled = len({tuple(one.setting.items()) for one in summaries}) == 1
+    return settled and sum(map(math.isfinite, epsilons(summaries))) > 1
+
+
+def _measured(rows: Sequence[Row], metric: str | None) -> Metric:
+    """The metric of that name. Raises `InputError` naming those that there are."""
+    if metric is None:
+        return primary(rows)
+    _known("--metric", [metric], sorted({row["metric"] for row in rows} - {AIMED}))
+    return metric_named(metric)
+
+
+def _known(option: str, names: Sequence[str], allowed: Iterable[str]) -> Sequence[str]:
+    """The names. Raises `InputError` for one that is not allowed."""
+    for name in names:
+        if name not in (listed := list(allowed)):
+            raise InputError(
+                f"{option} '{name}' is not in these runs, which have {', '.join(listed)}{nearest_name(name, listed)}"
+            )
+    return names
+
+
+def _places(stored: Mapping[Path, Sequence[Row]], metric: str) -> list[_Place]:
+    found = []
+    for run, rows in stored.items():
+        path = run / "scenario.yaml"
+        value, _ = parse(read_text(path, "name a directory that a run has written"), str(path))
+        setting = {key: str(each) for key, each in _flat(value)}
+        for one in summarise(rows, metric):
+            found.append(_Place(run, one, {**setting, **one.swept}))
+    return found
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings by dotted names; lists are sweeps, whose values each row of the results has, or protocols."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _flat(each, f"{path}.{key}" if path else str(key))
+    elif not isinstance(value, list):
+        yield path, value
+
+
+def _axis(x: str, places: Sequence[_Place]) -> str:
+    """The full name of what `x` means. Raises `InputError` naming what may stand on an axis."""
+    key, allowed = _SHORT.get(x, x), _axes(places)
+    if key in _EPSILONS or x in allowed or key in (_SHORT.get(one, one) for one in allowed):
+        return key
+    raise InputError(
+        f"--x '{x}' is neither {EPSILON}, {INVERSE} nor a setting that is a number and differs in these runs, which "
+        f"have {', '.join(allowed) or 'none'}{nearest_name(x, [EPSILON, INVERSE, *allowed])}"
+    )
+
+
+def _axes(places: Sequence[_Place]) -> list[str]:
+    """What may stand on the axis: epsilon where there are several, and numbers that differ."""
+    several = sum(map(math.isfinite, epsilons(place.summary for place in places))) > 1
+    short = {key: name for name, key in _SHORT.items()}
+    differing = _differing([place.setting for place in places])
+    numbers = [short.get(key, key) for key, values in differing.items() if all(map(is_number, values))]
+    return [EPSILON, INVERSE] * several + numbers
+
+
+def _differing(settings: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+    """The values of each setting that has several, where it has any."""
+    values: dict[str, dict[str, None]] = {}
+    for setting in settings:
+        for key, value in setting.items():
+            if key not in _SAYS_NOTHING:
+                values.setdefault(key, {})[value] = None
+    return {key: list(found) for key, found in values.items() if len(found) > 1}
+
+
+def _one_of_each_run(places: Sequence[_Place]) -> list[_Place]:
+    return list({place.run: place for place in reversed(places)}.values())
+
+
+def _at(places: Sequence[_Place], pinned: Mapping[str, str]) -> list[_Place]:
+    """The places where settings have these values. Raises `InputError` naming what there is otherwise."""
+    kept = list(places)
+    for key, wanted in pinned.items():
+        _known("--at", [key], {name: None for place in places for name in place.setting})
+        values = list(dict.fromkeys(place.setting[key] for place in places if key in place.setting))
+        if not (same := {value for value in values if _equal(value, wanted)}):
+            raise InputError(f"--at {key}={wanted}: these runs have {key} = {', '.join(values)}")
+        kept = [place for place in kept if place.setting.get(key, wanted) in {*same, wanted}]
+    return kept
+
+
+def _equal(text: str, other: str) -> bool:
+    return float(text) == float(other) if is_number(text) and is_number(other) else text == other
+
+
+def _epsilon(places: Sequence[_Place], key: str, aim: str | None) -> tuple[float, list[str]]:
+    """The epsilon at which a figure against something else is, infinity where there is none, and a remark on it."""
+    finite = [epsilon for epsilon in epsilons(place.summary for place in places) if math.isfinite(epsilon)]
+    if key in _EPSILONS or not finite:
+        return math.inf, []
+    if aim is None:
+        middle = finite[len(finite) // 2]
+        more = f"all values are at {equals(middle)}, the middle one; choose another with --at {EPSILON}=..."
+        return middle, [more] if len(finite) > 1 else []
+    for epsilon in finite:
+        if _equal(str(epsilon), aim):
+            return epsilon, []
+    raise InputError(f"--at {EPSILON}={aim}: these runs have {EPSILON} = {', '.join(f'{one:g}' for one in finite)}")
+
+
+def _points(place: _Place, key: str, chosen: float) -> Iterator[tuple[float, Spread]]:
+    """Where on the axis what was reached; at infinity what does not depend on an epsilon that is on it."""
+    if key in _EPSILONS:
+        for aim, spread in place.summary.by_epsilon.items():
+            kept = place.summary.kept(aim)
+            yield (1 / kept if key == INVERSE and math.isfinite(kept) else kept), spread
+    elif (found := place.summary.at(chosen)) is not None:
+        if is_number(text := place.setting.get(key, "")):
+            yield float(text), found
+        elif key.startswith(_OPTION):  # no option of this variant
+            yield math.inf, found
+
+
+def _series(name: str, points: Mapping[float, tuple[Spread, _Place]]) -> Series:
+    summaries = [place.summary for _, place in points.values()]
+    claiming = any(summary.claiming for summary in summaries)
+    reference = not claiming and any(summary.non_private for summary in summaries)
+    return Series(name, {value: points[value][0] for value in sorted(points)}, reference, claiming)
+
+
+def _refuse_two(place: _Place, other: _Place, x: str, value: float) -> None:
+    """Raises `InputError`: a variant has two values at one place of the axis."""
+    differing = _differing([other.setting, place.setting])
+    choices = [f"--at {key}={each[0]} or {each[1]}" for key, each in differing.items()]
+    remedy = f"choose with {'; '.join(choices)}" if choices else f"name only one of {other.run} and {place.run}"
+    where = "" if math.isinf(value) else f" at {x} = {value:g}"
+    raise InputError(f"'{place.name(_SHORT.get(x, x))}' has two values{where}; {remedy}, or another --x")
+
+
+def _label(key: str, values: Iterable[float]) -> str:
+    """The axis in words; public rows may be given as a number or as a share."""
+    if key == _SHORT["public_rows"]:
+        return "share of rows that are public" if all(value < 1 for value in values) else "number of public rows"
+    return _LABELS.get(key, key.rpartition(".")[2].replace("_", " "))
+
+
+def _caption(metric: Metric, spreads: Sequence[Spread], epsilon: float) -> str:
+    """What a reader of the figure must know, as a sentence for its caption."""
+    at = "" if math.isinf(epsilon) else f" at {equals(epsilon)}"
+    splits, releases = (_from_to([one.splits for one in spreads]), _from_to([one.releases for one in spreads]))
+    bars = "; bars: 95 % intervals of the mean (Student), with the splits as units"
+    intervals = bars if any(one.interval for one in spreads) else ""
+    several = "" if splits == "1" else "s"
+    return (
+        f"{metric.mean[0].upper()}{metric.mean[1:]}{at} over {releases} releases of {splits} split{several}{intervals}."
+    )
+
+
+def _from_to(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low}" if low == high else f"{low} to {high}"

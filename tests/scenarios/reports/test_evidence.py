@@ -1,0 +1,123 @@
+"""What run directories say of their guarantees, those of earlier releases and of deployed aggregators too."""
+
+import json
+
+import pytest
+
+from aggregator.contract.protocol import Place
+from aggregator.contract.registry import protocol
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee
+from scenarios.reports.evidence import Reality, evidence, is_world
+from scenarios.reports.officer import write_guarantee
+from scenarios.scores.results import read_results
+from scenarios.settings.explained import to_yaml
+from scenarios.settings.schema import resolve
+from scenarios.testing import parties as small
+
+
+def read(directory):
+    return evidence(directory, read_results(directory / "results.csv"))
+
+
+def test_a_run_is_read_by_world_with_what_every_party_sent(make_run):
+    found = read(make_run(settings=({"parties.count": 5}, {"parties.count": 9})))
+    assert [world.place for world in found.worlds] == ["parties.count = 5", "parties.count = 9"]
+    assert found.first is found.worlds[0]
+    releases = found.first.of("soft_vote")
+    assert [(one.guarantee.epsilon, one.sent) for one in releases] == [(0.1, 1352), (1.0, 1352), (10.0, 1352)]
+    assert found.first.totals[0]["releases"] == 6
+    assert (found.name, found.leading, found.written) == ("digits-vote", "soft_vote", "2026-01-01")
+    assert found.first.parties is None  # neither recorded, nor to be had from such a scenario
+
+
+def test_the_leading_variant_has_a_guarantee(make_run):
+    assert read(make_run(values={"soft_vote-off": (0, 0, 0), "other": (0, 0, 0)})).leading == "other"
+    assert read(make_run("none", values={"soft_vote-off": (0, 0, 0)})).leading is None
+
+
+@pytest.mark.parametrize(
+    ("entropy", "reality"), [("seed", Reality.SIMULATION), ("system", Reality.UNSEEDED), (None, Reality.SIMULATION)]
+)
+def test_noise_of_the_system_is_real_and_parties_are_not(make_run, entropy, reality):
+    directory = make_run()
+    ledger = json.loads((directory / "ledger.json").read_text())
+    for release in ledger["worlds"][0]["releases"]:
+        if entropy is not None:
+            release["guarantee"]["parameters"]["entropy"] = entropy
+    (directory / "ledger.json").write_text(json.dumps(ledger))
+    assert read(directory).reality is reality
+
+
+def test_one_seeded_release_makes_a_simulation(make_run):
+    directory = make_run()
+    ledger = json.loads((directory / "ledger.json").read_text())
+    for number, release in enumerate(ledger["worlds"][0]["releases"]):
+        release["guarantee"]["parameters"]["entropy"] = "seed" if number == 1 else "system"
+    (directory / "ledger.json").write_text(json.dumps(ledger))
+    assert read(directory).reality is Reality.SIMULATION
+
+
+def test_an_earlier_run_says_what_its_protocols_say_today(make_run):
+    directory = make_run()
+    (directory / "scenario.yaml").write_text(to_yaml(resolve("quickstart")))
+    found = read(directory)
+    shown = found.first.of("soft_vote")[2]
+    assert (found.first.parties, found.first.public_rows, found.first.private_rows) == (200, 430, None)
+    assert shown.noise_at is Place.AGGREGATOR
+    assert "classifier" in shown.sends[0].what
+    assert "to play public ones" in found.public_source
+
+
+@pytest.mark.parametrize(
+    ("auxiliary", "said"),
+    [("official", "the data set itself"), ("mine.csv", "file mine.csv"), ("0.25", "to play public")],
+)
+def test_where_public_rows_come_from(make_run, auxiliary, said):
+    directory = make_run()
+    (directory / "scenario.yaml").write_text(f"name: x\ndata: {{auxiliary: {auxiliary}}}\n")
+    assert said in read(directory).public_source
+
+
+@pytest.mark.parametrize("name", ["ledger.json", "run.json", "scenario.yaml"])
+def test_missing_and_damaged_files_are_refused(make_run, name):
+    directory = make_run()
+    (directory / name).write_text("[1]")
+    with pytest.raises(InputError):
+        read(directory)
+    (directory / name).unlink()
+    with pytest.raises(InputError, match="there is no"):
+        read(directory)
+
+
+def test_a_run_that_was_interrupted_before_its_first_ledger_has_a_page(make_run):
+    directory = make_run()
+    (directory / "ledger.json").write_text('{"worlds": []}')
+    assert (read(directory).worlds, read(directory).leading) == ((), None)
+    assert "NO GUARANTEE" in write_guarantee(directory).read_text()
+
+
+@pytest.mark.parametrize("simulation", [False, True])
+def test_a_deployed_aggregators_directory_is_real(tmp_path, simulation):
+    chosen = protocol("private_labels")
+    real = {} if simulation else {"simulation": False, "noise_seed": None, "draws": 1, "parties_per_node": 1}
+    plan = small.plan(chosen, "private_labels", {}, tmp_path, **real)
+    nodes = small.Placement if simulation else small.Deployment
+    further = {} if simulation else {"folder": str(tmp_path)}
+    per_node = plan.parties if simulation else 1
+    small.run(plan, nodes(plan.parties, per_node, small.provider(chosen.requires), small.SEED, **further))
+    assert is_world(tmp_path)
+    found = evidence(tmp_path)
+    assert found.reality is (Reality.SIMULATION if simulation else Reality.DEPLOYED)
+    [release] = found.first.releases
+    assert isinstance(release.guarantee, Guarantee)
+    assert release.noise_at is Place.PARTY
+    assert [one.private for one in release.sends] == [False, True]
+    assert (found.name, found.first.parties, found.first.draws) == ("a check", plan.parties, plan.draws)
+    assert (">REAL<" in write_guarantee(tmp_path).read_text()) is not simulation
+
+
+def test_of_an_earlier_aggregator_nobody_knows_what_left_a_party(tmp_path):
+    (tmp_path / "world.json").write_text('{"ledger": {}, "bytes_per_party": {}}')
+    with pytest.raises(InputError, match="earlier release"):
+        evidence(tmp_path)

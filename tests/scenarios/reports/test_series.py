@@ -1,0 +1,182 @@
+"""What a figure for a paper shows of runs: which values stand where, and which it refuses to put together."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from support.figure_rows import VARIANTS, rows
+
+from federation.contract.errors import InputError
+from scenarios.reports.series import collect
+
+COUNTS = (100, 200, 400)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Makes the rows of a run by its directory, with a scenario of these settings."""
+
+    def make(name="run", text="parties: {count: 50}", **changes):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "scenario.yaml").write_text(f"name: {name}\n{text}\n")
+        return {tmp_path / name: rows(**changes)}
+
+    return make
+
+
+def sweep(key="parties.count", values=COUNTS):
+    return tuple({key: str(value)} for value in values)
+
+
+def values_of(found, **wanted):
+    """The values of rows by split."""
+    kept = defaultdict(list)
+    for row in found:
+        if all(row[name] == value for name, value in wanted.items()):
+            kept[row["split"]].append(row["value"])
+    return kept
+
+
+def test_against_epsilon_every_mean_and_interval_is_that_of_the_rows(stored):
+    runs = stored()
+    plot = collect(runs)
+    [found] = runs.values()
+    for name in VARIANTS:
+        series = next(one for one in plot.series if one.name == name)
+        assert list(series.points) == [0.1, 1.0, 10.0]
+        for epsilon, spread in series.points.items():
+            by_split = values_of(found, variant=name, epsilon=epsilon)
+            means = [np.mean(each) for each in by_split.values()]
+            assert spread.mean == pytest.approx(np.mean(means))
+            wanted = stats.t.interval(0.95, len(means) - 1, np.mean(means), stats.sem(means))
+            assert spread.interval == pytest.approx(wanted)
+    assert (plot.x_label, plot.metric.name) == ("ε", "accuracy")
+
+
+def test_references_do_not_depend_on_epsilon(stored):
+    plot = collect(stored())
+    references = {one.name: list(one.points) for one in plot.series if one.reference}
+    assert references == {"pooled": [math.inf], "individual": [math.inf]}
+
+
+@given(st.lists(st.floats(0.01, 100).map(lambda value: float(f"{value:.3g}")), min_size=2, max_size=5, unique=True))
+@settings(deadline=None, max_examples=10)
+def test_inverse_epsilon_turns_the_axis_and_nothing_else(tmp_path_factory, epsilons):
+    run = tmp_path_factory.mktemp("run")
+    (run / "scenario.yaml").write_text("name: run\n")
+    found = {run: rows(epsilons=tuple(epsilons), variants=VARIANTS[:1], references=False)}
+    [straight], [turned] = (collect(found, x=x).series for x in ("epsilon", "inverse_epsilon"))
+    assert [1 / value for value in reversed(list(turned.points))] == pytest.approx(list(straight.points))
+    assert [one.mean for one in reversed(turned.points.values())] == [one.mean for one in straight.points.values()]
+
+
+def test_a_sweep_within_a_run_at_the_middle_epsilon(stored):
+    plot = collect(stored(settings=sweep()), x="parties")
+    assert plot.values == list(map(float, COUNTS))
+    assert plot.x_label == "number of parties"
+    assert any("at ε = 1, the middle one" in remark for remark in plot.remarks)
+    assert "at ε = 1 over" in plot.caption
+    pooled = next(one for one in plot.series if one.name == "pooled")
+    assert list(pooled.points) == list(map(float, COUNTS))  # what has no epsilon depends on the parties all the same
+
+
+def test_runs_of_one_count_each_are_as_good_as_a_sweep(stored):
+    swept = collect(stored(settings=sweep()), x="parties", at={"epsilon": "10"})
+    runs = {}
+    for place, count in enumerate(COUNTS):
+        made = stored(f"run-{count}", f"parties: {{count: {count}}}", settings=sweep()[: place + 1])
+        [(directory, found)] = made.items()
+        runs[directory] = [
+            {key: value for key, value in row.items() if key != "parties.count"}
+            for row in found
+            if row["parties.count"] == str(count)
+        ]
+    assert collect(runs, x="parties", at={"epsilon": "10"}).series == swept.series
+
+
+def test_an_option_of_a_protocol_is_left_out_of_names(stored):
+    runs = stored()
+    [directory] = runs
+    found = []
+    for ridge in ("1.0", "10.0"):
+        for row in rows(epsilons=(1.0,), variants=("soft_vote",), references=False):
+            found.append({**row, "variant": f"soft_vote-ridge={float(ridge):g}", "protocols.ridge": ridge})
+    others = [row for row in rows(epsilons=(1.0,)) if row["variant"] in ("pooled", "majority_vote")]
+    found += [{**row, "protocols.ridge": ""} for row in others]
+    plot = collect({directory: found}, x="protocols.ridge")
+    assert {one.name: list(one.points) for one in plot.series} == {
+        "soft_vote": [1.0, 10.0],
+        "majority_vote": [math.inf],
+        "pooled": [math.inf],
+    }
+    assert plot.x_label == "ridge"
+
+
+def test_only_chooses_and_orders(stored):
+    plot = collect(stored(), only=["pooled", VARIANTS[1]])
+    assert [one.name for one in plot.series] == ["pooled", VARIANTS[1]]
+
+
+def test_other_settings_must_be_chosen(stored):
+    runs = stored(settings=sweep())
+    with pytest.raises(InputError, match=r"'soft_vote' has two values at epsilon = .*--at parties.count=100 or 200"):
+        collect(runs)
+    chosen, alone = collect(runs, at={"parties": "200"}), collect(stored("alone", settings=sweep()[1:2]))
+    assert [one.name for one in chosen.series] == [one.name for one in alone.series]
+    with pytest.raises(InputError, match=r"these runs have parties.count = 100, 200, 400"):
+        collect(runs, at={"parties.count": "7"})
+    with pytest.raises(InputError, match=r"--at 'parties.coun'.*did you mean 'parties.count'"):
+        collect(runs, at={"parties.coun": "7"})
+
+
+def test_equal_runs_are_refused_by_name(stored):
+    runs = stored("a") | {path: [{**row, "value": row["value"] / 2} for row in found]
+                          for path, found in stored("b").items()}  # fmt: skip
+    with pytest.raises(InputError, match=r"name only one of .*a and .*b"):
+        collect(runs)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"x": "epsilom"}, r"--x 'epsilom' .* have epsilon, inverse_epsilon; did you mean 'epsilon'\?$"),
+        ({"x": "parties"}, "--x 'parties' is neither"),
+        ({"metric": "acuracy"}, r"have accuracy; did you mean 'accuracy'\?$"),
+        ({"only": ["soft_vot"]}, r"have soft_vote, .*individual; did you mean 'soft_vote'\?$"),
+        ({"at": {"epsilon": "1"}}, "epsilon is on the axis"),
+    ],
+)
+def test_unknown_names_are_refused_with_those_there_are(stored, asked, message):
+    with pytest.raises(InputError, match=message) as caught:
+        collect(stored(), **asked)
+    assert str(caught.value).count("did you mean") <= 1
+
+
+def test_one_epsilon_is_no_curve(stored):
+    with pytest.raises(InputError, match=r"--x epsilon has 1 value here, .*what has more: parties$"):
+        collect(stored(epsilons=(1.0,), settings=sweep()), at={"parties": "100"})
+
+
+def test_a_caption_and_remarks_say_what_a_reader_must_know(stored):
+    plot = collect(stored(variants=(*VARIANTS, "a", "b", "c")))
+    assert plot.caption == (
+        "Mean accuracy over 3 to 6 releases of 3 splits; bars: 95 % intervals of the mean (Student), with the splits "
+        "as units."
+    )
+    assert plot.remarks == ["9 curves are hard to tell apart; choose up to 6 of them with --only"]
+    single = {path: [row for row in found if row["split"] == 0] for path, found in stored("one").items()}
+    plot = collect(single)
+    assert plot.remarks == ["what was measured on a single split has no interval"]
+    assert plot.caption == "Mean accuracy over 1 to 2 releases of 1 split."
+    two = {path: [row for row in found if row["split"] < 2] for path, found in stored("two").items()}
+    assert "intervals of 2 splits" in collect(two).remarks[0]
+
+
+def test_other_differences_of_runs_are_told(stored):
+    few = stored("few", "parties: {count: 50}\nseed: 1", epsilons=(1.0,))
+    many = stored("many", "parties: {count: 90}\nseed: 2", epsilons=(1.0,))
+    assert collect(few | many, x="parties").remarks == ["the runs differ in seed, too"]

@@ -18,6 +18,7 @@ from scenarios.reports.officer import GUARANTEE
 from scenarios.reports.readings import leaders, listed, protection, readings, said
 from scenarios.reports.summary import NON_PRIVATE, summarise
 from scenarios.reports.tables import Cell, Line, Table, fitting, pivots, results
+from scenarios.reports.template import template
 from scenarios.scores.metrics import BALANCED, heading, primary
 from scenarios.scores.results import AIMED, Row, read_results
 from scenarios.scores.tasks import ACCURACY, L1, MSE
@@ -62,22 +63,13 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
 
 
 def _page(stored: Mapping[Path, list[Row]], path: Path) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     names = _names(stored)
     runs = [
         _view(directory, stored[directory], name)
         | {"officer": quote(Path(os.path.relpath(directory / GUARANTEE, path.parent)).as_posix())}
         for directory, name in names.items()
     ]
-    environment = Environment(
-        loader=PackageLoader("scenarios"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html").render(
+    return template("report.html").render(
         title=runs[0]["name"] if len(runs) == 1 else f"Comparison of {len(runs)} runs",
         non_private=any(run["non_private"] for run in runs),
         exposure=_exposure([guarantee for run in runs for guarantee in run["guarantees"]]),

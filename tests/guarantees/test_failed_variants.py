@@ -27,10 +27,12 @@ DOCUMENT = {
 ALONE = {**DOCUMENT, "protocols": DOCUMENT["protocols"][1:2]}
 
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+
 @pytest.fixture(autouse=True)
-def undrawn(monkeypatch):
-    """Runs leave out their figures and report; nobody debugs."""
-    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+def undebugged(monkeypatch):
+    """Nobody debugs."""
     monkeypatch.delenv("FEDERATION_DEBUG", raising=False)
 
 

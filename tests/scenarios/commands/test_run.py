@@ -38,6 +38,13 @@ def test_without_failures_it_ends_with_the_report_and_the_next_command(run, tmp_
     assert printed.out.endswith(f"report: {tmp_path}/run/report.html\nnext: federation figure {tmp_path}/run\n")
 
 
+def test_without_test_rows_there_is_a_hint_and_no_table(run, capsys, undrawn):
+    run("data.test=0", "trials.noise=1", "privacy.epsilon=10")
+    printed = capsys.readouterr()
+    assert printed.out.startswith("wrote ")
+    assert "hint: There are no test rows" in printed.err
+
+
 def test_json_has_the_causes_too(run, capsys, undrawn):
     causes = run("parties.dropout=0.3", as_json=True)
     assert json.loads(capsys.readouterr().out)["failures"] == causes

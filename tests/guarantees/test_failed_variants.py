@@ -22,7 +22,6 @@ DOCUMENT = {
     "baselines": False,  # noise_free would fail with what it stands for
     "privacy": {"epsilon": 1},
     "trials": {"splits": 2, "noise": 1},
-    "baselines": False,
 }
 ALONE = {**DOCUMENT, "protocols": DOCUMENT["protocols"][1:2]}
 

@@ -119,3 +119,7 @@ def _fail(text: str, code: int) -> int:
     for line in text.splitlines():
         remark(f"error: {line}")
     return code
+
+
+if __name__ == "__main__":
+    main()

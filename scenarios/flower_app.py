@@ -50,7 +50,8 @@ def simulate(grid: SimulationGrid, config: Mapping[str, Any]) -> None:
     scenario = resolve(str(config["scenario"]), [*settings, "engine.kind=flower"])
     out, data_dir = (str(config[key]) or None for key in ("out", "data-dir"))
     finished = run(scenario, out=out, data_dir=data_dir, progress=_Lines(), grid=grid)
-    Console().print(*tables(summarise(finished.rows)))
+    for table in tables(summarise(finished.rows)):
+        Console().print(table)
     if finished.failures:
         print(f"parties failed: {describe(finished.failures)}")
     print(f"wrote {finished.directory.resolve()}/", flush=True)

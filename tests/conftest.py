@@ -68,6 +68,14 @@ def broken_package(import_folder):
 
 
 @pytest.fixture
+def undrawn(monkeypatch):
+    """Runs leave out their figures and report, which take longer than all else: for tests that read neither."""
+    from scenarios.runs import runner
+
+    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+
+
+@pytest.fixture
 def rng():
     """A seeded generator for test data."""
     return np.random.default_rng(20160619)

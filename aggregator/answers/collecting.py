@@ -50,9 +50,9 @@ class Answers(ABC):
             **self._faults(submission),
         }
         counted = ~np.logical_or.reduce(list(refused.values()))
-        self._answered[parties[counted]] = True
         chosen = slice(None) if counted.all() else counted  # a slice copies nothing
         self._keep(parties[chosen], {name: array[chosen] for name, array in submission.arrays.items()})
+        self._answered[parties[counted]] = True  # once they are kept: what cannot be kept must not make a quorum
         return {int(p): cause for cause, bad in reversed(refused.items()) for p in parties[bad]}
 
     @abstractmethod

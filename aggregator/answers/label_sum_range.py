@@ -13,9 +13,7 @@ from federation.numerics.arrays import Booleans, Floats
 from federation.questions.labels import LabelSumsQuestion
 
 _ROUNDING = 1e-6
-_RIDGE = (
-    1e-9  # of the mean square of a matrix: directions that rows or noise lack have some, or nothing could be in them
-)
+_RIDGE = 1e-9  # of the square of an entry: directions that rows and noise lack have some, or nothing could be in them
 _SPLITS = np.geomspace(1e-3, 1e3, 61)  # between what rows and what noise reach
 
 Arrays = Mapping[str, Floats]
@@ -74,11 +72,15 @@ def _gauges(vectors: Floats, *shapes: Floats) -> Floats:
     scale = np.sqrt(sum((np.diagonal(shape).clip(0.0) for shape in shapes), np.zeros(vectors.shape[1])))
     scale[scale == 0] = 1.0
     first, second = (shape / scale[:, None] / scale for shape in shapes)
-    ridge = _RIDGE * np.eye(len(scale))
-    values, vectors_of = eigh((first + first.T) / 2, (second + second.T) / 2 + first + ridge)
+    both = first + second
+    # Whoever sends shapes may leave them indefinite by as much as rounding does.
+    lengths, axes = eigh((both + both.T) / 2)
+    axes = axes / np.sqrt(lengths.clip(0.0) + _RIDGE)
+    inner = axes.T @ first @ axes
+    values, turned = eigh((inner + inner.T) / 2)
     # In these coordinates the first shape is diag(values), and the second what is left to one.
     values = values.clip(0.0, 1.0)
-    squares = np.square((vectors / scale) @ vectors_of)
+    squares = np.square((vectors / scale) @ axes @ turned)
     split = _SPLITS[:, None]
     widths = (1 + 1 / split) * values + (1 + split) * (1 - values)
     return np.asarray(np.sqrt((squares @ (1 / widths.T)).max(axis=1)))

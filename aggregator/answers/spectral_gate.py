@@ -2,7 +2,8 @@
 
 A coalition that shifts a mean must spread answers along some direction (Diakonikolas et al. 2017), and the noise of
 honest ones is public: what it explains is left alone. A gate keeps honest parties that differ: where the middle half of
-the answers spreads further than noise, nothing is clipped.
+the answers spreads further than noise, nothing is clipped, and a party of more than the middle weight may differ by as
+many times more. What is not seen at most parties, because noise hides it there, may be seen at a large one.
 """
 
 from __future__ import annotations
@@ -34,23 +35,38 @@ def gated(answers: Floats, weights: Floats, variance: float) -> tuple[Floats, Bo
         >>> int(clipped.sum()), found[0].round(1)
         (3, array([-0. ,  1.7, -0.1, -0.1]))
     """
-    centre = weights[:, None] * np.median(answers / weights[:, None], axis=0)
+    centre = weights[:, None] * _median(answers / weights[:, None], weights)
+    shares = np.maximum(weights / np.median(weights), 1.0)
     residuals, changed = answers - centre, np.zeros(len(answers), dtype=bool)
     count, width = answers.shape
     edge = _EDGE * variance * (1 + np.sqrt(width / count)) ** 2
     for _ in range(min(_AGAIN * min(width, count), _MOST_ROUNDS)):
-        clipped = _clip_one(residuals, edge, variance)
+        clipped = _clip_one(residuals, edge, variance, shares)
         if clipped is None:
             break
         changed |= clipped
     return np.where(changed[:, None], residuals + centre, answers), changed
 
 
-def _clip_one(residuals: Floats, edge: float, variance: float) -> Booleans | None:
+def _median(ratios: Floats, weights: Floats) -> Floats:
+    """Of each column of (K, D) the c with the least sum of weight times |ratio - c|, in the middle of all such.
+
+    Of ratios of answers to weights it is the regression of least deviations: the largest parties tell most, and those
+    of less than half of all weight cannot take it anywhere.
+    """
+    order = np.argsort(ratios, axis=0)
+    below = np.cumsum(weights[order], axis=0)
+    ends = ((below >= below[-1] / 2).argmax(axis=0), (below > below[-1] / 2).argmax(axis=0))
+    columns = np.arange(ratios.shape[1])
+    low, high = (ratios[order[end, columns], columns] for end in ends)
+    return np.asarray(low / 2 + high / 2)
+
+
+def _clip_one(residuals: Floats, edge: float, variance: float, shares: Floats) -> Booleans | None:
     """Clip in place along the first direction where that is due; whose scores were, None where it is due in none."""
     for direction in _directions(residuals, edge):
         scores: Floats = residuals @ direction
-        inside = _winsorised(scores, variance)
+        inside = _winsorised(scores, variance, shares)
         if inside is not None and not np.array_equal(inside, scores):
             moved = np.asarray(scores != inside)
             residuals[moved] += np.outer((inside - scores)[moved], direction)
@@ -66,11 +82,14 @@ def _directions(residuals: Floats, edge: float) -> Floats:
     return found
 
 
-def _winsorised(scores: Floats, variance: float) -> Floats | None:
-    """Scores (K,) brought near their median; None where their middle half spreads further than noise."""
+def _winsorised(scores: Floats, variance: float, shares: Floats) -> Floats | None:
+    """Scores (K,) brought near their median, in proportion to `shares` (K,), which are 1 or more.
+
+    None where their middle half spreads further than noise.
+    """
     deviation, median = np.sqrt(variance), np.median(scores)
     spread = _MAD * np.median(np.abs(scores - median))
     if spread > _UNLIKE * deviation:
         return None
-    reach = _KEPT * max(deviation, spread)
+    reach = _KEPT * max(deviation, spread) * shares
     return np.clip(scores, median - reach, median + reach)

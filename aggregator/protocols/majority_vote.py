@@ -24,6 +24,7 @@ class MajorityVote(VoteProtocol):
 
     One party may tip every label, so the sensitivity does not fall with the number of parties.
 
+    perturb: what gets the noise: always the minimiser, `output`; `soft_vote` has other choices.
     sensitivity: `published`, `tight` (exact for the loss), `diameter` (also bounded by lam alone) or
         `public_features` (also by how far votes can move these public rows).
     noise: `pure` (L2-Gamma), `gaussian` (discrete Gaussian, uses delta) or `off` (NON-PRIVATE).

@@ -76,8 +76,9 @@ class WorldPlan:
     private one by one to what honest ones reach, and `alike` declares that parties' rows are drawn alike
     (`aggregator.answers.robust_sums.Robustness`).
 
-    Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, and for
-    what only a simulation may ask for: seeded noise, references, several draws and that baseline.
+    Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, variants
+    whose names no two files can have (some file systems do not tell a from A), or whose keys are alike, and for what
+    only a simulation may ask for: seeded noise, references, several draws and that baseline.
     """
 
     world: str
@@ -114,6 +115,7 @@ class WorldPlan:
     alike: bool = False
 
     def __post_init__(self) -> None:
+        self._require_own_names()
         whole("parties of a plan", self.parties, 1, MOST_PARTIES)
         whole("parties_per_node of a plan", self.parties_per_node, 1)
         whole("draws of a plan", self.draws, 1, MOST_DRAWS)
@@ -157,6 +159,22 @@ class WorldPlan:
                 f"outside a simulation draws must be 1 and individual 0, got {self.draws} and {self.individual}: each "
                 "draw spends the privacy of a release again, and the baseline has none"
             )
+
+    def _require_own_names(self) -> None:
+        """Refuse names that no file in the plan's directory can have, and those of two variants that are alike.
+
+        One of these would be asked and not be charged, or have the file or the seeded noise of the other.
+        """
+        for name in (variant.name for variant in self.variants):
+            if not name or name.startswith(".") or not name.isprintable() or {*name} & {*"/\\"}:
+                raise InputError(
+                    "the name of a variant must be that of a file, without a dot first, and with neither / nor \\, "
+                    f"got {name!r:.100}"
+                )
+        keys = [variant.key or variant.name for variant in self.variants if not variant.reference]
+        for what, known in (("name", [variant.name.lower() for variant in self.variants]), ("key", keys)):
+            if len({*known}) < len(known):
+                raise InputError(f"variants of a plan must each have a {what} of their own, got {known!r:.200}")
 
     def save(self, path: Path) -> None:
         """Write as JSON."""

@@ -153,6 +153,8 @@ def _ties(keys: NDArray[np.uint64], low: np.uint64) -> list[tuple[int, int]]:
         part = keys[start : start + _BLOCK + 1]
         tied.append(start + np.flatnonzero((part[1:] ^ part[:-1]) <= low))
     places = np.concatenate(tied)
+    if not len(places):
+        return []
     runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
     return [(int(run[0]), int(run[-1]) + 2) for run in runs if len(run)]
 

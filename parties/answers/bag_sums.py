@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from federation.contract.errors import InputError
@@ -10,9 +12,11 @@ from federation.mechanisms.bag_sums.laplace import LaplaceBagSums
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights, noisy_rows, sign_weights, stratified_noise
 from federation.questions.labels import BagSumsQuestion, WeightedSumsQuestion
 from parties.answers.rows import labelled
-from parties.answers.sketch import label_sums, sketch
+from parties.answers.sketch import label_sums, sketches
 from parties.guard.answering import Arrays, NoisyAct, require_public_features
 from parties.holdings.cohort import Cohort
+
+_AT_A_TIME = 1 << 14  # rows in bags, of all draws that are made together: so many or those of one draw
 
 
 def answer(cohort: Cohort, question: BagSumsQuestion) -> NoisyAct:
@@ -35,15 +39,16 @@ def answer(cohort: Cohort, question: BagSumsQuestion) -> NoisyAct:
         if cohort.seed is None and not noisy.any(axis=1).all():
             raise InputError("a bag has no noisy label; ask for noise on a number of labels in every bag")
         weights, sums = [], []
-        for _ in range(question.draws):
-            weights.append(drawn(formed, design.size, public))
+        for count in _together(question, formed):
+            weights.append(np.stack([drawn(formed, design.size, public) for _ in range(count)]))
+            members = np.broadcast_to(labels[bags], weights[-1].shape)
             if mechanism is None:
-                sums.append(label_sums(labels, bags, weights[-1]))
+                sums.append(np.stack([label_sums(labels, bags, own) for own in weights[-1]]))
             elif isinstance(mechanism, LaplaceBagSums):
-                sums.append(mechanism.release(labels[bags], weights[-1], noise))
+                sums.append(mechanism.release(members, weights[-1], noise))
             else:
-                sums.append(mechanism.release(labels[bags], weights[-1], noisy, noise))
-        found = {"rows": rows[bags], "weights": np.stack(weights), "sums": np.stack(sums)}
+                sums.append(mechanism.release(members, weights[-1], noisy, noise))
+        found = {"rows": rows[bags], "weights": np.concatenate(weights), "sums": np.concatenate(sums)}
         return _filled_up(question, formed, found)
 
     return act
@@ -61,16 +66,29 @@ def answer_secretly(cohort: Cohort, question: WeightedSumsQuestion) -> NoisyAct:
         rows, labels, formed, secret = _begun(cohort, party, question)
         mechanism = question.mechanism(formed) if question.noise.aims else None
         row_sums, sums = [], []
-        for _ in range(question.draws):
-            bags = disjoint_bags(design.taking_part(formed), formed, design.size, secret)
-            weights = gaussian_weights(formed, design.size, secret)
+        for count in _together(question, formed):
+            drawn = [
+                (
+                    disjoint_bags(design.taking_part(formed), formed, design.size, secret),
+                    gaussian_weights(formed, design.size, secret),
+                )
+                for _ in range(count)
+            ]
+            bags, weights = (np.stack(one) for one in zip(*drawn, strict=True))
             # Exact sums of labels are left alone unless they are sent: that they overflow would tell of a label.
-            mixed = sketch(rows, labels if mechanism is None else np.zeros_like(labels), bags, weights)
+            mixed = sketches(rows, labels if mechanism is None else np.zeros_like(labels), bags, weights)
             row_sums.append(mixed.rows)
             sums.append(mixed.labels if mechanism is None else mechanism.release(labels[bags], weights, noise))
-        return _filled_up(question, formed, {"row_sums": np.stack(row_sums), "label_sums": np.stack(sums)})
+        return _filled_up(question, formed, {"row_sums": np.concatenate(row_sums), "label_sums": np.concatenate(sums)})
 
     return act
+
+
+def _together(question: BagSumsQuestion | WeightedSumsQuestion, formed: int) -> Iterator[int]:
+    """How many draws are made at a time; they have the bits of one after another."""
+    most = max(1, _AT_A_TIME // (formed * question.design.size))
+    for start in range(0, question.draws, most):
+        yield min(most, question.draws - start)
 
 
 def _begun(

@@ -64,6 +64,30 @@ def sketch(rows: Floats, labels: Floats, bags: Integers, weights: Floats) -> Ske
     return Sketch(sums[:, :-1].copy(), sums[:, -1].copy())
 
 
+def sketches(rows: Floats, labels: Floats, bags: Integers, weights: Floats) -> Sketch:
+    """The sketches of several draws of bags, (draws, m, k), with the bits of each alone: (draws, m, d) and (draws, m).
+
+    Of few rows many draws are made at a time, as if each had rows of its own. Raises `InputError` as `sketch`.
+
+    Examples:
+        >>> rows, labels = np.array([[1.0], [2.0], [3.0]]), np.array([10.0, 20.0, 30.0])
+        >>> found = sketches(rows, labels, np.array([[[0, 2]], [[2, 1]]]), np.array([[[1.0, -1.0]], [[0.5, 0.5]]]))
+        >>> found.rows.ravel(), found.labels.ravel()
+        (array([-2. ,  2.5]), array([-20.,  25.]))
+    """
+    together = max(1, _TILE_ENTRIES // ((rows.shape[1] + 1) * len(rows)))
+    made = []
+    for start in range(0, len(bags), together):
+        drawn = bags[start : start + together]
+        own = np.arange(len(drawn)).reshape(-1, 1, 1) * len(rows)
+        copies = (np.tile(rows, (len(drawn), 1)), np.tile(labels, len(drawn))) if len(drawn) > 1 else (rows, labels)
+        flat = (drawn + own).reshape(-1, bags.shape[2])
+        made.append(sketch(*copies, flat, weights[start : start + together].reshape(flat.shape)))
+    shape = bags.shape[:2]
+    summed = np.concatenate([one.rows for one in made]).reshape(*shape, rows.shape[1])
+    return Sketch(summed, np.concatenate([one.labels for one in made]).reshape(shape))
+
+
 def label_sums(labels: Floats, bags: Integers, weights: Floats) -> Floats:
     """sum_i w_i y_i over every bag, (m,), for labels (n,): the same bits as those of `sketch`, which says the rest."""
     labels = np.asarray(labels, dtype=np.float64)

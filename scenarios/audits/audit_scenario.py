@@ -26,6 +26,7 @@ _TESTED = (
     "Tested: the point of a privacy curve that half of the runs choose, and how much of the delta claimed there "
     "the other half show. "
 )
+_BLIND = "No power: half of the noise could be missing, and these runs would not show it."
 _ROUNDING = 1e-3  # relative, of a claim that is the epsilon asked for
 _EPSILON_IN_REACH = 1.0  # bounds fall short of a claim much larger than the logarithm of the runs allows
 
@@ -139,7 +140,7 @@ def _table(
         Column("verdict", min_width=len(NON_PRIVATE)), "half noise", padding=(0, 0 if points else 1),
         title=f"Lower bounds at epsilon {epsilon:g}{choice}, end to end, confidence {CONFIDENCE:g}",
         caption=f"A small world of its own: {world}. {others} scenario's own data are not audited. "
-        f"{_TESTED if points else ''}No power: half of the noise could be missing, and these runs would not show it.",
+        f"{_TESTED if points else ''}{_BLIND if any(finding.blind for finding in findings) else ''}".rstrip(),
     )  # fmt: skip
     width = name_width([*(finding.variant for finding in findings), *exposed])
     for finding in findings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +43,8 @@ def figure(
 
     Bars are 95 % intervals of the means, with the splits as units. What its caption should say is printed.
     """
-    from scenarios.reports.paper_figure import FORMATS, write
+    from scenarios.reports.axes import FORMATS
+    from scenarios.reports.paper_figure import write
     from scenarios.reports.report import finished_rows
     from scenarios.reports.series import collect
 
@@ -51,22 +52,22 @@ def figure(
     for one in wanted:
         if one not in FORMATS:
             raise InputError(f"--format '{one}' is none of {', '.join(FORMATS)}{nearest_name(one, FORMATS)}")
-    plot = collect(finished_rows(directories), x=x, metric=metric, only=_names(only), at=dict(map(_pair, at)))
-    stem = out or Path(f"{plot.metric.name}-{x}")
+    found = collect(finished_rows(directories), x=x, metric=metric, only=_names(only), at=dict(map(_pair, at)))
+    stem = out or Path(f"{found.plot.metric}-{x}")
     if stem.suffix.removeprefix(".") in FORMATS:
         stem = stem.with_suffix("")
-    paths = write(plot, stem, wanted, size, _labels(label, [one.name for one in plot.series]))
+    paths = write(found.plot, stem, wanted, size, _labels(label, found.names))
     record = {
         "files": list(map(str, paths)),
         "x": x,
-        "metric": plot.metric.name,
-        "variants": [one.name for one in plot.series],
-        "caption": plot.caption,
-        "remarks": list(plot.remarks),
+        "metric": found.plot.metric,
+        "variants": list(found.names),
+        "caption": found.caption,
+        "remarks": list(found.remarks),
     }
     text = [
-        f"caption: {plot.caption}",
-        *(f"hint: {remark}" for remark in plot.remarks),
+        f"caption: {found.caption}",
+        *(f"hint: {remark}" for remark in found.remarks),
         f"wrote {', '.join(record['files'])}",
     ]
     tell(as_json, record, text=text, hidden=record)
@@ -83,16 +84,20 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _labels(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """NAME=TEXT by name; names may have equals signs of their own. Raises `InputError` naming those that there are."""
+def _labels(texts: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
+    """NAME=TEXT by the short name, for the short or the whole one (`names`), which may have equals signs of its own.
+
+    Raises `InputError` naming those that there are.
+    """
     found = {}
+    short = {**{name: name for name in names.values()}, **names}
     for text in texts:
-        known = max((name for name in names if text.startswith(f"{name}=")), key=len, default=None)
+        known = max((name for name in short if text.startswith(f"{name}=")), key=len, default=None)
         if known is None or text == f"{known}=":
             given = text.rpartition("=")[0] or text
             raise InputError(
-                f"--label expects VARIANT=TEXT with one of the variants {', '.join(names)}; got '{text}'"
-                f"{nearest_name(given, names)}"
+                f"--label expects VARIANT=TEXT with one of the variants {', '.join(names.values())}; got '{text}'"
+                f"{nearest_name(given, short)}"
             )
-        found[known] = text[len(known) + 1 :]
+        found[short[known]] = text[len(known) + 1 :]
     return found

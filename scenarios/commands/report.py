@@ -74,5 +74,6 @@ def _report(rows: dict[Path, list[dict[str, Any]]], path: Path, as_json: bool) -
         if len(rows) > 1:
             print(directory)
         console = Console()
-        console.print(*tables(found, console.width))
+        for table in tables(found, console.width):
+            console.print(table)
     return [{"directory": str(d), "variants": [s.to_dict() for s in found]} for d, found in summaries.items()]

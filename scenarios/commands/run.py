@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Engine = Literal["inline", "ray", "flower"]
 
 
-_COLOURS = {"useful": "green", "no better": "red", "cannot be told": "yellow"}
+_COLOURS = {"useful": "green", "no better": "red", "cannot be told": "yellow", None: ""}
 
 
 def run_command(
@@ -95,6 +95,7 @@ def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:
     from scenarios.reports.bag_remarks import bag_remarks
     from scenarios.reports.summary import summarise
     from scenarios.reports.terminal import tables
+    from scenarios.reports.verdict_words import MARKS
     from scenarios.scores.metrics import BALANCED, primary
     from scenarios.scores.unscored import unscored
 
@@ -111,10 +112,11 @@ def _tell(finished: Run, as_json: bool, quiet: bool, following: str) -> None:
     if not (as_json or quiet):
         console = Console(highlight=False)
         for finding, sentence in finished.sayings:
-            console.print(Text(sentence, style=_COLOURS[finding]))
-        console.print(*tables(summarise(finished.rows), console.width))
-        if primary(finished.rows).name == BALANCED and (ranking := summarise(finished.rows, "auc")):
-            console.print(*tables(ranking, console.width))
+            console.print(Text(f"{MARKS[finding]} {sentence}", style=_COLOURS[finding]))
+        metrics = [primary(finished.rows).name, *(["auc"] if primary(finished.rows).name == BALANCED else [])]
+        for metric in metrics:
+            for table in tables(summarise(finished.rows, metric), console.width):
+                console.print(table)
         for line in (*bag_remarks(finished.rows), *unscored(finished.rows)):
             remark(f"hint: {line}")
         if finished.failures:

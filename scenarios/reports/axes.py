@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from scenarios.reports.curves import Curve, Panel, Plot
 from scenarios.reports.summary import NON_PRIVATE, Spread
@@ -16,6 +17,7 @@ from scenarios.scores.tasks import MSE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Scale = tuple[str, tuple[float, float]]  # of the values: "linear" or "log", and both ends
 INK, PAPER, GRID, EDGE = "#000000", "#ffffff", "#e4e4e4", "#666666"
@@ -42,6 +44,14 @@ _MAGNITUDES = 20.0  # squared errors this many times apart are drawn on a logari
 _LINE = 46  # letters of a name above its row
 
 
+_METADATA: dict[str, dict[str, Any]] = {  # equal values, equal files
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
+FORMATS = tuple(_METADATA)
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """Matplotlib's own defaults and the style above, whatever is set outside, which comes back afterwards."""
@@ -51,6 +61,17 @@ def styled() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         yield
+
+
+def save(figure: Figure, stem: Path, formats: Sequence[str], dots: float) -> list[Path]:
+    """Write STEM.FORMAT for each of `formats` (`FORMATS`), a PNG of `dots` per inch, while `styled`; the paths."""
+    written = []
+    for suffix in formats:
+        path = stem.with_name(f"{stem.name}.{suffix}")
+        figure.savefig(path, dpi=dots, metadata=_METADATA[suffix])
+        figure.set_layout_engine("none")  # what was arranged for the first file holds for the others
+        written.append(path)
+    return written
 
 
 def draw_panel(axes: Axes, panel: Panel, plot: Plot, scale: Scale, inches: float) -> None:
@@ -73,17 +94,22 @@ def draw_panel(axes: Axes, panel: Panel, plot: Plot, scale: Scale, inches: float
 
 
 def scale_of(plot: Plot) -> Scale:
-    """The scale of the values, and its ends: room for all means and quantiles, of errors from 0 or above.
+    """The scale of the values, and its ends: room for all means, bands and intervals, of errors from 0 or above.
 
-    Intervals may leave the picture. Squared errors are on a logarithmic scale where they are so far apart that the
-    small ones could not be told from each other beside the large ones.
+    Squared errors are on a logarithmic scale where they are so far apart that the small ones could not be told from
+    each other beside the large ones; there intervals, which may reach 0, may leave the picture.
     """
-    metric = metric_named(plot.metric)
-    spreads = [spread for curve in plot.curves for spread in curve.points.values()]
-    low, high = min(spread.low for spread in spreads), max(spread.high for spread in spreads)
+    metric, seen = metric_named(plot.metric), []
+    for curve in plot.curves:
+        banded = curve.look.band or plot.of_one_value
+        for spread in curve.points.values():
+            seen += [spread.mean, *([spread.low, spread.high] if banded else [])]
+    low, high = min(seen), max(seen)
     if metric == MSE and low > 0 and high > _MAGNITUDES * low:
         factor = (high / low) ** 0.05
         return "log", (low / factor, high * factor)
+    seen += [end for spread in plot.barred for end in spread.interval_of(plot.metric) or spread.points]
+    low, high = min(seen), max(seen)
     margin = 0.05 * (high - low) or 0.02
     return "linear", (low - margin if metric.higher_is_better else max(0.0, low - margin), high + margin)
 
@@ -91,14 +117,13 @@ def scale_of(plot: Plot) -> Scale:
 def explanations(plot: Plot) -> list[str]:
     """What means, bands, bars, points and markers of these curves are, in short sentences without their stops."""
     marked = [curve for curve in plot.curves if not curve.look.reference]
-    spreads = [spread for curve in marked for spread in curve.points.values()]
     lines = ["mean over releases"]
-    if plot.bars and any(spread.interval_of(plot.metric) for spread in spreads):
-        lines.append("bars: 95 % interval of the mean")
+    if any(spread.interval_of(plot.metric) for spread in plot.barred):
+        lines.append("bars: 95 % intervals of the mean (Student), with the splits as units")
     if plot.of_one_value or any(curve.look.band for curve in marked):
         few = not plot.of_one_value and not all(curve.look.band for curve in marked)
         lines.append(f"band{', of the first and of what is published' if few else ''}: {_BANDS}")
-    if plot.bars and any(spread.points for spread in spreads):
+    if any(spread.points for spread in plot.barred):
         lines.append(_EXPLANATION_OF_POINTS)
     if any(curve.look.hollow for curve in marked):
         lines.append(_EXPLANATION_OF_HOLLOW)
@@ -115,11 +140,12 @@ def _lines(axes: Axes, curves: Sequence[Curve], plot: Plot, inches: float) -> No
         axes.set_xscale("log")
     for curve in curves:
         look = curve.look
-        if look.reference and math.inf in curve.points:
-            axes.axhline(curve.points[math.inf].mean, **look.line, zorder=look.zorder, gid=curve.label)
+        if curve.across:
+            line = {**look.line, "marker": ""}
+            axes.axhline(curve.points[math.inf].mean, **line, zorder=look.zorder, gid=curve.label)
             continue
         share = 0.0 if look.reference else (marked.index(curve) - (len(marked) - 1) / 2) * step
-        values = sorted(curve.points)
+        values = sorted(filter(math.isfinite, curve.points))
         spreads = [curve.points[value] for value in values]
         x = [axis.shifted(value, share) for value in values]
         colour, marker = look.line["color"], look.line["marker"] or (_ALONE if len(x) == 1 else "")
@@ -129,17 +155,18 @@ def _lines(axes: Axes, curves: Sequence[Curve], plot: Plot, inches: float) -> No
             axes.fill_between(x, low, high, color=colour, alpha=opacity, linewidth=0, zorder=look.zorder - 2)
         axes.errorbar(
             x, [s.mean for s in spreads], yerr=_reach(spreads, plot.metric) if bars else None,
-            **{**look.line, "marker": marker}, elinewidth=1, capsize=2.5, zorder=look.zorder, gid=curve.label,
+            **{**look.line, "marker": marker}, elinewidth=0.8, capsize=2, zorder=look.zorder, gid=curve.label,
         )  # fmt: skip
         if bars:
             pairs = [(place, value) for place, spread in zip(x, spreads, strict=True) for value in spread.points]
             _points(axes, pairs, colour)
-    ticks: list[float] = []  # the values themselves, but for those whose label would touch its left neighbour's
+    ticks: list[tuple[float, str]] = []  # the values, but for those whose label would touch its left neighbour's
     for value in axis.values:
-        needed = 0.09 * (len(f"{value:g}") + 1) / (0.8 * inches)
-        if not ticks or axis.position(value) - axis.position(ticks[-1]) >= needed:
-            ticks.append(value)
-    axes.set_xticks(ticks, [f"{value:g}" for value in ticks])
+        label = f"{value:.3g}" if value < 1000 else f"{value:g}"
+        needed = 0.09 * (len(label) + 1) / (0.8 * inches)
+        if not ticks or axis.position(value) - axis.position(ticks[-1][0]) >= needed:
+            ticks.append((value, label))
+    axes.set_xticks(*zip(*ticks, strict=True))
     axes.set_xticks([], minor=True)
 
 

@@ -26,7 +26,6 @@ _REMOVED = re.compile(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", 
 _SIZES = re.compile(r' (?:width|height)="[\d.]+pt"', re.DOTALL)
 _STYLE = re.compile(r'style="[^"]*"')
 _GROUP = re.compile(r'<g id="([^"]*)"([^>]*)>')
-_DASHES = {"-": "", "--": "6 3", ":": "2 2", "-.": "6 3 2 3"}
 _THEMED = {  # what matplotlib draws in these colours has those of the page's style
     INK: "var(--ink)",
     PAPER: "var(--paper)",
@@ -126,7 +125,7 @@ def _swatch(curve: Curve) -> str:
 
     line = Line2D([], [], **curve.look.line)
     style = curve.look.line["linestyle"]
-    pattern = _DASHES[style] if isinstance(style, str) else " ".join(map(str, style[1]))
+    pattern = "" if style == "-" else " ".join(map(str, style[1]))
     colours = line.get_color(), line.get_markerfacecolor(), line.get_markeredgecolor()
     stroke, fill, edge = (_themed(to_hex(colour)) for colour in colours)
     marker = MarkerStyle(line.get_marker())

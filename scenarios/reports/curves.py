@@ -11,6 +11,7 @@ from scenarios.reports.looks import Look
 from scenarios.reports.summary import Spread, VariantSummary, lines_of
 
 _LONGEST_NAME = 64
+_MAGNITUDES = 10.0
 Placed = tuple[str, VariantSummary, Mapping[float, Spread]]  # a panel, and what a variant has there along the axis
 
 
@@ -22,6 +23,11 @@ class Curve:
     look: Look
     points: Mapping[float, Spread]
 
+    @property
+    def across(self) -> bool:
+        """Whether it is a line across, because it does not depend on x."""
+        return list(self.points) == [math.inf]
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -30,6 +36,12 @@ class Axis:
     name: str
     values: tuple[float, ...]
     logarithmic: bool
+
+    @classmethod
+    def of(cls, name: str, values: Collection[float]) -> Axis:
+        """Of numbers in any order, infinity left out; logarithmic where the ends are ten times apart."""
+        finite = tuple(sorted({value for value in values if math.isfinite(value)}))
+        return cls(name, finite, finite[0] > 0 and finite[-1] >= _MAGNITUDES * finite[0])
 
     def position(self, value: float) -> float:
         """Where a value stands, between 0 and 1."""
@@ -74,6 +86,12 @@ class Plot:
     def legend(self) -> list[Curve]:
         """One curve for each label, in the order in which they first appear."""
         return list({curve.label: curve for curve in self.curves}.values())
+
+    @property
+    def barred(self) -> list[Spread]:
+        """Of what has intervals or the points of its splits beside the means: no line across, no reference to rows."""
+        curves = [one for one in self.curves if not (one.across or (self.of_one_value and one.look.reference))]
+        return [spread for curve in curves for spread in curve.points.values()] if self.bars else []
 
     @property
     def of_one_value(self) -> bool:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenarios.reports.axes import styled
+from scenarios.reports.axes import save, styled
 from scenarios.reports.curves import Axis, Placed, Plot, panels
 from scenarios.reports.looks import ALL, chosen, groups, looks
 from scenarios.reports.panels import figure
-from scenarios.reports.summary import VariantSummary, at, epsilons, equals, is_number, summarise, swept
+from scenarios.reports.summary import VariantSummary, at, differing, epsilons, equals, is_number, middle_of, summarise
 from scenarios.scores.metrics import AT_ROUND, AT_SHARE, primary
 from scenarios.scores.results import Row
 from scenarios.scores.tasks import ACCURACY, L1, MSE
@@ -31,12 +31,8 @@ def draw(rows: Sequence[Row], directory: Path, title: str) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for name, drawn in figures(rows, title).items():
-        for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            path = directory / f"{name}.{suffix}"
-            with styled():
-                drawn.savefig(path, dpi=_DPI, metadata=metadata)
-            drawn.set_layout_engine("none")  # what was arranged for the first file holds for the second
-            written.append(path)
+        with styled():
+            written += save(drawn, directory / name, ("png", "svg"), _DPI)
     return written
 
 
@@ -65,7 +61,7 @@ def _plots(rows: Sequence[Row]) -> Iterator[tuple[str, Plot]]:
     for metric in METRICS:
         if summaries := summarise(rows, metric):
             yield from _against_epsilon(metric, summaries, compared)
-            for key, values in swept(summaries).items():
+            for key, values in differing(one.setting for one in summaries).items():
                 if all(map(is_number, values)):
                     entries = [
                         (one.place_but_for(key), one, float(one.setting[key]))
@@ -119,13 +115,17 @@ def _at_middle(
 
     `bars` is for swept numbers, whose axis may be logarithmic.
     """
-    finite = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
-    middle = finite[len(finite) // 2] if finite else math.inf
+    middle = middle_of(summaries)
     placed = [(panel, one, {number: spread}) for panel, one, number in entries if (spread := one.at(middle))]
     if placed:
-        numbers = tuple(sorted({number for _, _, number in entries if math.isfinite(number)}))
-        axis = Axis(key, numbers, bars and numbers[0] > 0 and numbers[-1] >= 10 * numbers[0])
-        plot = Plot((), axis, metric, at(middle) if finite else "", bars)
+        axis = Axis.of(key, [number for _, _, number in entries])
+        plot = Plot(
+            (),
+            axis if bars else replace(axis, logarithmic=False),
+            metric,
+            at(middle) if math.isfinite(middle) else "",
+            bars,
+        )
         yield from _with_all(name, plot, placed, compared, _notes(summaries, middle))
 
 

@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from scenarios.settings.protocol_options import BASELINES
+from scenarios.settings.protocol_options import BASELINES, NOISE_FREE
 
+_CALLED = {NOISE_FREE: "without noise"}  # baselines whose names are written otherwise in files
 _BEFORE_OPTION = re.compile(r"-(?=[^\W\d])")  # so that 1e-06 stays whole
 
 
@@ -32,7 +33,7 @@ def labels(protocols: Mapping[str, str]) -> dict[str, str]:
     A name that somebody chose stays. Of an automatic one, which begins with its protocol, stay the options that the
     others of this protocol do not all have; one of several that the same variants have; and none that follows from
     another, because all with that one have it, too. "Published" always stays. The protocol stays beside other
-    protocols, and where there are no options.
+    protocols, and where there are no options. The baseline `noise_free` is called "without noise".
 
     Examples:
         >>> names = ["soft_vote", "soft_vote-gaussian", "soft_vote-output-published-regularisation=0.1"]
@@ -47,7 +48,7 @@ def labels(protocols: Mapping[str, str]) -> dict[str, str]:
     for kind in dict.fromkeys(automatic.values()):
         told = _told_apart({name: options_of(name) for name, own in automatic.items() if own == kind})
         for name, options in told.items():
-            short[name] = " ".join([kind, *options] if several or not options else options)
+            short[name] = " ".join([_CALLED.get(kind, kind), *options] if several or not options else options)
     found = {name: short.get(name, name) for name in protocols}
     times = Counter(found.values())
     return {name: label if times[label] == 1 else name for name, label in found.items()}

@@ -9,17 +9,18 @@ from statistics import fmean
 from typing import Any
 
 from scenarios.reports.labels import is_published
-from scenarios.reports.summary import VariantSummary, epsilons
+from scenarios.reports.summary import VariantSummary, middle_of
 from scenarios.scores.metrics import metric_named
 from scenarios.settings.protocol_options import BASELINES, CONSTANT, POOLED
 
 MOST_CURVES = 6  # in a figure: more cannot be told from each other at a glance
 ALL = "-all"  # ends the names of figures of all variants, where another shows a choice of them
-# Okabe and Ito 2008, without the yellow and the black; told apart with every common colour blindness.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Okabe and Ito 2008, without the yellow and the black: told apart with every common colour blindness, and in black and
+# white, being dark and light in turn, by dashes and markers, whose numbers have no common divisor.
+COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#56B4E9", "#009E73", "#CC79A7")
 GREYS = ("#333333", "#777777", "#555555")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # as many as have no common divisor with the colours
-_LINES = ("--", ":", "-.")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_LINES = ("-", (0, (5, 1.5)), (0, (1.2, 1)), (0, (5, 1.5, 1.2, 1.5)))
 _DASHES = ((0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)))
 _FILLED = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6}
 _HOLLOW = {"markersize": 5, "markerfacecolor": "white", "markeredgewidth": 1.2}
@@ -48,9 +49,7 @@ def chosen(summaries: Sequence[VariantSummary], most: int = MOST_CURVES) -> list
     published; the baselines `pooled` and `constant`; then the further best with a guarantee, and what else there is.
     Best is by the mean at the middle epsilon over all settings.
     """
-    first: dict[str, VariantSummary] = {}
-    for one in summaries:
-        first.setdefault(one.variant, one)
+    first = _of_each(summaries)
     protected = [name for name, one in first.items() if not one.non_private]
     leading = [*(name for name in protected if first[name].default), *protected][:1]
     ranked = [name for name in _ranked(summaries) if name in protected and name not in leading]
@@ -65,11 +64,10 @@ def chosen(summaries: Sequence[VariantSummary], most: int = MOST_CURVES) -> list
 def looks(summaries: Sequence[VariantSummary]) -> dict[str, Look]:
     """A look by variant, the same in every figure of a run, no two alike: colour, marker and line together.
 
-    Those that are shown first have colours of their own. References, without any epsilon, have greys and dashes.
+    Those that are shown first have colours of their own, and 28 are told apart without any. References, without any
+    epsilon, have greys and dashes.
     """
-    first: dict[str, VariantSummary] = {}
-    for one in summaries:
-        first.setdefault(one.variant, one)
+    first = _of_each(summaries)
     references = [name for name, one in first.items() if one.non_private and not one.claiming]
     leading = [name for name in chosen(summaries) if name not in references]
     found = {}
@@ -78,10 +76,11 @@ def looks(summaries: Sequence[VariantSummary]) -> dict[str, Look]:
         line = {"color": grey, "linestyle": dashes, "linewidth": 1.2, "marker": "", **_FILLED}
         found[name] = Look(line, 1.5, reference=True, unprotected=True)
     for number, name in enumerate(dict.fromkeys([*leading, *(name for name in first if name not in references)])):
-        one, (colour, style) = first[name], _colour_and_line(number)
+        one, rest = first[name], COLOURS[1:]  # of which the further ones take theirs, as the first is the default's
+        colour = COLOURS[number] if number < len(COLOURS) else rest[(number - len(COLOURS)) % len(rest)]
         line = {
             "color": colour,
-            "linestyle": "--" if one.claiming else style,
+            "linestyle": _LINES[number % len(_LINES)],
             "linewidth": 2.6 if one.default else 1.3,
             "marker": _MARKERS[number % len(_MARKERS)],
             **({**_HOLLOW, "markeredgecolor": colour} if one.claiming else _FILLED),
@@ -96,12 +95,12 @@ def looks(summaries: Sequence[VariantSummary]) -> dict[str, Look]:
     return {name: found[name] for name in first}
 
 
-def _colour_and_line(number: int) -> tuple[str, str]:
-    """Solid lines while there are colours; then other lines in all colours but the first, that of the default."""
-    if number < len(COLOURS):
-        return COLOURS[number], "-"
-    again, colour = divmod(number - len(COLOURS), len(COLOURS) - 1)
-    return COLOURS[1 + colour], _LINES[again % len(_LINES)]
+def _of_each(summaries: Sequence[VariantSummary]) -> dict[str, VariantSummary]:
+    """A summary by variant: the first, or of some that claim or have no guarantee the first of those."""
+    found: dict[str, VariantSummary] = {}
+    for one in sorted(summaries, key=lambda one: (one.claiming, one.non_private), reverse=True):
+        found.setdefault(one.variant, one)
+    return {one.variant: found[one.variant] for one in summaries}
 
 
 def groups(summaries: Sequence[VariantSummary], most: int = MOST_CURVES) -> list[list[str]]:
@@ -123,10 +122,10 @@ def groups(summaries: Sequence[VariantSummary], most: int = MOST_CURVES) -> list
 def _ranked(summaries: Sequence[VariantSummary]) -> list[str]:
     """Variants from the best to the worst by the metric of the first, in the mean at the middle epsilon."""
     summaries = [one for one in summaries if one.metric == summaries[0].metric]
-    aims = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
+    middle = middle_of(summaries)
     reached: dict[str, list[float]] = {}
     for one in summaries:
-        spread = one.at(aims[len(aims) // 2] if aims else math.inf)
+        spread = one.at(middle)
         if spread is not None:
             reached.setdefault(one.variant, []).append(spread.mean)
     better_first = bool(summaries) and metric_named(summaries[0].metric).higher_is_better

@@ -14,6 +14,7 @@ from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, K
 from federation.mechanisms.accounting.odds import Odds
 from scenarios.reports.evidence import Evidence, Reality, Release, World, evidence
 from scenarios.reports.readings import listed
+from scenarios.reports.template import template
 from scenarios.scores.results import Row
 
 GUARANTEE = "guarantee.html"
@@ -68,15 +69,9 @@ def write_guarantee(directory: Path, rows: Sequence[Row] = ()) -> Path:
     `rows` are those of the run's results.csv. Equal artefacts give equal pages. Raises `InputError` for missing or
     damaged artefacts, and where the page cannot be written.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("scenarios"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
     found = evidence(directory, rows)
     with refusing(f"the artefacts in {directory} do not belong together"):
-        page = environment.get_template(GUARANTEE).render(**view(found))
+        page = template(GUARANTEE).render(**view(found))
     path = directory / GUARANTEE
     try:
         path.write_text(page, encoding="utf-8")

@@ -1,14 +1,12 @@
-"""A run in plain sentences: what its leading variant reached beside the others, who it protects, what would help."""
+"""A run in plain sentences: which variant leads, over how many releases its means are, and whom it protects."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from aggregator.contract.task import Metric
 from scenarios.reports.summary import VariantSummary
-from scenarios.scores.metrics import shown
 
 _MEANINGFUL_EPSILON = 10.0
 _UNITS = {
@@ -26,8 +24,9 @@ def said(epsilon: float) -> str:
     return f"ε\u00a0=\u00a0{epsilon:g}"  # never broken over two lines
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _count(numbers: Collection[int], what: str) -> str:
+    least, most = min(numbers), max(numbers)
+    return f"{least if least == most else f'{least} to {most}'} {what}{'' if most == 1 else 's'}"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -47,47 +46,13 @@ def leaders(summaries: Iterable[VariantSummary]) -> list[VariantSummary]:
     return [summary for summary in private if summary.variant == chosen]
 
 
-def readings(summaries: Sequence[VariantSummary], metric: Metric) -> list[tuple[str, str]]:
-    """(setting, plain-language reading) of the values of a metric, one per setting of the swept keys."""
-    chosen = leaders(summaries)
-    if not chosen:
-        return [("", "No variant of this run has a guarantee.")]
-    return [(s.place, _reading(s, [o for o in summaries if o.place == s.place and o is not s], metric)) for s in chosen]
-
-
-def _reading(leading: VariantSummary, others: Sequence[VariantSummary], metric: Metric) -> str:
-    name = f"The {'default' if leading.default else 'first'} variant, {leading.variant},"
-    reached = listed(
-        [
-            f"{shown(metric.name, spread.mean)} at {said(leading.kept(aim))}"
-            for aim, spread in leading.by_epsilon.items()
-        ]
-    )
-    first = next(iter(leading.by_epsilon.values()))
-    sentences = [
-        f"{name} reaches a {metric.mean} of {reached}, over {_count(first.releases, 'release')} at each ε "
-        f"({_count(first.splits, 'split')} of the data)."
-    ]
-    sentences += _ahead(leading, [other for other in others if not other.non_private], metric)
-    return " ".join(sentences)
-
-
-def _ahead(leading: VariantSummary, rivals: Sequence[VariantSummary], metric: Metric) -> list[str]:
-    """Where the best other private variant is beyond the interval of the leading one's mean; one split has none.
-
-    A variant that keeps a larger epsilon than the leading one is no rival there.
-    """
-    found: dict[str, list[str]] = {}
-    choose = max if metric.higher_is_better else min
-    for epsilon, spread in leading.by_epsilon.items():
-        promised = leading.kept(epsilon)
-        equals = [rival for rival in rivals if epsilon in rival.by_epsilon and rival.kept(epsilon) <= promised]
-        known = [(rival.by_epsilon[epsilon].mean, rival) for rival in equals]
-        best, rival = choose(known, key=lambda pair: pair[0], default=(spread.mean, leading))
-        if spread.interval is not None and metric.better(best, choose(spread.interval)):
-            weaker = f", which has δ = {rival.delta:g}," if rival.delta > leading.delta else ""
-            found.setdefault(f"{rival.variant}{weaker}", []).append(f"{shown(metric.name, best)} at {said(promised)}")
-    return [f"Ahead of it is {name} with {listed(values)}." for name, values in found.items()]
+def measured(leading: Sequence[VariantSummary]) -> str:
+    """Over how many releases and splits the means of the leading variant are taken."""
+    if not leading:
+        return "No variant of this run has a guarantee."
+    spreads = [spread for summary in leading for spread in summary.by_epsilon.values()]
+    releases, splits = ({getattr(spread, name) for spread in spreads} for name in ("releases", "splits"))
+    return f"Means are over {_count(releases, 'release')} at each ε ({_count(splits, 'split')} of the data)."
 
 
 _FEATURES = (

@@ -15,21 +15,24 @@ from scenarios.reports.bag_remarks import bag_remarks
 from scenarios.reports.charts import chart
 from scenarios.reports.figures import plots
 from scenarios.reports.officer import GUARANTEE
-from scenarios.reports.readings import leaders, listed, protection, readings, said
+from scenarios.reports.readings import leaders, listed, measured, protection, said
 from scenarios.reports.summary import NON_PRIVATE, summarise
 from scenarios.reports.tables import Cell, Line, Table, fitting, pivots, results
+from scenarios.reports.template import template
+from scenarios.reports.verdict_words import MARKS
 from scenarios.scores.metrics import BALANCED, heading, primary
 from scenarios.scores.results import AIMED, Row, read_results
 from scenarios.scores.tasks import ACCURACY, L1, MSE
 from scenarios.scores.unscored import UNSCORED
+from scenarios.settings.protocol_options import CONSTANT
 
 _METRICS = (ACCURACY.name, BALANCED, "auc", L1.name, MSE.name)
-_MARKS = {"useful": "✓", "no better": "✗", "cannot be told": "?"}
 _CHECKS = {
     "enforced": "enforced: the code makes it so",
     "checked": "checked: the run stops when it does not hold",
     "declared": "declared: nobody can check it here, whoever runs this vouches for it",
 }
+_UNTOLD = "What they are worth is not said: there is no baseline constant beside them."
 _ALWAYS = "bytes_per_party"  # a metric of every release, scored or not
 _REMEDY = "name a directory that a run has written"
 _SAID = ("non_private", "status", "worlds", "failures", "seconds", "peak_memory_mebibytes")  # of run.json, as it is
@@ -62,22 +65,13 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
 
 
 def _page(stored: Mapping[Path, list[Row]], path: Path) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     names = _names(stored)
     runs = [
         _view(directory, stored[directory], name)
         | {"officer": quote(Path(os.path.relpath(directory / GUARANTEE, path.parent)).as_posix())}
         for directory, name in names.items()
     ]
-    environment = Environment(
-        loader=PackageLoader("scenarios"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html").render(
+    return template("report.html").render(
         title=runs[0]["name"] if len(runs) == 1 else f"Comparison of {len(runs)} runs",
         non_private=any(run["non_private"] for run in runs),
         exposure=_exposure([guarantee for run in runs for guarantee in run["guarantees"]]),
@@ -122,10 +116,13 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
         **{key: run[key] for key in _SAID},
         "name": name,
         "facts": {"started": run["started"], "seed": run["seed"], "engine": run["engine"], **run["versions"]},
-        "sayings": [(_MARKS[one["finding"]], one["finding"], one["sentence"]) for one in run.get("sayings", [])],
+        "sayings": [
+            (MARKS[one["finding"]], one["finding"] or "beside", one["sentence"]) for one in run.get("sayings", [])
+        ],
         "readings": [
-            *(readings(compared, metric) if compared else [("", UNSCORED)]),
-            *(("", f"Remark: {line}.") for line in bag_remarks(rows)),
+            measured(leaders(compared)) if compared else UNSCORED,
+            *([_UNTOLD] if compared and CONSTANT not in {row["protocol"] for row in rows} else []),
+            *(f"Remark: {line}." for line in bag_remarks(rows)),
         ],
         "protection": protection(leaders(compared or summarise(rows, _ALWAYS)), protected),
         "exposure": _exposure(protected),

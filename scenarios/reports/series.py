@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from aggregator.contract.task import Metric
 from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import read_text
-from scenarios.reports.summary import Spread, VariantSummary, epsilons, equals, is_number, summarise
+from scenarios.reports.axes import explanations
+from scenarios.reports.curves import Axis, Curve, Panel, Plot
+from scenarios.reports.labels import labels, options_of
+from scenarios.reports.looks import Look, chosen, looks
+from scenarios.reports.summary import (
+    Spread,
+    VariantSummary,
+    differing,
+    epsilons,
+    equals,
+    is_number,
+    middle_of,
+    summarise,
+)
 from scenarios.scores.metrics import metric_named, primary
 from scenarios.scores.results import AIMED, Row
 from scenarios.settings.yaml_rules import parse
@@ -21,38 +34,20 @@ _SHORT = {"parties": "parties.count", "public_rows": "data.auxiliary"}
 _LABELS = {EPSILON: "ε", INVERSE: "1/ε", "parties.count": "number of parties"}
 _OPTION = "protocols."
 _SAYS_NOTHING = ("name", "description", "privacy.epsilon")  # settings in which runs may differ
-_FEW = 2  # splits: a Student interval of one degree of freedom
-_MANY = 6  # curves that can be told apart at a glance
+_THIN = {"linewidth": 1.1, "markersize": 4.2}  # points: as wide for each variant, in a figure as wide as a column
 
 
 @dataclass(frozen=True)
-class Series:
-    """One curve: the values of a variant along the axis, or at infinity alone where they do not depend on it.
+class Collected:
+    """The plot of a figure, what its caption must say, and what its maker should know.
 
-    A `reference` has no epsilon at all; `claiming` is what claims one and does not keep it.
+    `names` has the label of each curve by the whole name of its variant.
     """
 
-    name: str
-    points: Mapping[float, Spread]
-    reference: bool
-    claiming: bool
-
-
-@dataclass(frozen=True)
-class Plot:
-    """The curves of a figure, what its axes are, what its caption must say, and what its maker should know."""
-
-    x: str
-    x_label: str
-    metric: Metric
-    series: Sequence[Series]
+    plot: Plot
+    names: Mapping[str, str]
     caption: str
     remarks: Sequence[str]
-
-    @property
-    def values(self) -> list[float]:
-        """Where the axis has points, rising."""
-        return sorted({value for one in self.series for value in one.points if math.isfinite(value)})
 
 
 @dataclass(frozen=True)
@@ -63,12 +58,14 @@ class _Place:
     summary: VariantSummary
     setting: Mapping[str, str]
 
-    def name(self, x: str) -> str:
-        """The variant's name without its option `x`, if that is one."""
-        if x not in self.summary.swept or not x.startswith(_OPTION):
-            return self.summary.variant
-        option = f"{x.removeprefix(_OPTION)}="
-        return "-".join(part for part in self.summary.variant.split("-") if not part.startswith(option))
+    def joined(self, x: str) -> _Place:
+        """Under the variant's name without its option `x`, if that is one, so that its values make one curve."""
+        name = self.summary.variant
+        if x in self.summary.swept and x.startswith(_OPTION):
+            for option in options_of(name):
+                if option.startswith(f"{x.removeprefix(_OPTION)}="):
+                    name = name.replace(f"-{option}", "", 1)
+        return replace(self, summary=replace(self.summary, variant=name))
 
 
 def collect(
@@ -78,51 +75,62 @@ def collect(
     metric: str | None = None,
     only: Sequence[str] = (),
     at: Mapping[str, str] | None = None,
-) -> Plot:
+) -> Collected:
     """The curves of finished runs (rows of results.csv by directory) against `x`.
 
     `x` is `epsilon`, `inverse_epsilon`, `parties`, `public_rows`, or the dotted name of any setting that is a number
-    and differs within the runs or between them. `metric` None is the one by which variants are compared. `only` names
-    the variants to show, in that order; none means all. `at` has the values of settings that are not on the axis where
-    there are several; of several epsilons the middle one is taken. Raises `InputError` naming what there is for
-    unknown names, an axis with fewer than two values, and curves that would have two values at one place.
+    and differs within the runs or between them. `metric` None is the one by which variants are compared. `only` has
+    the whole or short names of the variants to show, in that order; none means those that a report shows first. `at`
+    has the values of settings that are not on the axis where there are several; of several epsilons the middle one is
+    taken. Raises `InputError` naming what there is for unknown names, an axis with fewer than two values, and curves
+    that would have two values at one place.
     """
     rows = [row for found in stored.values() for row in found]
     measured = _measured(rows, metric)
+    compared = _places(stored, primary(rows).name)  # gives variants the looks and labels that they have in a report
     places = _places(stored, measured.name)
     pinned = {_SHORT.get(key, key): value for key, value in (at or {}).items()}
     key = _axis(x, places)
     aim = pinned.pop(EPSILON, None)
     if aim is not None and key in _EPSILONS:
         raise InputError(f"--at {EPSILON}={aim}: epsilon is on the axis; leave this out, or name another --x")
-    allowed, places = _axes(places), _at(places, pinned)
-    chosen, remarks = _epsilon(places, key, aim)
+    allowed, places = _axes(places), [place.joined(key) for place in places]
+    summaries = [place.joined(key).summary for place in compared] + [place.summary for place in places]
+    short = labels({one.variant: one.protocol for one in summaries})
+    places = _at(places, pinned)
+    epsilon, remarks = _epsilon(places, key, aim)
     found: dict[str, dict[float, tuple[Spread, _Place]]] = {}
     for place in places:
-        points = found.setdefault(place.name(key), {})
-        for value, spread in _points(place, key, chosen):
+        points = found.setdefault(short[place.summary.variant], {})
+        for value, spread in _points(place, key, epsilon):
             if value in points and points[value][0].by_split != spread.by_split:
                 _refuse_two(place, points[value][1], x, value)
             points[value] = spread, place
-    found = {name: found[name] for name in _known("--only", only, found) or found if found[name]}
-    series = [_series(name, points) for name, points in found.items()]
-    values = {value for points in found.values() for value in points if math.isfinite(value)}
+    there = [one for one in summaries if found.get(short[one.variant])]
+    wanted = _known("--only", [short.get(name, name) for name in only], found) or [short[one] for one in chosen(there)]
+    if out := [label for label, points in found.items() if points and label not in wanted and not only]:
+        remarks.append(f"left out, beyond what can be told apart: {', '.join(out)}; choose with --only")
+    whole, known = {label: name for name, label in short.items()}, looks(summaries)
+    names = {whole[label]: label for label in wanted if found[label]}
+    curves = [
+        Curve(label, _thin(known[name]), {value: found[label][value][0] for value in sorted(found[label])})
+        for name, label in names.items()
+    ]
+    values = {value for curve in curves for value in curve.points if math.isfinite(value)}
     if len(values) < 2:
         more = [one for one in allowed if _SHORT.get(one, one) not in (key, *_EPSILONS)]
         raise InputError(
             f"--x {x} has {len(values) or 'no'} value{'' if len(values) == 1 else 's'} here, and a curve needs two; "
             f"what has more: {', '.join(more) or 'nothing in these runs'}"
         )
-    if len(series) > _MANY:
-        remarks.append(f"{len(series)} curves are hard to tell apart; choose up to {_MANY} of them with --only")
-    if other := [one for one in _differing([dict(p.setting) for p in _one_of_each_run(places)]) if one != key]:
+    if other := [one for one in _differing(place.setting for place in _one_of_each_run(places)) if one != key]:
         remarks.append(f"the runs differ in {', '.join(other)}, too")
-    spreads = [spread for one in series for spread in one.points.values()]
-    if any(spread.interval is None for spread in spreads):
+    plot = Plot((Panel("", tuple(curves)),), Axis.of(_label(key, values), values), measured.name)
+    if any(spread.interval is None for spread in plot.barred):
         remarks.append("what was measured on a single split has no interval")
-    elif any(spread.splits == _FEW for spread in spreads):
-        remarks.append(f"intervals of {_FEW} splits are wider than most figures; run more with --set trials.splits=5")
-    return Plot(x, _label(key, values), measured, series, _caption(measured, spreads, chosen), remarks)
+    elif any(spread.points for spread in plot.barred):
+        remarks.append("two splits are drawn as points, too few for an interval; run more with --set trials.splits=5")
+    return Collected(plot, names, _caption(plot, measured, epsilon), remarks)
 
 
 def is_drawable(rows: Sequence[Row]) -> bool:
@@ -185,19 +193,14 @@ def _axes(places: Sequence[_Place]) -> list[str]:
     """What may stand on the axis: epsilon where there are several, and numbers that differ."""
     several = sum(map(math.isfinite, epsilons(place.summary for place in places))) > 1
     short = {key: name for name, key in _SHORT.items()}
-    differing = _differing([place.setting for place in places])
-    numbers = [short.get(key, key) for key, values in differing.items() if all(map(is_number, values))]
+    several_values = _differing(place.setting for place in places)
+    numbers = [short.get(key, key) for key, values in several_values.items() if all(map(is_number, values))]
     return [EPSILON, INVERSE] * several + numbers
 
 
-def _differing(settings: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
-    """The values of each setting that has several, where it has any."""
-    values: dict[str, dict[str, None]] = {}
-    for setting in settings:
-        for key, value in setting.items():
-            if key not in _SAYS_NOTHING:
-                values.setdefault(key, {})[value] = None
-    return {key: list(found) for key, found in values.items() if len(found) > 1}
+def _differing(settings: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    """The values of each setting that has several, where it has any, and in which runs should not differ."""
+    return {key: values for key, values in differing(settings).items() if key not in _SAYS_NOTHING}
 
 
 def _one_of_each_run(places: Sequence[_Place]) -> list[_Place]:
@@ -226,7 +229,7 @@ def _epsilon(places: Sequence[_Place], key: str, aim: str | None) -> tuple[float
     if key in _EPSILONS or not finite:
         return math.inf, []
     if aim is None:
-        middle = finite[len(finite) // 2]
+        middle = middle_of(place.summary for place in places)
         more = f"all values are at {equals(middle)}, the middle one; choose another with --at {EPSILON}=..."
         return middle, [more] if len(finite) > 1 else []
     for epsilon in finite:
@@ -248,20 +251,18 @@ def _points(place: _Place, key: str, chosen: float) -> Iterator[tuple[float, Spr
             yield math.inf, found
 
 
-def _series(name: str, points: Mapping[float, tuple[Spread, _Place]]) -> Series:
-    summaries = [place.summary for _, place in points.values()]
-    claiming = any(summary.claiming for summary in summaries)
-    reference = not claiming and any(summary.non_private for summary in summaries)
-    return Series(name, {value: points[value][0] for value in sorted(points)}, reference, claiming)
+def _thin(look: Look) -> Look:
+    """The same look for a small figure: thinner, and without a band."""
+    return replace(look, line={**look.line, **_THIN}, band=False)
 
 
 def _refuse_two(place: _Place, other: _Place, x: str, value: float) -> None:
     """Raises `InputError`: a variant has two values at one place of the axis."""
-    differing = _differing([other.setting, place.setting])
-    choices = [f"--at {key}={each[0]} or {each[1]}" for key, each in differing.items()]
+    both = _differing([other.setting, place.setting])
+    choices = [f"--at {key}={each[0]} or {each[1]}" for key, each in both.items()]
     remedy = f"choose with {'; '.join(choices)}" if choices else f"name only one of {other.run} and {place.run}"
     where = "" if math.isinf(value) else f" at {x} = {value:g}"
-    raise InputError(f"'{place.name(_SHORT.get(x, x))}' has two values{where}; {remedy}, or another --x")
+    raise InputError(f"'{place.summary.variant}' has two values{where}; {remedy}, or another --x")
 
 
 def _label(key: str, values: Iterable[float]) -> str:
@@ -271,16 +272,14 @@ def _label(key: str, values: Iterable[float]) -> str:
     return _LABELS.get(key, key.rpartition(".")[2].replace("_", " "))
 
 
-def _caption(metric: Metric, spreads: Sequence[Spread], epsilon: float) -> str:
+def _caption(plot: Plot, metric: Metric, epsilon: float) -> str:
     """What a reader of the figure must know, as a sentence for its caption."""
     at = "" if math.isinf(epsilon) else f" at {equals(epsilon)}"
+    spreads = [spread for curve in plot.curves for spread in curve.points.values()]
     splits, releases = (_from_to([one.splits for one in spreads]), _from_to([one.releases for one in spreads]))
-    bars = "; bars: 95 % intervals of the mean (Student), with the splits as units"
-    intervals = bars if any(one.interval for one in spreads) else ""
     several = "" if splits == "1" else "s"
-    return (
-        f"{metric.mean[0].upper()}{metric.mean[1:]}{at} over {releases} releases of {splits} split{several}{intervals}."
-    )
+    means = f"{metric.mean[0].upper()}{metric.mean[1:]}{at} over {releases} releases of {splits} split{several}"
+    return f"{'; '.join([means, *explanations(plot)[1:]])}."
 
 
 def _from_to(numbers: Sequence[int]) -> str:

@@ -267,16 +267,22 @@ def epsilons(summaries: Iterable[VariantSummary]) -> list[float]:
     return sorted({epsilon for summary in summaries for epsilon in summary.by_epsilon})
 
 
+def middle_of(summaries: Iterable[VariantSummary]) -> float:
+    """The middle one of their finite epsilons, of two the larger; infinity where there is none."""
+    finite = [epsilon for epsilon in epsilons(summaries) if math.isfinite(epsilon)]
+    return finite[len(finite) // 2] if finite else math.inf
+
+
 def at(epsilon: float) -> str:
     """An epsilon as the head of a column or table, or what stands there without a guarantee."""
     return NON_PRIVATE if math.isinf(epsilon) else f"ε = {epsilon:g}"
 
 
-def swept(summaries: Iterable[VariantSummary]) -> dict[str, list[str]]:
-    """The values of each swept key of the worlds, of which there are two or more."""
+def differing(settings: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    """The values of each setting that has two or more, where it has any."""
     values: dict[str, dict[str, None]] = {}
-    for summary in summaries:
-        for key, value in summary.setting.items():
+    for setting in settings:
+        for key, value in setting.items():
             values.setdefault(key, {})[value] = None
     return {key: list(found) for key, found in values.items() if len(found) > 1}
 

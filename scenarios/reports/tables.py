@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from scenarios.reports.summary import NON_PRIVATE, Spread, VariantSummary, at, epsilons, equals, is_number, swept
+from scenarios.reports.summary import NON_PRIVATE, Spread, VariantSummary, at, differing, epsilons, equals, is_number
 from scenarios.scores.metrics import heading, in_percent, metric_named, shown
 from scenarios.settings.protocol_options import POOLED
 
@@ -143,7 +143,8 @@ def pivots(summaries: Sequence[VariantSummary]) -> list[Table]:
 
 
 def _over_settings(summaries: Sequence[VariantSummary]) -> Iterator[Table]:
-    key = next((key for key, values in swept(summaries).items() if not all(map(is_number, values))), None)
+    several = differing(summary.setting for summary in summaries)
+    key = next((key for key, values in several.items() if not all(map(is_number, values))), None)
     if key is None or len({summary.variant for summary in summaries}) == 1:
         return
     groups: dict[str, list[VariantSummary]] = {}

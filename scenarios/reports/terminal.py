@@ -21,8 +21,10 @@ def tables(summaries: Sequence[VariantSummary], terminal: int = TERMINAL) -> lis
     """Variants by epsilons for a terminal of so many characters; blocks of epsilons where all of them do not fit.
 
     Names are broken only where they take the room of a column. Settings of swept keys stand above their variants. What
-    has no guarantee has a column of its own.
+    has no guarantee has a column of its own. Nothing where nothing was scored.
     """
+    if not summaries:
+        return []
     whole = results(summaries)
     narrow = name_width(line.name for line in whole.lines)
     for width in (max([narrow, *(len(f"{line.name} {line.mark}") for line in whole.lines)]), narrow):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scenarios.reports.readings import listed
 from scenarios.reports.remedies import Goal, Remedy, Rival, in_words, rounded
@@ -11,6 +11,8 @@ from scenarios.reports.verdicts import Finding, Interval, Verdict
 from scenarios.scores.metrics import CONSTANT_CLASS, heading, shown
 from scenarios.scores.results import Row
 from scenarios.scores.tasks import L1, MSE
+
+MARKS: Mapping[Finding | None, str] = {"useful": "✓", "no better": "✗", "cannot be told": "?", None: "→"}
 
 
 def constant_answer(rows: Iterable[Row], classes: Sequence[str]) -> str:
@@ -27,9 +29,10 @@ def constant_answer(rows: Iterable[Row], classes: Sequence[str]) -> str:
     return f"always saying “{classes[max(set(said), key=said.count)]}”"
 
 
-def told(found: Sequence[Verdict], answer: str) -> list[tuple[Finding, str]]:
+def told(found: Sequence[Verdict], answer: str) -> list[tuple[Finding | None, str]]:
     """The verdicts in sentences, one for all epsilons of a setting of which the same is to be said; then what is to be
-    said beside it: remarks, the order of rows where that counts, what would help, and which variants are ahead.
+    said beside it: remarks, the order of rows where that counts, what would help, and which variants are ahead. These
+    find nothing of their own, and have None for a finding.
 
     `answer` is the `constant_answer`.
 
@@ -49,12 +52,12 @@ def told(found: Sequence[Verdict], answer: str) -> list[tuple[Finding, str]]:
     groups: dict[tuple[str, str, Finding, bool], list[Verdict]] = {}
     for one in found:
         groups.setdefault((one.variant, one.setting, one.finding, one.doubtful), []).append(one)
-    sentences: list[tuple[Finding, str]] = []
+    sentences: list[tuple[Finding | None, str]] = []
     for (variant, setting, finding, _), members in groups.items():
         start = f"{setting}: {variant}" if setting else variant
-        parts = [_sentence(finding, members, answer), *_remarks(members)]
-        parts += [*_order(members), *_help(finding, members), *_ahead(members)]
-        sentences += [(finding, f"{start} {part}") for part in parts]
+        beside = [*_remarks(members), *_order(members), *_help(finding, members), *_ahead(members)]
+        sentences.append((finding, f"{start} {_sentence(finding, members, answer)}"))
+        sentences += [(None, f"{start} {part}") for part in beside]
     return sentences
 
 

@@ -299,7 +299,7 @@ def _beside_baselines(found: Verdict, spread: Spread, beside: _Beside) -> Iterab
     """What is to be said beside what pooled rows, single parties and the protocol without noise reach."""
     metric = metric_named(found.metric)
     if found.finding == "useful" and found.individual is not None and not metric.better(found.mean, found.individual):
-        yield f"one party alone has {shown(found.metric, found.individual)}: nobody gains by taking part"
+        yield f"one party alone has {shown(found.metric, found.individual)}, so that nobody gains by taking part"
     if found.doubtful:
         yield f"better in the mean, but not to be counted on: {100 * found.surely:.0f} % of single releases are better"
     if POOLED in beside:

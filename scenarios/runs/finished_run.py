@@ -58,8 +58,8 @@ class Run:
     """A finished run: its directory, its measured values, what it cost, and failed parties of all worlds by cause.
 
     `failed_variants` says which variants failed in which worlds, and why: `variant`, `world` and `cause` of each.
-    `verdicts` are what the default's releases are worth, `sayings` the same in sentences. Notebooks show the table of
-    results.
+    `verdicts` are what the default's releases are worth, `sayings` the same in sentences, each with its
+    finding, or None where it only helps to read that. Notebooks show the table of results.
     """
 
     directory: Path
@@ -68,7 +68,7 @@ class Run:
     failures: dict[str, int]
     failed_variants: list[dict[str, str]]
     verdicts: list[Verdict] = field(default_factory=list)
-    sayings: list[tuple[Finding, str]] = field(default_factory=list)
+    sayings: list[tuple[Finding | None, str]] = field(default_factory=list)
 
     @property
     def results(self) -> Any:

@@ -23,6 +23,12 @@ _REMEDY = "name a directory that `federation run` has written"
 _EXTRA = "pip install 'multiparty-federation[mlflow]'"
 _LONGEST = 6000  # characters of a parameter, which MLflow limits
 _BATCH = 100  # parameters or tags that it takes at a time
+_DESCRIPTION = "mlflow.note.content"  # a tag that its pages show as the description
+_UNCOVERED = (
+    "The parties are simulated. What a guarantee covers is the released models alone: metrics, files and references of "
+    "this run were computed from exact data and are covered by none."
+)
+_SEEDED = " Its noise follows from a seed that stands in the scenario, so that no model of it may be published either."
 _TELLING = ("adjacency", "mechanism")  # of a guarantee in the ledger, beside what results.csv says
 
 Plain = dict[str, Any]
@@ -38,9 +44,10 @@ def log_to_mlflow(run: Run | str | Path, *, experiment: str | None = None, track
     tags `guarantee.epsilon`, `.delta`, `.unit`, `.adjacency` and `.mechanism`; `guarantee` is `none (NON-PRIVATE)`
     where there is none.
 
-    Scores and files of a simulation are covered by no guarantee: whoever sees the server may see them. Unless MLflow is
-    imported already its telemetry is switched off, as by MLFLOW_DISABLE_TELEMETRY=true; set that to false to send it.
-    Raises `InputError` where MLflow is not installed or refuses, and for a directory without a finished run.
+    Scores and files of a simulation are covered by no guarantee, as the description of each MLflow run says: whoever
+    sees the server may see them. Unless MLflow is imported already its telemetry is switched off, as by
+    MLFLOW_DISABLE_TELEMETRY=true; set that to false to send it. Raises `InputError` where MLflow is not installed or
+    refuses, and for a directory without a finished run.
 
     Examples:
         >>> from scenarios import log_to_mlflow, run
@@ -64,11 +71,13 @@ def log_to_mlflow(run: Run | str | Path, *, experiment: str | None = None, track
     try:
         log = _Log(MlflowClient(tracking_uri), experiment or str(settings["name"]))
         status = "FINISHED" if state["status"] == "done" else "FAILED"
-        whole = log.run(str(settings["name"]), _flat(settings), {}, {"mlflow.source.name": "federation"}, status)
+        said = {_DESCRIPTION: _UNCOVERED + (_SEEDED if _seeded(ledger) else "")}
+        source = {"mlflow.source.name": "federation", **said}
+        whole = log.run(str(settings["name"]), _flat(settings), {}, source, status)
         for path in sorted(path for path in directory.iterdir() if path.is_file() and not path.name.startswith(".")):
             log.client.log_artifact(whole, str(path))
         for name, parameters, metrics, tags in _releases(rows, ledger):
-            log.run(name, parameters, metrics, {"mlflow.parentRunId": whole, **tags}, status)
+            log.run(name, parameters, metrics, {"mlflow.parentRunId": whole, **said, **tags}, status)
     except MlflowException as error:
         why = " ".join(str(error).split())
         raise InputError(f"MLflow does not take the run: {why}") from error
@@ -140,6 +149,12 @@ def _guarantee(summary: VariantSummary, aim: float, ledger: Plain) -> dict[str, 
                     tags |= {key: str(told[key]) for key in _TELLING}
     told_all = ", ".join(f"{key}={value}" for key, value in tags.items())
     return {**default, "guarantee": told_all, **{f"guarantee.{key}": value for key, value in tags.items()}}
+
+
+def _seeded(ledger: Plain) -> bool:
+    """Whether anybody who has the scenario can take the noise of a release away."""
+    releases = (entry["guarantee"] for world in ledger["worlds"] for entry in world["releases"])
+    return any(told.get("parameters", {}).get("entropy") == "seed" for told in releases)
 
 
 def _flat(settings: Mapping[str, Any], above: str = "") -> dict[str, str]:

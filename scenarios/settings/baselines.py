@@ -76,4 +76,4 @@ def unfounded(protocols: Sequence[Protocol]) -> Iterator[tuple[int, str]]:
     kinds = [one.kind for one in protocols]
     if NOISE_FREE in kinds and noise_free(protocols) is None:
         why = "the baseline noise_free is the first protocol without its noise, and no protocol here has noise"
-        yield kinds.index(NOISE_FREE), f"{why} to leave out; remove it"
+        yield kinds.index(NOISE_FREE), f"{why} to leave out, or its options need some; remove it"

@@ -36,6 +36,7 @@ from scenarios.settings.yaml_rules import KeyPath
 _Classes = tuple[ClassName, ...]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Trials = Annotated[int, Field(ge=1, le=MOST_TRIALS)]
+_MOST_SPLITS = 10_000  # of a setting: each has a name of its own before anything is run, and takes seconds to run
 
 
 def _source(source: str) -> str:
@@ -214,7 +215,7 @@ class Privacy(Section):
 class Trials(Section):
     """How often the experiment is repeated."""
 
-    splits: _Trials = 5
+    splits: Annotated[int, Field(ge=1, le=_MOST_SPLITS)] = 5
     """Random divisions of the rows."""
     noise: _Trials = 5
     """Independent noise draws of each release."""

@@ -278,9 +278,9 @@ def test_exact_sums_of_labels_are_computed_in_simulations_only(tmp_path, monkeyp
     """They may overflow, and a release that fails because of a label tells of it."""
     from parties.answers import bag_sums
 
-    seen, real = [], bag_sums.sketch
+    seen, real = [], bag_sums.sketches
     monkeypatch.setattr(
-        bag_sums, "sketch", lambda rows, labels, *rest: seen.append(labels) or real(rows, labels, *rest)
+        bag_sums, "sketches", lambda rows, labels, *rest: seen.append(labels) or real(rows, labels, *rest)
     )
     assert len(asked(node(tmp_path, first="1"), secret()).parties) == 1
     assert not np.any(seen)

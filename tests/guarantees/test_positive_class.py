@@ -72,7 +72,7 @@ def test_audits_know_of_two_classes_without_reading_anything(tmp_path, monkeypat
     assert told == [2]
 
 
-def test_a_run_and_its_model_speak_of_the_two_classes(tmp_path: Path) -> None:
+def test_a_run_and_its_model_speak_of_the_two_classes(tmp_path: Path, undrawn: None) -> None:
     done = scenarios.run(document(), out=tmp_path / "out")
     rows = read_results(done.directory / "results.csv")
     reached = {(row["protocol"], row["metric"]): row["value"] for row in rows}

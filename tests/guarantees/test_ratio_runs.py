@@ -38,10 +38,11 @@ def document(**changes):
     }
 
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+
 @pytest.fixture(autouse=True)
-def undrawn(monkeypatch):
-    """Runs leave out their figures and report, which take longer than all else."""
-    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)
+def own_cluster(monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")  # another run's cluster must not be taken for ours
 
 

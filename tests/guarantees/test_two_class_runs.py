@@ -7,6 +7,9 @@ import json
 import pytest
 
 import scenarios
+from scenarios.runs import runner
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 def document(**changes):
@@ -32,7 +35,9 @@ def document(**changes):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    return scenarios.run(document(), out=tmp_path_factory.mktemp("inline") / "out", keep_models=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "_draw", lambda *arguments: None)
+        return scenarios.run(document(), out=tmp_path_factory.mktemp("inline") / "out", keep_models=True)
 
 
 def values(run, variant, metric="accuracy"):

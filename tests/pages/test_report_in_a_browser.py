@@ -22,7 +22,7 @@ VALUES = {
     "a-name-of-somebody-s-own-that-takes-all-the-letters-it-can-get-for-nothing": (0.5, 0.6, 0.75),
     "majority_vote-off": (0.9, 0.9, 0.9),
 }
-FINDINGS = "useful", "no better", "cannot be told"
+FINDINGS = "useful", "no better", "cannot be told", None
 PLACES = ({"data.source": "first"}, {"data.source": "second_with_a_longer_name"})
 
 BOXES = """() => {

@@ -190,3 +190,10 @@ def test_windows_gets_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert (printed.out, printed.err.count("\n")) == ("", 1)
     assert printed.err.startswith("error: Windows is not supported")
     assert printed.err.endswith("use WSL 2\n")
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "scenarios.cli", "--version"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.split()[0]) == (0, "federation")

@@ -8,11 +8,14 @@ import statistics
 import pytest
 
 import scenarios
+from scenarios.runs import runner
 
 
 def means(metric, scenario, out, overrides=(), data_dir=None):
-    """The mean of a metric by variant and epsilon."""
-    run = scenarios.run(scenario, out=out, overrides=overrides, data_dir=data_dir)
+    """The mean of a metric by variant and epsilon; nothing is drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "_draw", lambda *arguments: None)
+        run = scenarios.run(scenario, out=out, overrides=overrides, data_dir=data_dir)
     found = {}
     for row in run.rows:
         if row["metric"] == metric:

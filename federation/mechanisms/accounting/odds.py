@@ -86,7 +86,7 @@ class Odds:
         required("prior", prior, "lie in [0, 1]", lambda value: 0 <= value <= 1)
         if self.delta:
             return None
-        return 1.0 if prior == 1 else prior / (prior + (1 - prior) * math.exp(-self.epsilon))
+        return prior if prior in (0, 1) else prior / (prior + (1 - prior) * math.exp(-self.epsilon))
 
     def _points(self, epsilon: float) -> list[tuple[float, float]]:
         """The stated point of the privacy curve, and where the curve is known that at another epsilon >= 0."""
@@ -102,7 +102,7 @@ def _right(epsilon: float, delta: float) -> float:
 def _detected(epsilon: float, delta: float, false_alarms: float) -> float:
     low = math.exp(-epsilon)
     steep = math.inf if low == 0 else false_alarms / low
-    return min(1.0, (steep if false_alarms else 0.0) + delta, 1 - low * (1 - delta - false_alarms))
+    return min(1.0, (steep if false_alarms else 0.0) + delta, low * (delta + false_alarms) - math.expm1(-epsilon))
 
 
 def _tangent(mu: float, false_alarms: float) -> float:

@@ -79,8 +79,9 @@ def gaussian_sums(
 ) -> Floats:
     """sum_i w_i y_i of every bag plus Gaussian noise of the given standard deviations, (m,) float64.
 
-    `labels`, `weights`: (m, k); `scales`: (m,) public numbers >= 0, in units of labels; 0 stands for no noise.
-    Raises `InputError` for labels outside the range and for weights or scales that are no finite numbers.
+    `labels`, `weights`: (m, k); `scales`: (m,) public numbers >= 0, in units of labels; 0 stands for no noise. Several
+    releases stand on axes before these, (..., m), and are the bits of one after another. Raises `InputError` for labels
+    outside the range and for weights or scales that are no finite numbers.
 
     Examples:
         >>> labels, weights = np.array([[0.0, 1.0, 1.0]]), np.array([[0.5, -1.0, 2.0]])
@@ -89,20 +90,21 @@ def gaussian_sums(
         >>> gaussian_sums(labels, weights, (0.0, 1.0), np.array([0.0]), NoiseBits(1, "example"))
         array([1.])
     """
+    unit = width(label_range) / LABEL_STEPS
     places, weights = _checked(labels, weights, label_range)
     scales = np.asarray(scales, dtype=np.float64)
-    if scales.shape != (len(places),) or not np.all((scales >= 0) & np.isfinite(scales)):
-        raise InputError(f"scales must be one finite number >= 0 for each of {len(places)} bags, got {scales}")
-    unit = width(label_range) / LABEL_STEPS
+    if scales.shape != places.shape[:-1] or not np.all((scales >= 0) & np.isfinite(scales)):
+        raise InputError(f"scales must be one finite number >= 0 for each of {places.shape[-2]} bags, got {scales}")
     # A trifle more noise covers the rounding of the scale itself.
     steps = scales / unit * ((1 + 2.0**-40) / NOISE_STEPS)
     noisy = steps > 0
     # Where that is too fine a step for doubles, a wider one: more noise than asked for, by public weights.
-    steps[noisy] = np.maximum(steps, np.abs(weights).sum(axis=1) * (LABEL_STEPS / _MOST_STEPS))[noisy]
+    steps[noisy] = np.maximum(steps, np.abs(weights).sum(axis=-1) * (LABEL_STEPS / _MOST_STEPS))[noisy]
     sums = _exact_sums(places, weights)
-    noise = discrete_gaussian.sample(bits, NOISE_STEPS, int(noisy.sum()))
+    each = np.atleast_1d(noisy.sum(axis=-1)).ravel()  # of the bags of one release
+    noise = np.concatenate([discrete_gaussian.sample(bits, NOISE_STEPS, int(count)) for count in each])
     sums[noisy] = (np.rint(sums[noisy] / steps[noisy]) + noise) * steps[noisy]
-    return _in_labels(sums, weights, label_range)
+    return _in_labels(sums, weights, label_range[0], unit)
 
 
 def laplace_sums(
@@ -110,18 +112,21 @@ def laplace_sums(
 ) -> Floats:
     """sum_i w_i y_i plus discrete Laplace noise of `grid_scale` label steps, (m,) float64, for weights -1 and 1 only.
 
-    Raises `InputError` for labels outside the range or other weights.
+    Several releases stand on axes before these, as for `gaussian_sums`. Raises `InputError` for labels outside the
+    range or other weights.
 
     Examples:
         >>> labels, signs = np.array([[0.0, 1.0, 1.0]]), np.array([[1.0, -1.0, 1.0]])
         >>> laplace_sums(labels, signs, (0.0, 1.0), LABEL_STEPS, NoiseBits(1, "example"))
         array([1.343])
     """
+    unit = width(label_range) / LABEL_STEPS
     places, weights = _checked(labels, weights, label_range)
     require_signs(weights)
-    sums = np.einsum("mk,mk->m", places, weights)  # whole numbers far below 2^53: exact in any order
-    noisy = sums + discrete_laplace.sample(bits, grid_scale, len(sums))
-    return _in_labels(noisy, weights, label_range)
+    sums = np.einsum("...k,...k->...", places, weights)  # whole numbers far below 2^53: exact in any order
+    one_by_one = sums.reshape(-1, sums.shape[-1])
+    noise = [discrete_laplace.sample(bits, grid_scale, len(one)) for one in one_by_one]
+    return _in_labels(sums + np.reshape(noise, sums.shape), weights, label_range[0], unit)
 
 
 def require_signs(weights: Floats) -> None:
@@ -131,29 +136,29 @@ def require_signs(weights: Floats) -> None:
 
 
 def _checked(labels: Floats, weights: Floats, label_range: tuple[float, float]) -> tuple[Floats, Floats]:
-    """Whole numbers of label steps above the lowest label, and the weights, both (m, k) float64."""
+    """Whole numbers of label steps above the lowest label, and the weights, both (..., m, k) float64."""
     low, high = label_range
-    span = width(label_range)
     labels, weights = np.asarray(labels, dtype=np.float64), np.asarray(weights, dtype=np.float64)
-    if labels.ndim != 2 or labels.shape != weights.shape:
+    if labels.ndim < 2 or labels.shape != weights.shape:
         raise InputError(f"labels and weights must be (bags, size) alike, got {labels.shape} and {weights.shape}")
     if not np.all(np.abs(weights) <= _LARGEST_WEIGHT):
         raise InputError(f"weights must be numbers between -{_LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}")
     if not np.all((labels >= low) & (labels <= high)):  # NaN is refused too
         least, most = apart(low, high)
         raise InputError(f"labels must be numbers from {least} to {most}, the declared range; clip or refuse others")
-    return np.clip(np.rint((labels - low) / span * LABEL_STEPS), 0, LABEL_STEPS), weights
+    return np.clip(np.rint((labels - low) / (float(high) - float(low)) * LABEL_STEPS), 0, LABEL_STEPS), weights
 
 
 def _exact_sums(places: Floats, weights: Floats) -> Floats:
-    """The sums (m,), each the exact one rounded once."""
+    """The sums (..., m), each the exact one rounded once."""
     # 24 and 29 bits of a weight times the 21 bits of a label fit the 53 of a double.
     coarse = weights.astype(np.float32).astype(np.float64)
-    products = np.concatenate([coarse * places, (weights - coarse) * places], axis=1)
-    return np.array([math.fsum(row) for row in products.tolist()])
+    products = np.concatenate([coarse * places, (weights - coarse) * places], axis=-1)
+    rows = products.reshape(-1, products.shape[-1]).tolist()
+    return np.array([math.fsum(row) for row in rows]).reshape(places.shape[:-1])
 
 
-def _in_labels(sums: Floats, weights: Floats, label_range: tuple[float, float]) -> Floats:
-    """From label steps above the lowest label to labels, by public numbers."""
-    whole: Floats = weights.sum(axis=1)
-    return label_range[0] * whole + sums * (width(label_range) / LABEL_STEPS)
+def _in_labels(sums: Floats, weights: Floats, lowest: float, unit: float) -> Floats:
+    """From label steps of so many units above the lowest label to labels, by public numbers."""
+    whole: Floats = weights.sum(axis=-1)
+    return lowest * whole + sums * unit

@@ -48,8 +48,9 @@ class LaplaceBagSums(AlikeBags):
     def release(self, labels: Floats, weights: Floats, bits: NoiseBits) -> Floats:
         """Noisy sums of every bag, (m,) float64, in units of labels.
 
-        `labels`, `weights`: (m, k) of the records in each bag, in the same order. Raises `InputError` for other shapes,
-        for labels outside the range, and for weights other than -1 and 1.
+        `labels`, `weights`: (m, k) of the records in each bag, in the same order; of several releases one after another
+        (..., m, k), which gives (..., m). Raises `InputError` for other shapes, for labels outside the range, and for
+        weights other than -1 and 1.
         """
         self._require_shape(labels)
         return label_sums.laplace_sums(labels, weights, self.label_range, self.grid_scale, bits)

@@ -77,13 +77,15 @@ class NoisyBagSums(Replacement):
     def release(self, labels: Floats, weights: Floats, noisy: Booleans, bits: NoiseBits) -> Floats:
         """Noisy sums of every bag, (m,) float64, in units of labels.
 
-        `labels`, `weights`: (m, k) of the records in each bag, in the same order; `noisy`: (m, k) bool. A bag without a
-        noisy label is released as it is: `delta` counts how likely that is. Raises `InputError` for other shapes, for
+        `labels`, `weights`: (m, k) of the records in each bag, in the same order; of several releases one after another
+        (..., m, k), which gives (..., m). `noisy`: (m, k) bool. A bag without a noisy label is released as it is:
+        `delta` counts how likely that is. Raises `InputError` for other shapes, for
         labels outside the range, and for weights or noisy labels of another design.
         """
         weights, noisy = np.asarray(weights, dtype=np.float64), np.asarray(noisy)
         shape = (self.design.bags, self.design.size)
-        if not labels.shape == weights.shape == noisy.shape == shape or noisy.dtype != bool:
+        alike = labels.shape == weights.shape and labels.shape[-2:] == noisy.shape == shape
+        if not alike or noisy.dtype != bool:
             raise InputError(
                 f"labels, weights and the mask of noisy labels must be {shape} each, the mask of type bool, "
                 f"got {labels.shape}, {weights.shape} and {noisy.shape} of {noisy.dtype}"
@@ -95,7 +97,7 @@ class NoisyBagSums(Replacement):
             raise InputError(f"at most {self.design.noisy} labels are noisy in this design, got {counts.sum()}")
         if self.design.weights == "signs":
             label_sums.require_signs(weights)
-        scales = self.sigma * np.sqrt((weights**2 * noisy).sum(axis=1))
+        scales = self.sigma * np.sqrt((weights**2 * noisy).sum(axis=-1))
         return label_sums.gaussian_sums(labels, weights, self.label_range, scales, bits)
 
     def delta_at(self, epsilon: float) -> float:

@@ -55,12 +55,13 @@ class RepairedBagSums(AlikeBags):
     def release(self, labels: Floats, weights: Floats, bits: NoiseBits) -> Floats:
         """Noisy sums of every bag, (m,) float64, in units of labels.
 
-        `labels`, `weights`: (m, k) of the records in each bag, in the same order. The weights stay secret only for the
-        features' sake; the guarantee would hold if they were known. Raises `InputError` for other shapes and for labels
+        `labels`, `weights`: (m, k) of the records in each bag, in the same order; of several releases
+        one after another (..., m, k), which gives (..., m). The weights stay secret only for the features' sake; the
+        guarantee would hold if they were known. Raises `InputError` for other shapes and for labels
         outside the range.
         """
         self._require_shape(labels)
-        scales = np.full(self.bags, self.tau)
+        scales = np.full(np.shape(labels)[:-1], self.tau)
         return label_sums.gaussian_sums(labels, weights, self.label_range, scales, bits)
 
     def delta_at(self, epsilon: float) -> float:

@@ -30,7 +30,7 @@ class AlikeBags(Replacement):
         return self.bags * self.size / self.records
 
     def _require_shape(self, labels: Floats) -> None:
-        if np.shape(labels) != (self.bags, self.size):
+        if np.shape(labels)[-2:] != (self.bags, self.size):
             raise InputError(f"labels must be {(self.bags, self.size)}, bags by size, got {np.shape(labels)}")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -34,6 +35,8 @@ NOISE_STEPS = 2.0**16  # the noise scale spans so many steps or more: discrete l
 _SENSITIVITY_STEPS = 2.0**12  # what rounding may move is at most this part of the sensitivity
 _MAX_NOISE_STEPS = 2.0**38  # keeps every integer scale below the limit of the samplers
 _MAX_INTEGER = 2.0**52  # value plus noise stay exact in double precision
+
+_sigma = lru_cache(maxsize=256, typed=True)(discrete_gaussian.calibrate)  # parties of one release calibrate the same
 
 _REAL_LAW = Assumption(
     "the rounded L2-Gamma noise is computed in double precision; its law is taken to be the real formula's",
@@ -223,7 +226,7 @@ def calibrate(
     if noise == "pure":
         scale = math.nextafter(charged / epsilon, math.inf)
         return AdditiveMechanism("l2_gamma", epsilon, 0.0, sensitivity, dimension, step, charged, scale)
-    sigma = discrete_gaussian.calibrate(charged / step, dimension, epsilon, delta) * step
+    sigma = _sigma(charged / step, dimension, epsilon, delta) * step
     return AdditiveMechanism("discrete_gaussian", epsilon, delta, sensitivity, dimension, step, charged, sigma)
 
 

@@ -64,6 +64,17 @@ def sent(parties, numbers):
     return Submission("numbers", np.array(parties, dtype=np.int64), {"number": np.array(numbers, dtype=np.float64)})
 
 
+def test_what_cannot_be_kept_does_not_count_as_answered():
+    class Full(Kept):
+        def _keep(self, parties, arrays):
+            raise MemoryError
+
+    answers = Full(Numbers(), 4)
+    with pytest.raises(MemoryError):
+        answers.add(sent([0, 1], [0.5, 0.5]))
+    assert answers.answered == 0
+
+
 def test_declared_parties_count_once_and_the_first_cause_is_told():
     answers = Kept(Numbers(), 4)
     refused = answers.add(sent([0, 3, 9], [0.5, 2.0, 2.0]))

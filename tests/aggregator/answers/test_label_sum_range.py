@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.answers import label_sum_range
+from aggregator.answers.label_answers import LabelAnswers
 from aggregator.answers.label_sum_range import LabelSumRange, _gauges
 from federation.contract.question import ReleaseId
 from federation.contract.randomness import NoiseBits
+from federation.contract.submission import Submission
 from federation.features.feature_map import FeatureMap
 from federation.questions.labels import LabelledRows, LabelSumsNoise, LabelSumsQuestion
 
@@ -103,3 +105,18 @@ def test_one_ellipsoid_alone_has_the_gauge_of_its_form():
     np.testing.assert_allclose(
         _gauges(np.array([[2.0, 0.0], [0.0, 6.0]]), shape, np.zeros((2, 2))), [1.0, 2.0], rtol=2e-3
     )
+
+
+def test_shapes_that_are_indefinite_by_rounding_cost_nobody_else_an_answer():
+    """A party may send X'X and a covariance whose least eigenvalue is below 0 by what rounding is allowed."""
+    asked, odd = question(), np.eye(WIDTH)
+    odd[0, 1] = odd[1, 0] = 1 + 3e-9
+    assert np.linalg.eigvalsh(odd)[0] < -2e-9
+    good = sent(asked, asked.mechanism(ROWS).release(ROWS, np.zeros(SIZE), NoiseBits(1, "sums"), 1))
+    zeros = {"moment": np.full((1, 1, WIDTH), 20.0), "row_sum": np.zeros((1, WIDTH))}
+    bad = {**zeros, "size": np.array([float(SIZE)]), "gram": 10 * odd[None], "covariance": 1e-2 * odd[None]}
+    answers = LabelAnswers(asked, 2, asked.promise())
+    arrays = {name: np.concatenate([good[name], bad[name]]) for name in good}
+    assert answers.add(Submission(asked.kind, np.array([0, 1]), arrays, asked.promise())) == {}
+    np.testing.assert_array_equal(answers.array("moment")[0], good["moment"][0])
+    assert np.isfinite(answers.array("moment")).all()

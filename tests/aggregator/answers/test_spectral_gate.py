@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.answers.spectral_gate import gated
+from aggregator.answers.spectral_gate import _median, gated
 
 PARTIES, WIDTH = 100, 20
 HARM = np.eye(1, WIDTH)[0]
@@ -48,6 +48,36 @@ def test_parties_that_differ_by_more_than_noise_keep_their_answers():
     np.testing.assert_array_equal(found, sent)
     # Declared to be alike, their spread is chance, which the variance then has in it.
     assert gated(0.1 * sent, np.ones(PARTIES), 0.01 + 0.36)[1].sum() == 0
+
+
+@pytest.mark.parametrize("sizes", [[1] * 98 + [1000] * 2, [5] * 19 + [5000], [1] * 100 + [1000] * 5])
+@pytest.mark.parametrize("differ", [0.0, 1e-2])
+def test_large_parties_beside_small_ones_keep_their_answers(sizes, differ):
+    """What many small parties say is noise, of which nothing about large ones follows."""
+    rows = np.array(sizes, dtype=float)
+    weights = rows / rows.mean()
+    for key in range(5):
+        random = np.random.default_rng(key)
+        signal = random.normal(size=WIDTH) + differ * random.normal(size=(len(rows), WIDTH))
+        sent = rows[:, None] * signal + noise(key, len(rows))
+        found, changed = gated(sent, weights, 1.0)
+        assert not changed[rows > 100].any()
+        np.testing.assert_allclose(found.sum(axis=0), sent.sum(axis=0), atol=5)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.integers(1, 12))
+def test_the_centre_has_least_weighted_deviations(key, parties):
+    random = np.random.default_rng(key)
+    ratios, weights = random.normal(size=(parties, 3)), random.integers(1, 4, parties).astype(float)
+    found = _median(ratios, weights)
+
+    def deviations(centre):
+        return (weights[:, None] * np.abs(ratios - centre)).sum(axis=0)
+
+    for ratio in ratios:
+        assert (deviations(found) <= deviations(ratio) + 1e-9).all()
+    np.testing.assert_allclose(_median(ratios, np.ones(parties)), np.median(ratios, axis=0))
 
 
 def test_a_direction_in_which_parties_differ_hides_no_other():

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from aggregator.world.plan import WorldPlan
+from aggregator.world.plan import VariantPlan, WorldPlan
 from federation.contract.errors import InputError
 
 
@@ -83,3 +83,23 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
     file.write_text(text)
     with pytest.raises(InputError, match="write it again"):
         WorldPlan.load(file)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../../elsewhere", "/elsewhere", "a\\b", "a/b", "a\0", "a\nb"])
+def test_a_variant_has_a_name_that_a_file_in_the_directory_can_have(make_plan, name):
+    with pytest.raises(InputError, match="must be that of a file"):
+        make_plan(variants=(VariantPlan(name, "soft_vote", {}),))
+
+
+@pytest.mark.parametrize("others", [("mine", ""), ("MINE", ""), ("another", "mine")])
+def test_no_two_variants_share_a_file_or_their_noise(make_plan, others):
+    name, key = others
+    with pytest.raises(InputError, match="of their own"):
+        make_plan(variants=(VariantPlan("mine", "soft_vote", {}), VariantPlan(name, "majority_vote", {}, key)))
+
+
+def test_a_name_may_be_the_key_of_another(make_plan):
+    """As where names are swapped: noise follows from keys alone, and a reference has none."""
+    swapped = VariantPlan("a", "soft_vote", {}, "b"), VariantPlan("b", "majority_vote", {}, "a")
+    reference = VariantPlan("noise_free", "soft_vote", {}, "a", reference=True)
+    assert len(make_plan(variants=(*swapped, reference)).variants) == 3

@@ -63,8 +63,7 @@ def test_every_protocol_option_is_explained(runs: Runs) -> None:
     for name in protocol_names():
         told = re.findall(r"^\| `(\w+)` \|", made(runs, "options", protocol=name), flags=re.MULTILINE)
         defaults = described(name)[0]["defaults"]
-        fixed = {"perturb"} if name == "majority_vote" else set()  # inherited, and of one value there
-        assert set(told) == defaults.keys() - fixed, name
+        assert set(told) == defaults.keys(), name
 
 
 def test_commands_and_settings_are_described(runs: Runs) -> None:

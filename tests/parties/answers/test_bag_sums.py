@@ -19,6 +19,7 @@ from federation.questions.labels import (
     WeightedSumsNoise,
     WeightedSumsQuestion,
 )
+from parties.answers import bag_sums as module
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
 
@@ -38,6 +39,18 @@ def bags(design=STRATIFIED, noise="gaussian", draws=3, seeded=True, name="a worl
 def secret_sums(design=SECRET, noise="gaussian", draws=3, seeded=True):
     asked = WeightedSumsNoise(noise, 1.0, 1e-3)
     return WeightedSumsQuestion(asked, ROWS, design, release=ReleaseId("a world"), draws=draws, seeded=seeded)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [bags(), bags(noise="laplace"), bags(noise="off"), secret_sums()],
+    ids=["gaussian", "laplace", "off", "secret"],
+)
+def test_draws_have_the_same_bits_however_many_are_made_at_a_time(asked, monkeypatch):
+    found = answered(cohort(), asked).arrays
+    monkeypatch.setattr(module, "_AT_A_TIME", 1)
+    for name, one_by_one in answered(cohort(), asked).arrays.items():
+        np.testing.assert_array_equal(found[name], one_by_one)
 
 
 def cohort(count=2, **config):

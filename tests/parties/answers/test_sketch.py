@@ -13,7 +13,7 @@ from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.numerics.bag_weights import disjoint_bags, gaussian_weights
 from parties.answers import sketch as module
-from parties.answers.sketch import label_sums, sketch
+from parties.answers.sketch import label_sums, sketch, sketches
 
 
 def problem(rows, columns, count, size, seed=0):
@@ -159,3 +159,15 @@ def test_sums_beyond_double_precision_are_refused():
 def test_arguments_that_do_not_fit_are_refused(change, complaint):
     with pytest.raises(InputError, match=complaint):
         sketch(*change(*problem(50, 2, 4, 5)))
+
+
+@pytest.mark.parametrize("entries", [1, 200, 1 << 18])  # a draw at a time, two, and all together
+def test_several_draws_have_the_bits_of_each_alone(entries, monkeypatch):
+    rows, labels, _, _ = problem(25, 3, 2, 5)
+    drawn = [problem(25, 3, 2, 5, seed)[2:] for seed in range(5)]
+    bags, weights = (np.stack(one) for one in zip(*drawn, strict=True))
+    monkeypatch.setattr(module, "_TILE_ENTRIES", entries)
+    found = sketches(rows, labels, bags, weights)
+    alone = [sketch(rows, labels, *one) for one in drawn]
+    np.testing.assert_array_equal(found.rows, [one.rows for one in alone])
+    np.testing.assert_array_equal(found.labels, [one.labels for one in alone])

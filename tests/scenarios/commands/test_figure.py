@@ -39,7 +39,7 @@ REFUSED = {
     ("--metric", "f1"): "which have accuracy, bytes_per_party",
     ("--only", "softvote"): "did you mean 'soft_vote'?",
     ("--at", "epsilon"): "--at expects KEY=VALUE",
-    ("--label", "soft=x"): "one of the variants soft_vote, soft_vote-gaussian",
+    ("--label", "soft=x"): "one of the variants soft_vote, gaussian",
     ("--size", "9"): "--size must be",
 }
 
@@ -53,8 +53,9 @@ def test_bad_input_is_one_line_that_asks_once(make_run, refused):
 
 
 def test_labels_belong_to_the_longest_name():
-    names = ["soft_vote", "soft_vote-k=1", "soft_vote-k=1=2"]
+    names = {"soft_vote": "soft_vote", "soft_vote-k=1": "k=1", "soft_vote-k=1=2": "k=1=2"}
     found = _labels(["soft_vote-k=1=A = B", "soft_vote=", "soft_vote=x"][::2], names)
-    assert found == {"soft_vote-k=1": "A = B", "soft_vote": "x"}
+    assert found == {"k=1": "A = B", "soft_vote": "x"}
+    assert _labels(["k=1=2=C"], names) == {"k=1=2": "C"}
     with pytest.raises(InputError, match="--label expects VARIANT=TEXT"):
         _labels(["soft_vote="], names)

@@ -25,7 +25,7 @@ def run(tmp_path):
     return call
 
 
-def test_failed_parties_are_told_with_their_causes(run, capsys):
+def test_failed_parties_are_told_with_their_causes(run, capsys, undrawn):
     [(cause, count)] = run("parties.dropout=0.3").items()
     assert cause == "dropped out"
     assert f"{count} parties failed, over all worlds: {count} x dropped out" in capsys.readouterr().err
@@ -38,7 +38,14 @@ def test_without_failures_it_ends_with_the_report_and_the_next_command(run, tmp_
     assert printed.out.endswith(f"report: {tmp_path}/run/report.html\nnext: federation figure {tmp_path}/run\n")
 
 
-def test_json_has_the_causes_too(run, capsys):
+def test_without_test_rows_there_is_a_hint_and_no_table(run, capsys, undrawn):
+    run("data.test=0", "trials.noise=1", "privacy.epsilon=10")
+    printed = capsys.readouterr()
+    assert printed.out.startswith("wrote ")
+    assert "hint: There are no test rows" in printed.err
+
+
+def test_json_has_the_causes_too(run, capsys, undrawn):
     causes = run("parties.dropout=0.3", as_json=True)
     assert json.loads(capsys.readouterr().out)["failures"] == causes
 
@@ -59,7 +66,7 @@ def test_what_was_found_about_bags_is_told_and_stands_in_the_report(tmp_path, ca
     assert ",weight_bag_classifier,1" in (tmp_path / "run" / "results.csv").read_text()
 
 
-def test_with_one_epsilon_the_next_command_applies_the_model(run, tmp_path, capsys):
+def test_with_one_epsilon_the_next_command_applies_the_model(run, tmp_path, capsys, undrawn):
     run("privacy.epsilon=10", "trials.noise=1")
     assert capsys.readouterr().out.endswith(f"next: federation predict {tmp_path}/run --variant soft_vote FILE\n")
 

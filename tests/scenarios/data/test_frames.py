@@ -73,7 +73,7 @@ def test_a_frame_is_the_table_that_its_file_is(tmp_path, wrapped):
     assert not (folder / name).exists()  # nothing of private rows stays behind
 
 
-def test_a_run_of_a_frame_measures_what_a_run_of_its_file_does(tmp_path):
+def test_a_run_of_a_frame_measures_what_a_run_of_its_file_does(tmp_path, undrawn):
     write_table(FRAME, tmp_path / "people.parquet")
     references = {"protocols": [{"kind": "pooled"}, {"kind": "constant"}]}  # noise is keyed by the bytes of the file
     of_frame = scenarios.run(scenario() | references, data=FRAME, out=tmp_path / "frame")
@@ -83,7 +83,7 @@ def test_a_run_of_a_frame_measures_what_a_run_of_its_file_does(tmp_path):
     assert str(tmp_path) not in (tmp_path / "frame" / "scenario.yaml").read_text()
 
 
-def test_equal_frames_resume_a_run_and_others_do_not(tmp_path):
+def test_equal_frames_resume_a_run_and_others_do_not(tmp_path, undrawn):
     first = scenarios.run(scenario(), data=FRAME, out=tmp_path)
     before = (tmp_path / "results.csv").read_bytes()
     plain = FRAME.set_column(3, "city", pyarrow.array(CITY.tolist(), pyarrow.string_view()))  # another kind of text
@@ -95,7 +95,7 @@ def test_equal_frames_resume_a_run_and_others_do_not(tmp_path):
         scenarios.run(scenario(), data=FRAME.slice(1), out=tmp_path, resume=True)
 
 
-def test_a_resolved_scenario_takes_a_frame_and_settings_too(tmp_path):
+def test_a_resolved_scenario_takes_a_frame_and_settings_too(tmp_path, undrawn):
     write_table(FRAME, tmp_path / "people.parquet")
     resolved = scenarios.resolve(scenario(source=str(tmp_path / "people.parquet")))
     done = scenarios.run(resolved, data=FRAME, out=tmp_path / "run", overrides=["trials.noise=3"])

@@ -57,6 +57,17 @@ def test_names_above_their_rows_cover_no_dot_and_no_other_name():
     assert all(axes.get_window_extent().x1 > box.x1 for box in boxes)
 
 
+def test_intervals_and_points_of_splits_are_in_the_picture():
+    for splits in (2, 3):
+        made = [row for row in rows(variants=("v",), references=False) if row["split"] < splits]
+        for row in made:
+            row["value"] = 0.4 + row["split"] / 10
+        (axes,) = figures(made, "t")["accuracy"].axes
+        low, high = axes.get_ylim()
+        seen = [*whiskers(axes), *(value for line in axes.lines for value in line.get_ydata())]
+        assert low < min(seen) < max(seen) < high
+
+
 def test_one_split_has_neither():
     made = [row for row in rows() if row["split"] == 0]
     (axes,) = figures(made, "t")["accuracy"].axes

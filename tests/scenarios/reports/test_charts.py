@@ -29,13 +29,13 @@ def test_a_panel_names_its_curves_and_its_axes_in_text():
     assert set(re.findall("<title>(.*?)</title>", drawing.svg)) == set(labels)
     assert 'aria-label="accuracy: soft_vote (default), soft_vote gaussian, ' in drawing.svg
     assert found.title == "Accuracy over ε"
-    assert "bars: 95 % interval of the mean" in found.caption
+    assert "bars: 95 % intervals of the mean (Student), with the splits as units" in found.caption
 
 
 def test_colours_that_the_page_sets_are_left_to_it():
     svg = made(rows()).drawings[0].svg
     styles = " ".join(re.findall('style="([^"]*)"', svg))
-    assert set(re.findall(r"#[0-9a-f]{6}", styles)) == {"#0072b2", "#d55e00", "#009e73", "#cc79a7"}
+    assert set(re.findall(r"#[0-9a-f]{6}", styles)) == {"#0072b2", "#e69f00", "#d55e00", "#56b4e9"}
     assert {"var(--ink)", "var(--paper)", "var(--line)", "var(--soft)", "var(--grey-1)"} <= set(
         re.findall(r"var\([^)]*\)", styles)
     )

@@ -1,9 +1,12 @@
 """Axes and curves before anything is drawn."""
 
+import math
+from dataclasses import replace
+
 import pytest
 from support.figure_rows import rows
 
-from scenarios.reports.curves import Axis, Plot, panels
+from scenarios.reports.curves import Axis, Curve, Panel, Plot, panels
 from scenarios.reports.looks import looks
 from scenarios.reports.summary import Spread, summarise
 
@@ -15,6 +18,25 @@ def test_an_axis_places_its_ends_at_0_and_1_and_moves_values_by_a_share(logarith
     assert axis.position(middle) == pytest.approx(0.5)
     for share in (0.0, 0.25, -0.1):
         assert axis.position(axis.shifted(middle, share)) == pytest.approx(0.5 + share)
+
+
+@pytest.mark.parametrize(
+    ("values", "logarithmic"), [((50.0, 100.0, math.inf, 80.0), False), ((1.0, 10.0), True), ((0.0, 10.0), False)]
+)
+def test_far_numbers_are_on_a_logarithmic_axis(values, logarithmic):
+    axis = Axis.of("x", values)
+    assert axis.values == tuple(sorted(set(values) - {math.inf}))
+    assert axis.logarithmic is logarithmic
+
+
+def test_intervals_are_beside_means_but_not_on_lines_across():
+    [one] = summarise(rows(variants=("v",), references=False))
+    look, spread = looks([one])["v"], Spread.of({0: [0.1], 1: [0.2]})
+    rising, across = Curve("v", look, {1.0: spread, 2.0: spread}), Curve("w", look, {math.inf: spread})
+    assert (rising.across, across.across) == (False, True)
+    plot = Plot((Panel("", (rising, across)),), Axis.of("x", (1.0, 2.0)), "accuracy")
+    assert plot.barred == [spread, spread]
+    assert replace(plot, bars=False).barred == []
 
 
 def test_parts_of_a_curve_are_joined_under_its_name_and_note():

@@ -33,6 +33,10 @@ def test_the_protocol_is_left_out_where_there_is_no_other():
     assert labels({"x-a": "x"}) == {"x-a": "x"}
 
 
+def test_the_protocol_without_its_noise_is_called_so():
+    assert labels({"x": "x", "noise_free": "noise_free"}) == {"x": "x", "noise_free": "without noise"}
+
+
 def test_names_that_would_be_alike_stay_whole():
     assert labels({"x": "x", "x-a": "x", "a": "x"}) == {"x": "x", "x-a": "x-a", "a": "a"}
 

@@ -1,7 +1,8 @@
 """Which variants a figure shows first, and that each looks like no other, whatever its figure shows."""
 
 import math
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import pytest
 from support.figure_rows import bands, hollow, legend, ratio_rows, rows, watermarked
@@ -93,6 +94,32 @@ def test_groups_hold_every_variant_and_none_is_crowded(count):
         assert all(len(part) <= MOST_CURVES and {"x", "pooled"} <= set(part) for part in found)
         assert max(map(len, found)) - min(map(len, found)) <= len(found)
         assert not any(set(a) & set(b) - {"x", "pooled"} for a, b in combinations(found, 2))
+
+
+def lightness(colour):
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_28_variants_and_4_references_are_told_apart_without_colours():
+    made = rows(variants=[f"v{i}" for i in range(28)])
+    made += [row | {"variant": f"{row['variant']}2"} for row in made if row["variant"] in ("pooled", "individual")]
+    found = [(str(one.line["linestyle"]), one.line["marker"]) for one in looks(summarise(made)).values()]
+    assert len(found) == len(set(found)) == 32
+
+
+def test_neighbours_differ_in_lightness():
+    for one, other in pairwise(COLOURS):
+        assert abs(lightness(one) - lightness(other)) > 20
+
+
+def test_what_has_no_guarantee_anywhere_looks_so_everywhere():
+    first, *_ = summarise(rows())
+    claims = replace(first, unit="none")
+    found = looks([first, claims])
+    assert found == looks([claims])
+    assert found[first.variant].hollow
+    assert chosen([first, claims]) == [first.variant]
 
 
 def test_colours_can_be_told_apart_without_red_or_green_or_blue():

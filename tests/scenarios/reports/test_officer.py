@@ -233,6 +233,16 @@ def test_the_page_is_complete_by_itself(make_run):
     assert source == write(make_run, name="again", disclosures=[DISCLOSED])
 
 
+def test_one_release_is_put_in_odds_once(make_run):
+    directory = make_run()
+    path = directory / "ledger.json"
+    assert "whoever would toss a coin is then right in at most" in write_guarantee(directory).read_text("utf-8")
+    ledger = json.loads(path.read_text())
+    ledger["worlds"][0]["published_together"][0]["releases"] = 1
+    path.write_text(json.dumps(ledger))
+    assert "whoever would toss" not in write_guarantee(directory).read_text("utf-8")
+
+
 def test_hostile_names_are_text(make_run):
     page = Page(write(make_run, scenario="digits", text=HOSTILE))
     assert "script" not in page.tags

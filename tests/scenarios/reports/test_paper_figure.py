@@ -2,35 +2,42 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import matplotlib.image
 import pytest
+from support.figure_rows import rows
 
 from federation.contract.errors import InputError
 from scenarios.reports.axes import styled
-from scenarios.reports.paper_figure import _looks, drawn, inches, write
-from scenarios.reports.series import Plot, Series
-from scenarios.reports.summary import Spread
-from scenarios.scores.tasks import ACCURACY, MSE
+from scenarios.reports.curves import Axis, Curve, Panel, Plot
+from scenarios.reports.looks import looks
+from scenarios.reports.paper_figure import drawn, inches, write
+from scenarios.reports.summary import Spread, summarise
+
+PLAIN, *_ = summarise(rows(variants=("v",), references=False))
+PLAIN_LOOK = looks([PLAIN])["v"]
+CLAIMING = looks([replace(PLAIN, unit="none")])["v"]
+REFERENCE = looks(summarise(rows(variants=("v",))))["pooled"]
 
 
-def series(name, x=(0.1, 1.0, 10.0), *, reference=False, claiming=False, scale=1.0):
+def curve(name, x=(0.1, 1.0, 10.0), *, look=PLAIN_LOOK, scale=1.0):
     points = {
         value: Spread.of({split: [scale * (place + 1) / 4 + split / 100] for split in range(3)})
         for place, value in enumerate(x)
     }
-    return Series(name, points, reference, claiming)
+    return Curve(name, look, points)
 
 
-def plot(*curves, metric=ACCURACY):
-    return Plot("epsilon", "ε", metric, curves, "Caption.", [])
+def plot(*curves, metric="accuracy"):
+    return Plot((Panel("", curves),), Axis.of("ε", [value for one in curves for value in one.points]), metric)
 
 
 FOUR = plot(
-    series("soft_vote"),
-    series("soft_vote-output", scale=0.8),
-    series("published", claiming=True, scale=0.5),
-    series("pooled", (math.inf,), reference=True),
+    curve("soft_vote"),
+    curve("soft_vote-output", scale=0.8),
+    curve("published", look=CLAIMING, scale=0.5),
+    curve("pooled", (math.inf,), look=REFERENCE),
 )
 
 
@@ -62,21 +69,6 @@ def test_equal_plots_give_equal_files(tmp_path):
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_no_two_of_28_curves_look_alike_without_colours():
-    curves = [series(str(number)) for number in range(28)] + [series(f"r{n}", reference=True) for n in range(4)]
-    looks = [(str(look["linestyle"]), look["marker"]) for look in _looks(curves)]
-    assert len(set(looks)) == len(looks)
-
-
-def test_neighbours_differ_in_lightness():
-    def lightness(look):
-        red, green, blue = (int(look["color"][place : place + 2], 16) for place in (1, 3, 5))
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    for one, other in itertools.pairwise(_looks([series(str(number)) for number in range(4)])):
-        assert abs(lightness(one) - lightness(other)) > 20
-
-
 def test_what_protects_nobody_says_so_under_any_name():
     labels = {"soft_vote": "Our method", "published": "Theirs", "pooled": "Non-private pooling"}
     [legend] = shown(FOUR, 3.25, None, labels).legends
@@ -92,7 +84,7 @@ def test_what_protects_nobody_says_so_under_any_name():
 
 @pytest.mark.parametrize("size", ["column", "page"])
 def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_axes(size):
-    long = [series("soft_vote-output-published-regularisation=0.0001-" + "gaussian-" * n) for n in range(5)]
+    long = [curve("soft_vote-output-published-regularisation=0.0001-" + "gaussian-" * n) for n in range(5)]
     width, height = inches(size)
     heights = []
     for curves in (long[:1], long):
@@ -107,7 +99,7 @@ def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_axes(size):
 
 
 def test_a_size_without_room_is_refused_with_one_that_has_it():
-    many = plot(*(series(f"a-rather-long-name-of-number-{number}") for number in range(6)))
+    many = plot(*(curve(f"a-rather-long-name-of-number-{number}") for number in range(6)))
     with pytest.raises(InputError, match=r"--size 3x1.6 leaves no room .* inches tall") as caught:
         shown(many, 3.0, 1.6, {})
     tall = float(str(caught.value).split("make it ")[1].split(" inches")[0])
@@ -121,7 +113,7 @@ def test_other_sizes_are_refused(size):
 
 
 def test_curves_are_the_means_and_bars_their_intervals():
-    figure = shown(plot(series("a"), series("b", (math.inf,), reference=True)), 3.25, None, {})
+    figure = shown(plot(curve("a"), curve("b", (math.inf,), look=REFERENCE)), 3.25, None, {})
     axes = figure.axes[0]
     line, _, [bars] = axes.containers[0]
     assert line.get_ydata() == pytest.approx([0.26, 0.51, 0.76])
@@ -133,14 +125,14 @@ def test_curves_are_the_means_and_bars_their_intervals():
 
 
 def test_near_numbers_are_on_a_linear_axis_and_far_errors_on_a_logarithmic_one():
-    axes = shown(plot(series("a", (50.0, 80.0, 100.0))), 3.25, None, {}).axes[0]
+    axes = shown(plot(curve("a", (50.0, 80.0, 100.0))), 3.25, None, {}).axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
-    axes = shown(plot(series("a"), series("b", scale=1000.0), metric=MSE), 3.25, None, {}).axes[0]
+    axes = shown(plot(curve("a"), curve("b", scale=1000.0), metric="mse"), 3.25, None, {}).axes[0]
     assert axes.get_yscale() == "log"
 
 
 def test_labels_of_near_ticks_do_not_touch():
-    axes = shown(plot(series("a", tuple(map(float, range(100, 160, 2))))), 3.25, None, {}).axes[0]
+    axes = shown(plot(curve("a", tuple(map(float, range(100, 160, 2))))), 3.25, None, {}).axes[0]
     boxes = [text.get_window_extent() for text in axes.get_xticklabels()]
     assert len(boxes) > 3
     assert all(one.x1 < other.x0 for one, other in itertools.pairwise(boxes))

@@ -11,6 +11,7 @@ from scipy import stats
 from support.figure_rows import VARIANTS, rows
 
 from federation.contract.errors import InputError
+from scenarios.reports.figures import plots
 from scenarios.reports.series import collect
 
 COUNTS = (100, 200, 400)
@@ -32,6 +33,11 @@ def sweep(key="parties.count", values=COUNTS):
     return tuple({key: str(value)} for value in values)
 
 
+def curves(collected):
+    """The curves by the whole names of their variants."""
+    return dict(zip(collected.names, collected.plot.curves, strict=True))
+
+
 def values_of(found, **wanted):
     """The values of rows by split."""
     kept = defaultdict(list)
@@ -43,23 +49,23 @@ def values_of(found, **wanted):
 
 def test_against_epsilon_every_mean_and_interval_is_that_of_the_rows(stored):
     runs = stored()
-    plot = collect(runs)
+    collected = collect(runs)
     [found] = runs.values()
     for name in VARIANTS:
-        series = next(one for one in plot.series if one.name == name)
-        assert list(series.points) == [0.1, 1.0, 10.0]
-        for epsilon, spread in series.points.items():
+        curve = curves(collected)[name]
+        assert list(curve.points) == [0.1, 1.0, 10.0]
+        for epsilon, spread in curve.points.items():
             by_split = values_of(found, variant=name, epsilon=epsilon)
             means = [np.mean(each) for each in by_split.values()]
             assert spread.mean == pytest.approx(np.mean(means))
             wanted = stats.t.interval(0.95, len(means) - 1, np.mean(means), stats.sem(means))
             assert spread.interval == pytest.approx(wanted)
-    assert (plot.x_label, plot.metric.name) == ("ε", "accuracy")
+    assert (collected.plot.axis.name, collected.plot.metric) == ("ε", "accuracy")
 
 
 def test_references_do_not_depend_on_epsilon(stored):
-    plot = collect(stored())
-    references = {one.name: list(one.points) for one in plot.series if one.reference}
+    found = curves(collect(stored()))
+    references = {name: list(one.points) for name, one in found.items() if one.look.reference}
     assert references == {"pooled": [math.inf], "individual": [math.inf]}
 
 
@@ -69,18 +75,18 @@ def test_inverse_epsilon_turns_the_axis_and_nothing_else(tmp_path_factory, epsil
     run = tmp_path_factory.mktemp("run")
     (run / "scenario.yaml").write_text("name: run\n")
     found = {run: rows(epsilons=tuple(epsilons), variants=VARIANTS[:1], references=False)}
-    [straight], [turned] = (collect(found, x=x).series for x in ("epsilon", "inverse_epsilon"))
+    [straight], [turned] = (collect(found, x=x).plot.curves for x in ("epsilon", "inverse_epsilon"))
     assert [1 / value for value in reversed(list(turned.points))] == pytest.approx(list(straight.points))
     assert [one.mean for one in reversed(turned.points.values())] == [one.mean for one in straight.points.values()]
 
 
 def test_a_sweep_within_a_run_at_the_middle_epsilon(stored):
     plot = collect(stored(settings=sweep()), x="parties")
-    assert plot.values == list(map(float, COUNTS))
-    assert plot.x_label == "number of parties"
+    assert plot.plot.axis.values == tuple(map(float, COUNTS))
+    assert plot.plot.axis.name == "number of parties"
     assert any("at ε = 1, the middle one" in remark for remark in plot.remarks)
     assert "at ε = 1 over" in plot.caption
-    pooled = next(one for one in plot.series if one.name == "pooled")
+    pooled = curves(plot)["pooled"]
     assert list(pooled.points) == list(map(float, COUNTS))  # what has no epsilon depends on the parties all the same
 
 
@@ -95,30 +101,59 @@ def test_runs_of_one_count_each_are_as_good_as_a_sweep(stored):
             for row in found
             if row["parties.count"] == str(count)
         ]
-    assert collect(runs, x="parties", at={"epsilon": "10"}).series == swept.series
+    assert collect(runs, x="parties", at={"epsilon": "10"}).plot == swept.plot
 
 
 def test_an_option_of_a_protocol_is_left_out_of_names(stored):
     runs = stored()
     [directory] = runs
     found = []
-    for ridge in ("1.0", "10.0"):
+    for ridge in ("1e-06", "10.0"):
         for row in rows(epsilons=(1.0,), variants=("soft_vote",), references=False):
             found.append({**row, "variant": f"soft_vote-ridge={float(ridge):g}", "protocols.ridge": ridge})
     others = [row for row in rows(epsilons=(1.0,)) if row["variant"] in ("pooled", "majority_vote")]
     found += [{**row, "protocols.ridge": ""} for row in others]
     plot = collect({directory: found}, x="protocols.ridge")
-    assert {one.name: list(one.points) for one in plot.series} == {
-        "soft_vote": [1.0, 10.0],
+    assert {name: list(one.points) for name, one in curves(plot).items()} == {
+        "soft_vote": [1e-06, 10.0],
         "majority_vote": [math.inf],
         "pooled": [math.inf],
     }
-    assert plot.x_label == "ridge"
+    assert plot.plot.axis.name == "ridge"
 
 
 def test_only_chooses_and_orders(stored):
-    plot = collect(stored(), only=["pooled", VARIANTS[1]])
-    assert [one.name for one in plot.series] == ["pooled", VARIANTS[1]]
+    runs = stored()
+    for second in (VARIANTS[1], "soft_vote gaussian"):
+        found = collect(runs, only=["pooled", second])
+        assert found.names == {"pooled": "pooled", VARIANTS[1]: "soft_vote gaussian"}
+        assert [one.label for one in found.plot.curves] == list(found.names.values())
+        assert found.remarks == []
+
+
+@pytest.mark.parametrize("more", [(), ("a", "b", "c")])
+def test_variants_look_and_are_called_as_in_the_report(stored, more):
+    runs = stored(variants=(*VARIANTS, *more), settings=({"parties.count": "50"},))
+    [made] = runs.values()
+    report = plots(made)["accuracy"].curves
+    known = {one.label.split(" (")[0]: one.look.line for one in report}
+    found = collect(runs).plot.curves
+    assert [one.label for one in found] == list(known)
+    for name in ("color", "marker", "linestyle"):
+        assert [one.look.line[name] for one in found] == [line[name] for line in known.values()]
+    last = collect(runs, only=["majority_vote"]).plot.curves[0]
+    assert last.look == next(one.look for one in found if one.label == "majority_vote")
+
+
+def test_of_another_metric_looks_are_the_same(stored):
+    runs = stored(metrics=("accuracy", "auc"))
+    for path, found in runs.items():
+        best = {"majority_vote": 9}
+        runs[path] = [
+            {**row, "value": best.get(row["variant"], row["value"])} if row["metric"] == "auc" else row for row in found
+        ]
+    first, second = collect(runs), collect(runs, metric="auc")
+    assert [one.look for one in first.plot.curves] == [one.look for one in second.plot.curves]
 
 
 def test_other_settings_must_be_chosen(stored):
@@ -126,7 +161,8 @@ def test_other_settings_must_be_chosen(stored):
     with pytest.raises(InputError, match=r"'soft_vote' has two values at epsilon = .*--at parties.count=100 or 200"):
         collect(runs)
     chosen, alone = collect(runs, at={"parties": "200"}), collect(stored("alone", settings=sweep()[1:2]))
-    assert [one.name for one in chosen.series] == [one.name for one in alone.series]
+    assert chosen.names == alone.names
+    assert len(chosen.names) == len(VARIANTS) + 2
     with pytest.raises(InputError, match=r"these runs have parties.count = 100, 200, 400"):
         collect(runs, at={"parties.count": "7"})
     with pytest.raises(InputError, match=r"--at 'parties.coun'.*did you mean 'parties.count'"):
@@ -167,13 +203,21 @@ def test_a_caption_and_remarks_say_what_a_reader_must_know(stored):
         "Mean accuracy over 3 to 6 releases of 3 splits; bars: 95 % intervals of the mean (Student), with the splits "
         "as units."
     )
-    assert plot.remarks == ["9 curves are hard to tell apart; choose up to 6 of them with --only"]
+    assert len(plot.names) == 6
+    assert plot.remarks == ["left out, beyond what can be told apart: b, c, individual; choose with --only"]
     single = {path: [row for row in found if row["split"] == 0] for path, found in stored("one").items()}
     plot = collect(single)
     assert plot.remarks == ["what was measured on a single split has no interval"]
     assert plot.caption == "Mean accuracy over 1 to 2 releases of 1 split."
     two = {path: [row for row in found if row["split"] < 2] for path, found in stored("two").items()}
-    assert "intervals of 2 splits" in collect(two).remarks[0]
+    plot = collect(two)
+    assert "two splits are drawn as points" in plot.remarks[0]
+    assert plot.caption == (
+        "Mean accuracy over 2 to 4 releases of 2 splits; points beside a mean: its two splits, too few for an interval."
+    )
+    claims = {path: [row | {"unit": "none"} if row["variant"] == VARIANTS[0] else row for row in found]
+              for path, found in stored("claims").items()}  # fmt: skip
+    assert collect(claims).caption.endswith("; hollow markers: NON-PRIVATE, the ε is claimed and not kept.")
 
 
 def test_other_differences_of_runs_are_told(stored):

@@ -30,7 +30,7 @@ def shown(summaries, width):
 def test_table_fits_the_terminal_and_says_everything(width):
     name = "soft_vote-output-published-regularisation=0.0001"
     rows = [
-        row(v, e, noise=n, value=0.81 + n / 100, default=int(v == "soft_vote"))
+        row(v, e, noise=n, value=0.81 + n / 100, default=int(v == "soft_vote"), protocol="of_somebody")  # names stay
         for v in ("soft_vote", name)
         for e in (0.1, 0.3, 1.0, 3.0, 10.0)
         for n in (0, 1)
@@ -54,7 +54,10 @@ def test_table_takes_names_as_text():
     text = shown(summarise(rows), 100)
     assert "[red]x[/red]" in text
     assert "data.source = [/]" in text
-    assert "no results" in shown([], 100)
+
+
+def test_where_nothing_was_scored_there_is_no_table():
+    assert tables([], 100) == []
 
 
 def test_many_epsilons_are_shown_in_blocks_that_keep_names_whole():

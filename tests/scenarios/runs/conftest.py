@@ -23,9 +23,3 @@ def own_file(tmp_path: Path, rng: np.random.Generator) -> Path:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> runner.Run:
     """A finished run of the small scenario."""
     return scenarios.run(document(), out=tmp_path_factory.mktemp("run") / "out")
-
-
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs leave out their figures and report, which take longer than all else."""
-    monkeypatch.setattr(runner, "_draw", lambda *arguments: None)

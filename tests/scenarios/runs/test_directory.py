@@ -203,7 +203,7 @@ def test_a_disk_that_is_full_is_told_and_other_errors_are_as_they_are(run):
         raise FileNotFoundError(errno.ENOENT, "gone")
 
 
-def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch):
+def test_an_interrupted_run_keeps_its_worlds_and_resumes_to_the_same_files(finished, tmp_path, monkeypatch, undrawn):
     original, calls = World.run, []
 
     def interrupted(self, *arguments):
@@ -284,7 +284,7 @@ def test_resuming_starts_a_run_that_was_ended_before_its_first_world(tmp_path, m
     assert notes[1:] == [f"nothing to resume in {tmp_path / 'out'}: the run starts"]
 
 
-def test_models_asked_for_later_are_made_later(tmp_path):
+def test_models_asked_for_later_are_made_later(tmp_path, undrawn):
     one = {"trials": {"splits": 1, "noise": 1}, "protocols": document()["protocols"][:2]}
     first = scenarios.run(document(**one), out=tmp_path / "out")
     assert len(list(first.directory.rglob("*.npz"))) == 1
@@ -294,7 +294,7 @@ def test_models_asked_for_later_are_made_later(tmp_path):
     assert (first.directory / "results.csv").read_bytes() == before
 
 
-def test_a_sweep_enlarged_on_resuming_names_its_old_worlds(tmp_path):
+def test_a_sweep_enlarged_on_resuming_names_its_old_worlds(tmp_path, undrawn):
     small = {"protocols": [{"kind": "soft_vote"}], "trials": {"splits": 1, "noise": 1}}
     scenarios.run(document(**small), out=tmp_path / "out")
     swept = document(**small, parties={"count": [60, 40], "rows": 5})

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import statistics
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import scenarios
 from federation.contract.errors import InputError
 from scenarios.runs.mlflow_log import log_to_mlflow
+from scenarios.settings.protocol_options import BASELINES
 
 FEW = {
     "name": "few",
@@ -56,7 +58,7 @@ def test_every_variant_stands_with_its_results_and_its_guarantee(finished, store
         for found in client.search_runs([experiment])
         if found.data.tags.get("mlflow.parentRunId") == whole
     }
-    references = [(name, "inf") for name in ("mean_operator-off", "constant", "pooled", "individual", "noise_free")]
+    references = [(name, "inf") for name in ("mean_operator-off", *BASELINES)]
     wanted = [("mean_operator", "1"), ("mean_operator", "3"), *references]
     assert set(releases) == {(*one, count) for one in wanted for count in ("1", "2")}
     ledger = json.loads((finished.directory / "ledger.json").read_text())["worlds"]
@@ -82,6 +84,23 @@ def test_every_variant_stands_with_its_results_and_its_guarantee(finished, store
         for key in ("unit", "adjacency", "mechanism"):
             assert data.tags[f"guarantee.{key}"] == told[key]
         assert float(data.tags["guarantee.delta"]) == told["delta"]
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_every_page_says_that_no_guarantee_covers_scores_and_files(finished, store, tmp_path, seeded):
+    mlflow = pytest.importorskip("mlflow")
+    directory = shutil.copytree(finished.directory, tmp_path / "run")
+    if not seeded:
+        ledger = directory / "ledger.json"
+        ledger.write_text(ledger.read_text().replace('"entropy": "seed"', '"entropy": "system"'))
+    log_to_mlflow(directory, experiment="told", tracking_uri=store)
+    client = mlflow.MlflowClient(store)
+    logged = client.search_runs([client.get_experiment_by_name("told").experiment_id])
+    assert len(logged) > 10
+    for one in logged:
+        said = one.data.tags["mlflow.note.content"]
+        assert "metrics, files and references of this run" in said
+        assert ("no model of it may be published" in said) == seeded
 
 
 def test_what_cannot_be_logged_is_told(tmp_path, finished, monkeypatch):

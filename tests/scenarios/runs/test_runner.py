@@ -39,7 +39,7 @@ def test_results_are_tidy_and_complete(finished):
     assert {row["protocols.regularisation"] for row in rows} == {"", "0.01", "1.0"}
 
 
-def test_equal_runs_give_equal_files_on_either_engine(finished, tmp_path):
+def test_equal_runs_give_equal_files_on_either_engine(finished, tmp_path, undrawn):
     again = scenarios.run(document(engine={"kind": "ray", "parties_per_node": 7}), out=tmp_path / "out")
     for name in ("results.csv", "ledger.json"):
         assert (again.directory / name).read_bytes() == (finished.directory / name).read_bytes()
@@ -49,7 +49,7 @@ def test_equal_runs_give_equal_files_on_either_engine(finished, tmp_path):
         assert (again.directory / name).read_bytes() == (finished.directory / name).read_bytes()
 
 
-def test_models_of_the_default_variant_are_kept_and_all_on_request(finished, tmp_path):
+def test_models_of_the_default_variant_are_kept_and_all_on_request(finished, tmp_path, undrawn):
     kept = {path.relative_to(finished.directory / "models").as_posix() for path in finished.directory.rglob("*.npz")}
     assert kept == {"soft_vote/split-0.npz", "soft_vote/split-1.npz"}
     everything = scenarios.run(document(), out=tmp_path / "out", keep_models=True, overrides=["trials.splits=1"])
@@ -87,7 +87,7 @@ def test_a_run_that_fails_at_once_leaves_nothing_in_the_way(tmp_path, monkeypatc
     assert not (tmp_path / "out").exists()
 
 
-def test_neither_a_budget_nor_other_protocols_change_a_variants_results(finished, tmp_path):
+def test_neither_a_budget_nor_other_protocols_change_a_variants_results(finished, tmp_path, undrawn):
     alone = document(
         protocols=[{"kind": "soft_vote"}],
         privacy={"epsilon": 30, "budget": {"epsilon": 30, "delta": 0}},
@@ -101,7 +101,7 @@ def test_neither_a_budget_nor_other_protocols_change_a_variants_results(finished
     assert accuracies(run.rows) == accuracies(finished.rows)
 
 
-def test_a_failing_world_keeps_the_finished_ones(tmp_path, monkeypatch):
+def test_a_failing_world_keeps_the_finished_ones(tmp_path, monkeypatch, undrawn):
     original = World.run
 
     def failing(self, *arguments):
@@ -116,7 +116,7 @@ def test_a_failing_world_keeps_the_finished_ones(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "failed"
 
 
-def test_a_sweep_is_one_world_per_value(tmp_path):
+def test_a_sweep_is_one_world_per_value(tmp_path, undrawn):
     swept = document(parties={"count": [20, 40], "rows": 5}, protocols=[{"kind": "soft_vote"}])
     run = scenarios.run(swept, out=tmp_path / "out", overrides=["trials.splits=1"])
     assert {row["parties.count"] for row in run.rows} == {"20", "40"}
@@ -167,7 +167,7 @@ def test_output_perturbation_on_long_rows_names_the_remedy(tmp_path):
         scenarios.run(long, out=tmp_path / "out")
 
 
-def test_any_scikit_learn_classifier_will_do(tmp_path):
+def test_any_scikit_learn_classifier_will_do(tmp_path, undrawn):
     trees = document(
         parties={"count": 40, "rows": 8, "classifier": {"DecisionTreeClassifier": {"max_depth": 3}}},
         protocols=[{"kind": "soft_vote"}],
@@ -209,7 +209,7 @@ def weights(run):
         return stored["weights_0"]
 
 
-def test_changed_data_gets_fresh_noise(own_file, tmp_path):
+def test_changed_data_gets_fresh_noise(own_file, tmp_path, undrawn):
     # Equal noise on two versions of the data would cancel by subtraction and leave the difference bare.
     first = weights(scenarios.run(own(own_file), out=tmp_path / "1"))
     text = own_file.read_text()
@@ -221,7 +221,7 @@ def test_changed_data_gets_fresh_noise(own_file, tmp_path):
     assert np.linalg.norm(first - changed) > 0.5 * np.linalg.norm(first)
 
 
-def test_noise_from_the_system_does_not_repeat_and_says_so(own_file, tmp_path):
+def test_noise_from_the_system_does_not_repeat_and_says_so(own_file, tmp_path, undrawn):
     runs = [scenarios.run(own(own_file, entropy="system"), out=tmp_path / str(n)) for n in range(2)]
     assert not (weights(runs[0]) == weights(runs[1])).any()
     ledger = (runs[0].directory / "ledger.json").read_text()
@@ -229,7 +229,7 @@ def test_noise_from_the_system_does_not_repeat_and_says_so(own_file, tmp_path):
     assert "keyed by a seed" not in ledger
 
 
-def test_the_ledger_admits_where_class_names_come_from(own_file, finished, tmp_path):
+def test_the_ledger_admits_where_class_names_come_from(own_file, finished, tmp_path, undrawn):
     read = scenarios.run(own(own_file), out=tmp_path / "1").directory / "ledger.json"
     assert "were read from all rows" in read.read_text()
     document = own(own_file)
@@ -244,7 +244,7 @@ def test_baselines_are_listed_as_non_private(finished):
     assert record["non_private_variants"] == ["pooled", "individual"]
 
 
-def test_the_protocol_without_noise_stands_beside_it_and_moves_no_release(tmp_path):
+def test_the_protocol_without_noise_stands_beside_it_and_moves_no_release(tmp_path, undrawn):
     changes = {
         "protocols": [{"kind": "soft_vote"}],
         "data": {"source": "digits", "auxiliary": 100, "features": [{"whiten": "auto"}, "unit_norm"]},

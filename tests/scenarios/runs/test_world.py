@@ -68,7 +68,7 @@ def promises(monkeypatch):
     return promised
 
 
-def test_every_release_and_target_has_its_rows(promises, tmp_path):
+def test_every_release_and_target_has_its_rows(promises, tmp_path, undrawn):
     rows = scenarios.run(document("auto", "published", "off"), out=tmp_path / "out").rows
     found = [
         (row["variant"], row["epsilon"], row["delta"], row["unit"], row["noise"], row["value"])
@@ -91,7 +91,7 @@ def test_every_release_and_target_has_its_rows(promises, tmp_path):
     ]  # fmt: skip
 
 
-def test_a_release_that_keeps_another_epsilon_says_what_it_aimed_at(promises, tmp_path, monkeypatch):
+def test_a_release_that_keeps_another_epsilon_says_what_it_aimed_at(promises, tmp_path, monkeypatch, undrawn):
     monkeypatch.setattr(world, "head", lambda path: ("class_ratio", [0.25, 1.0]))
     rows = scenarios.run(document("auto"), out=tmp_path / "out").rows
     missed = [(row["epsilon"], row["noise"], row["value"]) for row in rows if row["metric"] == "aimed_epsilon"]
@@ -178,7 +178,7 @@ def test_a_run_ends_in_squared_errors(own_file, slopes, tmp_path):
     assert "accurac" not in report
 
 
-def test_the_aggregator_is_told_the_range_and_no_classes(own_file, slopes, tmp_path):
+def test_the_aggregator_is_told_the_range_and_no_classes(own_file, slopes, tmp_path, undrawn):
     scenarios.run(lines_document(own_file, "slope", outside="clip", range=[-1, 5]), out=tmp_path / "out")
     for plan in slopes:
         assert plan["label_range"] == [-1.0, 5.0]

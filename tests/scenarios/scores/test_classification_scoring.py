@@ -218,7 +218,7 @@ def test_pooled_rows_of_two_classes_are_ordered_too(classifier, rng):
     assert found["auc"] > 0.7
 
 
-def test_it_is_a_reference_beside_the_others(tmp_path):
+def test_it_is_a_reference_beside_the_others(tmp_path, undrawn):
     document = {
         "name": "frequent",
         "data": {"source": "breast_cancer"},

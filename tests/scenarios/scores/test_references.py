@@ -48,7 +48,7 @@ def shifted(tmp_path):
     return path
 
 
-def test_references_have_an_intercept_and_all_columns_whatever_the_features_of_releases(shifted, tmp_path):
+def test_references_have_an_intercept_and_all_columns_whatever_the_features_of_releases(shifted, tmp_path, undrawn):
     """Behind the one whitened direction of largest variance, which is the useless column, nothing can be learned."""
     kinds = ["soft_vote", "pooled", "individual", "constant"]
     found = run(
@@ -68,7 +68,7 @@ def test_references_have_an_intercept_and_all_columns_whatever_the_features_of_r
     assert accuracy["individual"] > accuracy["constant"] + 0.02
 
 
-def test_a_released_model_takes_the_missing_cells_that_its_map_fills_in_and_no_others(shifted, tmp_path):
+def test_a_released_model_takes_the_missing_cells_that_its_map_fills_in_and_no_others(shifted, tmp_path, undrawn):
     for stages in (["impute", "scale", "constant", "unit_norm"], ["scale", "constant", "unit_norm"]):
         whole = tmp_path / "whole.csv"
         lines = shifted.read_text().splitlines()

@@ -40,6 +40,8 @@ def test_models_are_released_and_only_what_needs_no_test_row_is_told(run):
 def test_artefacts_say_that_nothing_was_scored(run, tmp_path):
     page = (run.directory / "report.html").read_text()
     assert UNSCORED in page
+    assert "Results</h2>" not in page
+    assert "intervals" not in page
     assert "Protected is one party" in page  # a guarantee needs no test row
     assert json.loads((run.directory / "run.json").read_text())["status"] == "done"
     assert unscored(run.rows) == [UNSCORED]

@@ -60,5 +60,5 @@ def test_where_nothing_adds_noise_it_stands_for_nothing_and_is_refused(entries: 
     listed = [*entries, {"kind": "noise_free"}]
     assert [position for position, _ in unfounded(parsed(*listed))] == [1]
     plain = {"data": {"source": "digits"}, "parties": {"count": 20}, "privacy": {"epsilon": 1}, "protocols": listed}
-    with pytest.raises(InputError, match="no protocol here has noise to leave out; remove it"):
+    with pytest.raises(InputError, match="to leave out, or its options need some; remove it"):
         resolve({**plain, "baselines": False})

@@ -131,7 +131,7 @@ def test_sources_are_found_beside_the_file_or_where_the_command_runs(
         ("privacy.budget=3", "privacy.budget: must be a section with keys from epsilon, delta, got 3"),
         ("trials.noise=0", "trials.noise: must be at least 1, got 0"),
         ("trials.noise=1000000000", "trials.noise: must be at most 100000, got 1000000000"),
-        ("trials.splits=1000000000", "trials.splits: must be at most 100000, got 1000000000"),
+        ("trials.splits=1000000000", "trials.splits: must be at most 10000, got 1000000000"),
         ("trials=[1]", "trials: must be a section with keys from splits, noise, got [1]"),
         ("engine.kind=rya", "engine.kind: must be one of inline, ray, flower, got the text \"rya\"; did you mean 'ray'?"),
         ("engine.workers=0", "engine.workers: must be auto or a whole number from 1, got 0"),

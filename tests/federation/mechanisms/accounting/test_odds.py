@@ -79,6 +79,8 @@ def test_the_extremes():
     assert Odds(1000.0).right_guesses() == Odds(1000.0).detections(0.01) == Odds(1000.0).belief(0.01) == 1
     assert Odds(1000.0).detections(0.0) == 0
     assert (Odds(1.0).belief(0.0), Odds(1.0).belief(1.0)) == (0, 1)
+    assert (Odds(1000.0).belief(0.0), Odds(1000.0).belief(1.0)) == (0, 1)
+    assert Odds(1e-300).detections(1e-12) == Odds(1e-300, 1e-12).detections(0.0) == 1e-12  # and not a little below
     curved = Odds(1.0, 1e-6, GaussianCurve(gaussian.mu(1.0, 1e-6)))
     assert curved.detections(0.0) == pytest.approx(0, abs=1e-12)
     assert curved.detections(1.0) == 1

@@ -97,3 +97,20 @@ def test_noise_too_fine_for_doubles_becomes_wider() -> None:
     scales = np.full(1000, 1e-12)
     error = label_sums.gaussian_sums(labels, weights, (0.0, 1.0), scales, NoiseBits(1, "x")) - weights @ [0.5, 0.5]
     assert 1e-9 < error.std() < 1e-6
+
+
+@pytest.mark.parametrize("made", ["gaussian", "laplace"])
+def test_several_releases_have_the_bits_of_one_after_another(made):
+    rng, together, alone = np.random.default_rng(5), NoiseBits(1, "releases"), NoiseBits(1, "releases")
+    labels, weights = rng.random((2, 3, 4, 5)), rng.choice([-1.0, 1.0], (2, 3, 4, 5))
+    scales = rng.integers(0, 3, (2, 3, 4)).astype(float)  # some sums without noise
+
+    def release(labels, weights, scales, bits):
+        if made == "laplace":
+            return laplace_sums(labels, weights, (0.0, 1.0), 1000, bits)
+        return label_sums.gaussian_sums(labels, weights, (0.0, 1.0), scales, bits)
+
+    found = release(labels, weights, scales, together)
+    expected = [release(labels[i], weights[i], scales[i], alone) for i in np.ndindex(2, 3)]
+    np.testing.assert_array_equal(found.reshape(6, 4), expected)
+    np.testing.assert_array_equal(together.words(1), alone.words(1))

@@ -206,3 +206,17 @@ def test_values_that_the_grid_cannot_hold_are_refused(value: list[float], messag
     mechanism = calibrate("gaussian", sensitivity=1.0, dimension=2, epsilon=1.0, delta=1e-6)
     with pytest.raises(InputError, match=message):
         mechanism.release(np.array(value), NoiseBits(1, "x"), 1)
+
+
+def test_parties_of_one_release_calibrate_once_and_are_refused_as_before(monkeypatch):
+    same = {"sensitivity": 0.7315, "epsilon": 0.613, "delta": 1e-5}
+    known = calibrate("gaussian", dimension=1, **same)
+    searched = discrete_gaussian.delta_bound
+    calls = []
+    monkeypatch.setattr(discrete_gaussian, "delta_bound", lambda *given: calls.append(given) or searched(*given))
+    assert calibrate("gaussian", dimension=1, **same) == known
+    assert not calls
+    with pytest.raises(InputError, match="dimension must be an integer"):
+        calibrate("gaussian", dimension=True, **same)
+    assert calibrate("gaussian", dimension=2, **same).scale > known.scale
+    assert calls

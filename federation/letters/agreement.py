@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from federation.contract.digest import digest
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from federation.contract.question import Question
 from federation.grids.codec import parts_of
@@ -30,11 +30,10 @@ class _Closed(BaseModel):
 
 
 class Column(_Closed):
-    """A column of the rows of every site: a number, with the range that it lies in, or one of some texts."""
+    """A column of features in the table of every site: a number, or a text."""
 
     name: Name
-    range: tuple[float, float] | None = None
-    categories: tuple[str, ...] = ()
+    text: bool = False
 
 
 class Label(_Closed):
@@ -43,6 +42,21 @@ class Label(_Closed):
     name: Name
     classes: tuple[str, ...] = ()
     range: tuple[float, float] | None = None
+
+
+class Bags(_Closed):
+    """The column that says in which bag of its site a row is, and how many bags a site has at most."""
+
+    column: Name
+    most: Annotated[int, Field(ge=1)]
+
+
+class Public(_Closed):
+    """The public rows, which come as a file: its name, SHA-256 in hexadecimal digits, and number of rows."""
+
+    file: Name
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    rows: Annotated[int, Field(ge=1)]
 
 
 class Asked(_Closed):
@@ -67,23 +81,40 @@ class Promise(_Closed):
 
 
 class Member(_Closed):
-    """A site: its name and its public key, as OpenSSH writes it."""
+    """A site: its name and its public key, as OpenSSH writes it; empty in an invitation."""
 
-    name: Name
-    key: str
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
+    key: str = ""
 
 
 class Agreement(_Closed):
-    """All that a site must know to decide; `closing` in seconds since 1970."""
+    """All that a site must know to decide; without the keys of sites, an invitation to it.
+
+    `aggregator` is the public key that questions are signed with, `superlink` the HOST:PORT through which they come and
+    `root` the certificate (PEM) that vouches for it. `closing` is in seconds since 1970. Cells of features may be
+    `missing`. `person` is the column that says whose row it is, of whom each counts in `rows_per_person` bags at most,
+    `rows` the fewest and most rows of a bag. `quorum` is the least fraction of the sites that must answer, `colluding`
+    the largest that may tell whoever sees a secure sum what they sent. The same questions may be `asked` in any number
+    of exchanges, as far as each site's allowance lasts.
+    """
 
     version: Literal[1]
     name: Name
     aggregator: str
-    sites: Annotated[tuple[Member, ...], Field(min_length=1)]
+    superlink: Annotated[str, Field(pattern=r"^\S+:\d+$")]
+    root: str
+    sites: Annotated[tuple[Member, ...], Field(min_length=1, max_length=10_000)]
     closing: int
-    columns: tuple[Column, ...]
+    columns: Annotated[tuple[Column, ...], Field(min_length=1)]
     label: Label
-    rows: tuple[int, int]
+    missing: bool
+    bags: Bags | None = None
+    person: Name | None = None
+    rows_per_person: Annotated[int, Field(ge=0)] = 0
+    rows: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+    public: Public
+    quorum: Annotated[float, Field(gt=0, le=1)]
+    colluding: Annotated[float, Field(ge=0, lt=1)]
     protocol: str
     options: dict[str, Any]
     asked: Annotated[tuple[Asked, ...], Field(min_length=1)]
@@ -91,12 +122,24 @@ class Agreement(_Closed):
 
     @model_validator(mode="after")
     def _keys_differ(self) -> Agreement:
-        found = [fingerprint(key) for key in self.keys]
-        names = [site.name for site in self.sites]
+        found = [fingerprint(key) for key in self.keys] if self.sealed else []
+        names = [site.name.lower() for site in self.sites]
         for what, known in (("name", names), ("key", found)):
             if len({*known}) < len(known):
                 raise ValueError(f"two sites have the same {what}")
         return self
+
+    @property
+    def sealed(self) -> bool:
+        """Whether it names the keys of all sites, and so is more than an invitation."""
+        return all(site.key for site in self.sites)
+
+    def position(self, name: str) -> int:
+        """The number of a site, from 0. Raises `InputError` for a name that it does not have."""
+        names = [site.name for site in self.sites]
+        if name not in names:
+            raise InputError(f"the plan has no site '{name}'; it has {', '.join(names)}{nearest_name(name, names)}")
+        return names.index(name)
 
     @property
     def keys(self) -> list[EllipticCurvePublicKey]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import multiprocessing
 import os
 import resource
@@ -33,6 +34,7 @@ from parties.guard.registry import kinds, question_type
 from parties.holdings.cohort import Cohort, Holdings
 
 _PAID = b"paid"
+_log = logging.getLogger(__name__)
 _context = multiprocessing.get_context("forkserver")  # which is started before any thread, and never holds a key
 
 
@@ -193,6 +195,7 @@ def _submission(question: Question, cohort: Cohort) -> Submission:
     except Exception:
         if not isinstance(question, PrivateQuestion):
             raise
+    _log.warning("the rows of this site could not be read: what has left it is noise and rows of zeros; mend them")
     found = answered(_blank(cohort), question)
     check_submission(question, found)
     return found

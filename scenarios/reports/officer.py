@@ -9,7 +9,7 @@ from typing import Any
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
-from federation.contract.errors import InputError, refusing
+from federation.contract.errors import refusing, writing
 from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, Keeper, Unit
 from federation.mechanisms.accounting.odds import Odds
 from scenarios.reports.evidence import Evidence, Reality, Release, World, evidence
@@ -73,10 +73,8 @@ def write_guarantee(directory: Path, rows: Sequence[Row] = ()) -> Path:
     with refusing(f"the artefacts in {directory} do not belong together"):
         page = template(GUARANTEE).render(**view(found))
     path = directory / GUARANTEE
-    try:
+    with writing(f"the guarantee page to {directory}", "allow it there"):
         path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the guarantee page to {directory}: {error.strerror}; allow it there") from error
     return path
 
 

@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from aggregator.contract.protocol import Place
-from federation.contract.errors import InputError, refusing
+from federation.contract.errors import InputError, refusing, writing
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 from scenarios.reports.evidence import Evidence, Reality, World
 from scenarios.reports.officer import UNITS, declared_public, roles, total
@@ -238,10 +238,8 @@ def write_yaml(path: Path, record: Any) -> Path:
     text = yaml.dump(
         record, Dumper=_Blocks, sort_keys=False, default_flow_style=False, width=float("inf"), allow_unicode=True
     )
-    try:
+    with writing(path, "allow it there"):
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; allow it there") from error
     return path
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, writing
 from federation.contract.files import is_file, read_object, read_text
 from scenarios.reports.bag_remarks import bag_remarks
 from scenarios.reports.charts import chart
@@ -57,10 +57,8 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
         raise InputError(
             f"the artefacts in {', '.join(map(str, stored))} do not belong together: {error!r}; {_REMEDY}"
         ) from error
-    try:
+    with writing(f"the report to {path}", "name another --out"):
         path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the report to {path}: {error.strerror}; name another --out") from error
     return path
 
 

@@ -15,6 +15,7 @@ from federation.contract.files import is_folder, read_object
 from scenarios.reports.summary import VariantSummary, summarise
 from scenarios.scores.results import AIMED, NOBODY, Row, read_results
 from scenarios.settings.loader import load as read_scenario
+from scenarios.settings.yaml_rules import flattened
 
 if TYPE_CHECKING:
     from scenarios.runs.finished_run import Run
@@ -73,7 +74,8 @@ def log_to_mlflow(run: Run | str | Path, *, experiment: str | None = None, track
         status = "FINISHED" if state["status"] == "done" else "FAILED"
         said = {_DESCRIPTION: _UNCOVERED + (_SEEDED if _seeded(ledger) else "")}
         source = {"mlflow.source.name": "federation", **said}
-        whole = log.run(str(settings["name"]), _flat(settings), {}, source, status)
+        parameters = {key: each if isinstance(each, str) else json.dumps(each) for key, each in flattened(settings)}
+        whole = log.run(str(settings["name"]), parameters, {}, source, status)
         for path in sorted(path for path in directory.iterdir() if path.is_file() and not path.name.startswith(".")):
             log.client.log_artifact(whole, str(path))
         for name, parameters, metrics, tags in _releases(rows, ledger):
@@ -155,19 +157,3 @@ def _seeded(ledger: Plain) -> bool:
     """Whether anybody who has the scenario can take the noise of a release away."""
     releases = (entry["guarantee"] for world in ledger["worlds"] for entry in world["releases"])
     return any(told.get("parameters", {}).get("entropy") == "seed" for told in releases)
-
-
-def _flat(settings: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    """Keys with those above them, and what they hold: texts as they are, lists as JSON.
-
-    Examples:
-        >>> _flat({"name": "tiny", "privacy": {"epsilon": [1, 3]}})
-        {'name': 'tiny', 'privacy.epsilon': '[1, 3]'}
-    """
-    found: dict[str, str] = {}
-    for key, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            found |= _flat(value, f"{above}{key}.")
-        else:
-            found[f"{above}{key}"] = value if isinstance(value, str) else json.dumps(value)
-    return found

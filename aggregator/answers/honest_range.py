@@ -16,6 +16,7 @@ from federation.numerics.arrays import Booleans, Floats
 from federation.questions.moments import SummedQuestion
 
 BEYOND = 1e-6  # of a party, a question and a noise draw
+REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56
 ROUNDING = 1e-6  # relative, of sums over a party's rows
 
 

@@ -25,7 +25,7 @@ from scenarios.reports.summary import (
     summarise,
 )
 from scenarios.scores.metrics import metric_named, primary
-from scenarios.scores.results import AIMED, Row
+from scenarios.scores.results import AIMED, REMEDY, Row
 from scenarios.settings.yaml_rules import flattened, parse
 
 EPSILON, INVERSE = _EPSILONS = "epsilon", "inverse_epsilon"
@@ -161,7 +161,7 @@ def _places(stored: Mapping[Path, Sequence[Row]], metric: str) -> list[_Place]:
     found = []
     for run, rows in stored.items():
         path = run / "scenario.yaml"
-        value, _ = parse(read_text(path, "name a directory that a run has written"), str(path))
+        value, _ = parse(read_text(path, REMEDY), str(path))
         # lists are sweeps, whose values each row of the results has, or protocols
         setting = {key: str(each) for key, each in flattened(value) if not isinstance(each, list | dict)}
         for one in summarise(rows, metric):

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from federation.contract.errors import InputError
 from federation.contract.files import is_folder, read_object
 from scenarios.reports.summary import VariantSummary, summarise
-from scenarios.scores.results import AIMED, NOBODY, Row, read_results
+from scenarios.scores.results import AIMED, NOBODY, REMEDY, Row, read_results
 from scenarios.settings.loader import load as read_scenario
 from scenarios.settings.yaml_rules import flattened
 
 if TYPE_CHECKING:
     from scenarios.runs.finished_run import Run
 
-_REMEDY = "name a directory that `federation run` has written"
 _EXTRA = "pip install 'multiparty-federation[mlflow]'"
 _LONGEST = 6000  # characters of a parameter, which MLflow limits
 _BATCH = 100  # parameters or tags that it takes at a time
@@ -58,10 +57,10 @@ def log_to_mlflow(run: Run | str | Path, *, experiment: str | None = None, track
     """
     directory = Path(run) if isinstance(run, str | Path) else run.directory
     if not is_folder(directory):
-        raise InputError(f"there is no run in {directory}; {_REMEDY}")
+        raise InputError(f"there is no run in {directory}; {REMEDY}")
     rows = read_results(directory / "results.csv")
     settings = read_scenario(directory / "scenario.yaml").value
-    state, ledger = (read_object(directory / name, _REMEDY) for name in ("run.json", "ledger.json"))
+    state, ledger = (read_object(directory / name, REMEDY) for name in ("run.json", "ledger.json"))
     if "mlflow" not in sys.modules:
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:

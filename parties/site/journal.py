@@ -62,6 +62,11 @@ class Journal:
         return line
 
 
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """The lines of a journal that a process may be writing to. Raises `InputError` as `Journal`."""
+    return _read(path)[0]
+
+
 def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
     """The lines of a journal, each verified, and how many bytes they take."""
     found: list[dict[str, Any]] = []

@@ -1,0 +1,1 @@
+"""Real federations: what their coordinator and their sites need beside the protocols."""

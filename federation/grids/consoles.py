@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 
 NOTHING = logging.CRITICAL + 1
 
 
 def hush(name: str, level: int = NOTHING) -> Callable[[], None]:
-    """Handlers of the logger `name` that write on a terminal show nothing below `level`; files are left alone.
+    """Handlers of the logger `name` that write to this process's output or errors show nothing below `level`.
+
+    Others, which may be what somebody listens by, are left alone.
 
     Gives what makes them as they were.
 
@@ -24,7 +27,7 @@ def hush(name: str, level: int = NOTHING) -> Callable[[], None]:
         shown
         >>> logger.removeHandler(console)
     """
-    consoles = [each for each in logging.getLogger(name).handlers if _writes_on_a_terminal(each)]
+    consoles = [each for each in logging.getLogger(name).handlers if _is_console(each)]
     before = [console.level for console in consoles]
     for console in consoles:
         console.setLevel(level)
@@ -36,5 +39,7 @@ def hush(name: str, level: int = NOTHING) -> Callable[[], None]:
     return restore
 
 
-def _writes_on_a_terminal(handler: logging.Handler) -> bool:
-    return isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler)
+def _is_console(handler: logging.Handler) -> bool:
+    # A progress bar stands in for the outputs while it is shown; handlers made before it keep the first ones.
+    outputs = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
+    return isinstance(handler, logging.StreamHandler) and handler.stream in outputs

@@ -62,7 +62,7 @@ def _privately(
 ) -> Submission:
     promise, payment = question.promise(cohort.declared), question.payment(cohort.declared)
     if cohort.seed is None:
-        _require_deployable(cohort, question, promise)
+        require_deployable(cohort, question, promise)
     act, refused = answer(cohort, question), {}
     # All pay before anyone answers: how an answer that fails ends must not be free.
     if cohort.seed is None and cohort.allowance is not None and isinstance(payment, Guarantee):
@@ -96,7 +96,7 @@ def require_public_features(cohort: Cohort) -> None:
         raise InputError("this node keeps its features; set public-features in its configuration if they are public")
 
 
-def _require_deployable(cohort: Cohort, question: PrivateQuestion, promise: Guarantee | NoGuarantee) -> None:
+def require_deployable(cohort: Cohort, question: PrivateQuestion, promise: Guarantee | NoGuarantee) -> None:
     """Refuse what only a simulation may ask of a party. Raises `InputError`."""
     if isinstance(promise, NoGuarantee):
         raise InputError(f"this node answers under a guarantee only: {promise.reason}")

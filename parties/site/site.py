@@ -27,7 +27,10 @@ from parties.site.worker import Cost, Means, read
 
 Approval = Callable[[Head], bool]  # whether somebody here has agreed to answer
 
-REFUSED, ANSWERED, AGAIN, WAITING = "refused", "answered", "answered again", "waits for approval"  # events
+# Events of its journal.
+REFUSED, BEGUN, ANSWERED, AGAIN, WAITING = "refused", "begun", "answered", "answered again", "waits for approval"
+
+_LONGEST_REASON, _MOST_REASONS = 300, 1000  # letters of it, and different ones that are told apart
 
 
 @dataclass
@@ -49,6 +52,7 @@ class Site:
     means: Means
     now: Callable[[], float] = time.time
     _taken: dict[str, str] = field(init=False)
+    _refusals: dict[str, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         # Of each place in an exchange, and of each query of a release in it, the one question that was answered there.
@@ -60,8 +64,11 @@ class Site:
             signed = SignedQuestion(*(letter[name] for name in ("head", "signature", "question")))
             head = signed.opened(self.agreement.aggregator_key)
             self._require_addressed(head)
-        except (KeyError, InputError) as error:
-            self.journal.add(REFUSED, why=str(error)[:300])
+        except KeyError as error:
+            self.refuse(f"a letter without {error}")
+            return None
+        except InputError as error:
+            self.refuse(str(error))
             return None
         # What was answered is sent again, byte for byte, by the head of the question: its place, plan and text.
         key = hashlib.sha256(self.agreement.aggregator.encode() + b"\n" + head.encoded()).hexdigest()
@@ -72,8 +79,20 @@ class Site:
         try:
             return asdict(self._replied(head, signed.question, key))
         except FederationError as error:
-            self.journal.add(REFUSED, key=key, why=str(error)[:300])
+            self.refuse(str(error))
             return asdict(self._said(head, Status.REFUSED))
+
+    def refuse(self, why: str) -> None:
+        """Write down that something was refused; of refusals for one reason the 1st, 2nd, 4th, 8th and so on.
+
+        Else whoever may send letters could fill the disk.
+        """
+        known = why[:_LONGEST_REASON]
+        if known not in self._refusals and len(self._refusals) >= _MOST_REASONS:
+            known = "for other reasons"
+        times = self._refusals[known] = self._refusals.get(known, 0) + 1
+        if times & (times - 1) == 0:
+            self.journal.add(REFUSED, why=known, times=times)
 
     def _require_addressed(self, head: Head) -> None:
         """Refuse what is for another site, plan or day. Raises `InputError`."""
@@ -104,14 +123,13 @@ class Site:
 
     def _charge(self, head: Head, cost: Cost, key: str, slots: list[str]) -> None:
         """Pay for the release that an answer belongs to, unless an earlier one has, and take the answer's place."""
-        trusted = cost.guarantee is None
-        guarantee = cost.guarantee or self.agreement.promised(trusted=True)
-        release = "trusted" if trusted else f"{cost.kind} {cost.release}"
-        paid = hashlib.sha256(
-            f"{self.agreement.aggregator}\n{head.plan.hex()} {head.exchange.hex()} {release}".encode()
-        )
-        self.accounts.charge(paid.hexdigest(), guarantee, trusted, {"exchange": head.exchange.hex()})
-        self.journal.add("begun", key=key, slots=slots)
+        exchange = head.exchange.hex()
+        if cost.trusted or cost.guarantee:
+            guarantee = cost.guarantee or self.agreement.promised(trusted=True)
+            release = "trusted" if cost.trusted else f"{cost.kind} {cost.release}"
+            paid = hashlib.sha256(f"{self.agreement.aggregator}\n{head.plan.hex()} {exchange} {release}".encode())
+            self.accounts.charge(paid.hexdigest(), guarantee, cost.trusted, {"exchange": exchange})
+        self.journal.add(BEGUN, key=key, slots=slots)
         self._taken.update(dict.fromkeys(slots, key))
 
     def _said(self, head: Head, status: Status, length: int = SHORTEST_REPLY) -> SealedAnswer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import multiprocessing
 import os
 import resource
@@ -15,20 +16,25 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.connection import Connection
+
+import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion, Question
-from federation.contract.submission import check_submission
+from federation.contract.question import PrivateQuestion, PublicQuestion, Question, TrustedQuestion
+from federation.contract.reference import Reference
+from federation.contract.submission import Submission, check_submission
 from federation.letters.agreement import Agreement, require_agreed
 from federation.letters.packets import answer_packet, kind_of, read_question, reply_length
-from parties.guard.answering import answered
+from parties.guard.answering import answered, require_deployable, require_public_features
 from parties.guard.registry import kinds, question_type
-from parties.holdings.cohort import Cohort
+from parties.holdings.cohort import Cohort, Holdings
 
 _PAID = b"paid"
+_log = logging.getLogger(__name__)
 _context = multiprocessing.get_context("forkserver")  # which is started before any thread, and never holds a key
 
 
@@ -42,13 +48,16 @@ class Means:
 
 @dataclass(frozen=True)
 class Cost:
-    """What an answer costs before it is given: its own guarantee, or None where the aggregator is trusted with it.
+    """What an answer costs before it is given: the guarantee of its own noise, or None where it has none.
 
-    A release is paid for once, with its first `query`. `length` is how long replies to the question are.
+    `trusted` says that it hides nothing but from whoever sees the release that an honest aggregator makes of it. What
+    is public costs nothing. A release is paid for once, with its first `query`. `length` is how long replies to the
+    question are.
     """
 
     kind: str
     guarantee: Guarantee | None
+    trusted: bool
     release: str
     query: int
     length: int
@@ -76,6 +85,25 @@ def prepare() -> None:
     first.join()
 
 
+class Blank:
+    """The rows of another provider with nothing in them: as many, in the same bags, of the first class.
+
+    Rows that nothing can be made of must not be told by an answer that is missing; this stands in for it.
+    """
+
+    def __init__(self, reference: str) -> None:
+        self._provider = Reference.from_json(reference).call()
+
+    def holdings(self, party: int) -> Holdings:
+        """Zeros, as many as there are rows and labels."""
+        found: Holdings = self._provider.holdings(party)
+        return replace(found, rows=np.zeros(np.shape(found.rows)), labels=np.zeros_like(found.labels))
+
+    def evaluation(self) -> None:
+        """None: it is no simulation."""
+        return None
+
+
 @contextmanager
 def read(
     packet: bytes, agreement: Agreement, cohort: Cohort, means: Means
@@ -83,8 +111,34 @@ def read(
     """What a question costs, and what answers it once that is paid.
 
     Raises `InputError` for one that is not as agreed, or that takes more to read than it may; nothing has been touched
-    then. The answer is None where the process fails or is ended.
+    then. An answer with noise that fails is given for blank rows, that nothing is told by its failing; None where that
+    fails, too, or an answer without noise does.
     """
+    asked = partial(_asked, packet, agreement, means=means)
+    with asked(cohort) as (said, pay):
+        first = said()
+        if first is None:
+            raise InputError(f"the question took more than {means.seconds} s or {means.memory} bytes to read")
+        cost = Cost.from_json(first)
+
+        def answer() -> bytes | None:
+            pay()
+            found = said()
+            if found is None and cost.guarantee is not None:
+                with asked(_blank(cohort)) as (said_again, pay_again):
+                    if said_again() is not None:
+                        pay_again()
+                        found = said_again()
+            return found
+
+        yield cost, answer
+
+
+@contextmanager
+def _asked(
+    packet: bytes, agreement: Agreement, cohort: Cohort, means: Means
+) -> Iterator[tuple[Callable[[], bytes | None], Callable[[], None]]]:
+    """A process for one question: what it says next, if it does, and what tells it that it has been paid."""
     own, other = _context.Pipe()
     process = _context.Process(target=_serve, args=(other, packet, agreement, cohort, means), daemon=True)
     process.start()
@@ -97,16 +151,12 @@ def read(
                 return own.recv_bytes()
         return None
 
-    def answer() -> bytes | None:
+    def pay() -> None:
         with contextlib.suppress(OSError):
             own.send_bytes(_PAID)
-        return said()
 
     try:
-        first = said()
-        if first is None:
-            raise InputError(f"the question took more than {means.seconds} s or {means.memory} bytes to read")
-        yield Cost.from_json(first), answer
+        yield said, pay
     finally:
         own.close()
         if process.pid and process.is_alive():
@@ -132,17 +182,41 @@ def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort
         return
     site.send_bytes(cost.to_json())
     if site.recv_bytes() == _PAID:
-        submission = answered(cohort, question)
-        check_submission(question, submission)
-        site.send_bytes(answer_packet(question, submission))
+        site.send_bytes(answer_packet(question, _submission(question, cohort)))
+
+
+def _submission(question: Question, cohort: Cohort) -> Submission:
+    """The answer, or that of blank rows where one with noise fails."""
+    try:
+        found = answered(cohort, question)
+        check_submission(question, found)
+        if not (found.failures and isinstance(question, PrivateQuestion)):
+            return found
+    except Exception:
+        if not isinstance(question, PrivateQuestion):
+            raise
+    _log.warning("the rows of this site could not be read: what has left it is noise and rows of zeros; mend them")
+    found = answered(_blank(cohort), question)
+    check_submission(question, found)
+    return found
+
+
+def _blank(cohort: Cohort) -> Cohort:
+    return replace(cohort, reference=Reference(f"{__name__}:Blank", {"reference": cohort.reference}).to_json())
 
 
 def _cost(question: Question, cohort: Cohort) -> Cost:
-    """Raises `InputError` for answers that hide nothing, or less than nothing to a real site."""
+    """Refuses, before anything is paid, all that would not be answered then. Raises `InputError`."""
     length = reply_length(question)
+    if isinstance(question, TrustedQuestion):
+        return Cost(question.kind, None, True, question.kind, 0, length)
+    if isinstance(question, PublicQuestion):
+        require_public_features(cohort)
+        return Cost(question.kind, None, False, question.kind, 0, length)
     if not isinstance(question, PrivateQuestion):
-        return Cost(question.kind, None, question.kind, 0, length)
+        raise InputError(f"the question '{question.kind}' does not say whether answers are private; update its package")
+    require_deployable(cohort, question, question.promise(cohort.declared))
     paid = question.payment(cohort.declared)
     if not isinstance(paid, Guarantee):
         raise InputError(f"this site answers under a guarantee only: {paid.reason}")
-    return Cost(question.kind, paid, question.release.name, question.release.query, length)
+    return Cost(question.kind, paid, question.shared, question.release.name, question.release.query, length)

@@ -1,1 +1,1 @@
-"""Real federations: what their coordinator and their sites need beside the protocols."""
+"""Federations of real sites: what `federation deploy` and `federation collect` make, start and look after."""

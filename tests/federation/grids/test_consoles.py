@@ -2,6 +2,7 @@
 
 import io
 import logging
+import sys
 
 import pytest
 
@@ -9,15 +10,23 @@ from federation.grids.consoles import hush
 
 
 @pytest.fixture
-def loud(tmp_path):
-    """A logger with a terminal and a file, and what both have heard."""
-    logger, terminal = logging.getLogger("loud"), io.StringIO()
+def loud(tmp_path, monkeypatch):
+    """A logger with a terminal, a file and a listener, and what they have heard."""
+    logger, terminal, listener = logging.getLogger("loud"), io.StringIO(), io.StringIO()
+    monkeypatch.setattr(sys, "__stderr__", terminal)  # pytest puts `stderr` back
     logger.propagate = False
-    handlers = logging.StreamHandler(terminal), logging.FileHandler(tmp_path / "log")
+    handlers = (
+        logging.StreamHandler(terminal),
+        logging.FileHandler(tmp_path / "log"),
+        logging.StreamHandler(listener),
+    )
     for handler in handlers:
         handler.setLevel(logging.WARNING)
         logger.addHandler(handler)
-    yield logger, lambda: (terminal.getvalue().split(), (tmp_path / "log").read_text().split())
+    yield (
+        logger,
+        lambda: (terminal.getvalue().split(), (tmp_path / "log").read_text().split(), listener.getvalue().split()),
+    )
     for handler in handlers:
         logger.removeHandler(handler)
         handler.close()
@@ -31,7 +40,8 @@ def test_files_hear_what_terminals_do_not(loud):
     restore()
     logger.warning("again")
     logger.info("never")
-    assert heard() == (["shown", "again"], ["hidden", "shown", "again"])
+    all_of_it = ["hidden", "shown", "again"]
+    assert heard() == (["shown", "again"], all_of_it, all_of_it)
 
 
 def test_by_default_nothing_is_shown(loud):
@@ -39,4 +49,4 @@ def test_by_default_nothing_is_shown(loud):
     hush("loud")()
     hush("loud")
     logger.critical("hidden")
-    assert heard() == ([], ["hidden"])
+    assert heard() == ([], ["hidden"], ["hidden"])

@@ -1,1 +1,235 @@
 """A site that keeps to its own rules, whatever letters say."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.exchanges import pair
+from support.questions import QUESTIONS
+
+from federation.contract.question import ReleaseId
+from federation.grids.codec import decode_submission
+from federation.letters.packets import Status, reply_length
+from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+from parties.site import worker
+from parties.site.site import Site
+from parties.site.worker import Means
+
+COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("a release"))
+LATER = replace(COUNTS, release=ReleaseId("another release"))
+VOTES, ROWS = QUESTIONS["votes"], replace(QUESTIONS["rows"], bags=Bags(1, 2))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _prepared():
+    worker.prepare()
+
+
+def counts(asker, reply):
+    """The noised label counts of an answer."""
+    status, records = asker.read(reply, COUNTS)
+    assert status is Status.ANSWER
+    return decode_submission(records, COUNTS.fields()).arrays["counts"].ravel()
+
+
+def test_an_answer_is_what_was_agreed_charged_once_and_sealed_to_who_asked(tmp_path):
+    asked = pair(tmp_path, COUNTS)
+    reply = asked.site.reply(asked.asker.letter(COUNTS))
+    assert np.abs(counts(asked.asker, reply) - 20).max() < 60  # beyond it once in e^20 times
+    assert asked.events == ["charged", "begun", "answered"]
+    assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
+
+
+def test_the_same_question_gets_the_same_bytes_at_no_charge_also_after_a_restart(tmp_path):
+    asked = pair(tmp_path, COUNTS)
+    letter = asked.asker.letter(COUNTS)
+    first = asked.site.reply(letter)
+    assert asked.site.reply(letter) == first
+    restarted = asked.again()
+    assert restarted.site.reply(letter) == first
+    assert restarted.events == ["charged", "begun", "answered", "answered again", "answered again"]
+
+
+def test_a_crash_between_charge_and_answer_costs_nothing_more(tmp_path, monkeypatch):
+    asked = pair(tmp_path, COUNTS)
+    with monkeypatch.context() as broken:
+        broken.setattr("parties.site.site.write_lasting", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
+        with pytest.raises(OSError, match="no space"):
+            asked.site.reply(asked.asker.letter(COUNTS))
+    assert asked.events == ["charged", "begun"]
+    restarted = asked.again()
+    counts(asked.asker, restarted.site.reply(asked.asker.letter(COUNTS)))
+    assert restarted.events.count("charged") == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"site": "south"}, "for another site"),
+        ({"position": 1}, "for another site"),
+        ({"key": bytes(32)}, "for another site"),
+        ({"plan": bytes(32)}, "of a plan that this site does not serve"),
+        ({"closing": 2**40}, "of a plan that this site does not serve"),
+    ],
+)
+def test_what_is_for_others_gets_no_reply(tmp_path, changed, why):
+    asked = pair(tmp_path, COUNTS)
+    assert asked.site.reply(asked.asker.letter(COUNTS, **changed)) is None
+    assert why in asked.reasons[0]
+    assert asked.events == ["refused"]
+
+
+def test_what_the_aggregator_has_not_signed_gets_no_reply(tmp_path):
+    asked = pair(tmp_path, COUNTS)
+    forged = replace(asked.asker, signing=Ed25519PrivateKey.generate()).letter(COUNTS)
+    genuine = asked.asker.letter(COUNTS)
+    other = asked.asker.letter(LATER)
+    for letter in (forged, {}, genuine | {"question": other["question"]}, genuine | {"head": other["head"]}):
+        assert asked.site.reply(letter) is None
+    assert asked.events == ["refused"] * 4
+    assert asked.site.accounts.spent() == {"label/replace": (0.0, 0.0), "trusted": (0.0, 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        (VOTES, "nobody has agreed to the question 'votes'"),
+        (LATER, "'release.name' of the question is not what was agreed on"),
+        (replace(COUNTS, noise=CountsNoise("pure", 0.5)), "'noise.epsilon' of the question is not what was agreed on"),
+        (replace(COUNTS, bags=Bags(2, 2)), "'bags.count' of the question is not what was agreed on"),
+        (replace(COUNTS, seeded=True), "'seeded' of the question is not what was agreed on"),
+    ],
+)
+def test_what_was_not_agreed_on_is_refused_for_nothing(tmp_path, question, why):
+    asked = pair(tmp_path, COUNTS)
+    status, _ = asked.asker.read(asked.site.reply(asked.asker.letter(question)), question)
+    assert status is Status.REFUSED
+    assert asked.reasons == [why]
+    assert asked.events == ["refused"]
+
+
+@pytest.mark.parametrize("packet", [b"", b"counts", b"counts\n\xff\xff", b"x" * 200 + b"\n", "ä\n".encode(), b"os\n"])
+def test_what_cannot_be_read_is_refused_for_nothing(tmp_path, packet):
+    asked = pair(tmp_path, COUNTS)
+    letter = asked.asker.letter(COUNTS, packet=packet or b"\n")
+    assert asked.site.reply(letter) is not None
+    assert asked.events == ["refused"]
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [(replace(COUNTS, seeded=True), "noise has no seed"), (ROWS, "keeps its features")],
+)
+def test_what_a_site_would_not_answer_is_refused_before_it_is_charged(tmp_path, question, why):
+    asked = pair(tmp_path, question)
+    status, _ = asked.asker.read(asked.site.reply(asked.asker.letter(question)), question)
+    assert status is Status.REFUSED
+    assert why in asked.reasons[0]
+    assert "charged" not in asked.events
+
+
+def test_public_features_cost_nothing(tmp_path):
+    asked = pair(tmp_path, ROWS)
+    asked.site.cohort = replace(asked.site.cohort, public_features=True)
+    status, _ = asked.asker.read(asked.site.reply(asked.asker.letter(ROWS)), ROWS)
+    assert status is Status.ANSWER
+    assert asked.events == ["begun", "answered"]
+
+
+def test_one_answer_without_noise_leaves_and_costs_what_the_plan_promises(tmp_path):
+    asked = pair(tmp_path, VOTES)
+    asked.site.reply(asked.asker.letter(VOTES))
+    assert asked.site.accounts.spent() == {"label/replace": (0.0, 0.0), "trusted": (1.0, 0.0)}
+    another = replace(asked.asker, exchange=bytes(16))
+    status, _ = another.read(asked.site.reply(another.letter(VOTES)), VOTES)
+    assert status is Status.REFUSED
+    assert "trusted" in asked.reasons[0] or "would spend" in asked.reasons[0]
+
+
+def test_an_allowance_that_is_spent_ends_it(tmp_path):
+    asked = pair(tmp_path, COUNTS, epsilon=1.5)
+    counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
+    another = replace(asked.asker, exchange=bytes(16))
+    status, _ = another.read(asked.site.reply(another.letter(COUNTS)), COUNTS)
+    assert status is Status.REFUSED
+    assert "would spend epsilon=2" in asked.reasons[0]
+
+
+def test_a_place_in_an_exchange_has_one_question(tmp_path):
+    asked = pair(tmp_path, COUNTS, LATER, epsilon=5.0)
+    asked.site.reply(asked.asker.letter(COUNTS))
+    status, _ = asked.asker.read(asked.site.reply(asked.asker.letter(LATER)), LATER)
+    assert status is Status.REFUSED
+    assert asked.reasons == ["another question was answered in this place of the exchange"]
+    renumbered = asked.asker.letter(COUNTS, number=1)  # the same release asked for again, for averages
+    assert asked.asker.read(asked.site.reply(renumbered), COUNTS, number=1)[0] is Status.REFUSED
+    assert asked.events.count("charged") == 1
+
+
+def test_until_somebody_has_approved_a_site_is_busy_and_pays_nothing(tmp_path):
+    asked = pair(tmp_path, COUNTS)
+    asked.site.approved = lambda head: False
+    letter = asked.asker.letter(COUNTS)
+    assert asked.asker.read(asked.site.reply(letter), COUNTS)[0] is Status.BUSY
+    assert "charged" not in asked.events
+    asked.site.approved = lambda head: head.plan == asked.site.agreement.digest
+    counts(asked.asker, asked.site.reply(letter))
+
+
+def test_after_the_closing_nothing_is_answered_and_what_was_is_sent_again(tmp_path):
+    asked = pair(tmp_path, COUNTS, LATER)
+    first = asked.site.reply(asked.asker.letter(COUNTS))
+    asked.site.now = lambda: asked.site.agreement.closing + 1.0
+    assert asked.site.reply(asked.asker.letter(COUNTS)) == first
+    late = asked.site.reply(asked.asker.letter(LATER, number=1))
+    assert asked.asker.read(late, LATER, number=1)[0] is Status.EXPIRED
+
+
+def test_an_answer_that_fails_is_one_for_blank_rows(tmp_path):
+    """Its process is killed over a label: an answer that is missing would tell that there is one."""
+    asked = pair(tmp_path, COUNTS, spoilt="yes")
+    found = np.array([counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))])
+    assert np.abs(found - [40, 0]).max() < 60
+    assert asked.events == ["charged", "begun", "answered"]
+
+
+def test_an_answer_without_noise_that_fails_says_so_in_as_many_bytes(tmp_path):
+    asked = pair(tmp_path, VOTES)
+    asked.site.cohort = replace(
+        asked.site.cohort, reference=json.dumps({"target": "support.exchanges:Gone", "arguments": {}})
+    )
+    reply = asked.site.reply(asked.asker.letter(VOTES))
+    _, records = asked.asker.read(reply, VOTES)
+    assert decode_submission(records, VOTES.fields()).failures == {0: "the party could not answer"}
+    assert len(reply["sealed"]) == reply_length(VOTES) + 16
+
+
+def test_a_question_that_takes_too_much_to_read_costs_nothing_and_the_next_is_answered(tmp_path):
+    asked = pair(tmp_path, COUNTS, means=Means(memory=3 * 2**30, seconds=1))
+    bomb = b"counts\n" + bytes(range(256)) * 2**12
+    asked.site.reply(asked.asker.letter(COUNTS, packet=bomb))
+    assert asked.events == ["refused"]
+    asked.site.means = Means()
+    counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
+
+
+def test_refusals_for_one_reason_are_not_all_written_down(tmp_path):
+    asked = pair(tmp_path, COUNTS)
+    for _ in range(100):
+        asked.site.reply({})
+    times = [line["times"] for line in asked.site.journal.lines]
+    assert times == [1, 2, 4, 8, 16, 32, 64]
+    for number in range(2000):
+        asked.site.refuse(f"reason {number}")
+    assert len(asked.site.journal.lines) < 1020
+
+
+def test_a_site_takes_its_places_from_its_journal(tmp_path):
+    asked = pair(tmp_path, COUNTS, LATER, epsilon=5.0)
+    asked.site.reply(asked.asker.letter(COUNTS))
+    restarted = asked.again()
+    assert isinstance(restarted.site, Site)
+    status, _ = asked.asker.read(restarted.site.reply(asked.asker.letter(LATER)), LATER)
+    assert status is Status.REFUSED

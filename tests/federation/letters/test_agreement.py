@@ -1,0 +1,114 @@
+"""What an aggregator and its sites agree on."""
+
+import json
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.exchanges import agreement_for
+from support.questions import QUESTIONS
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Unit
+from federation.grids.codec import read_again, settings_of
+from federation.letters.agreement import Agreement, require_agreed, terms
+from federation.letters.keys import new_site_key, public_text
+
+KEYS = [new_site_key().public_key() for _ in range(2)]
+SIGNING = Ed25519PrivateKey.generate()
+
+
+def agreement(*questions, **changed):
+    return agreement_for(SIGNING, KEYS, *questions, **changed)
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_what_was_agreed_on_may_be_asked(kind):
+    require_agreed(QUESTIONS[kind], agreement(*QUESTIONS.values()))
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_whatever_no_answer_changes_must_be_as_agreed(kind):
+    question, agreed = QUESTIONS[kind], agreement(QUESTIONS[kind])
+    plain = {name: value for name, value in settings_of(question).items() if type(value) in (int, float)}
+    tried = 0
+    for name, value in plain.items():
+        try:
+            other = read_again(question, {name: value + 1})
+        except InputError:
+            continue
+        tried += 1
+        if any(name == part or name.startswith(f"{part}.") for part in question.varies):
+            require_agreed(other, agreed)
+        else:
+            with pytest.raises(InputError, match="is not what was agreed on"):
+                require_agreed(other, agreed)
+    assert tried or kind == "error_marginals"
+
+
+def test_arrays_are_agreed_on_to_the_bit():
+    question = QUESTIONS["votes"]
+    rows = next(field.name for field in fields(question) if isinstance(getattr(question, field.name), np.ndarray))
+    moved = getattr(question, rows).copy()
+    moved.flat[0] = np.nextafter(moved.flat[0], np.inf)
+    with pytest.raises(InputError, match=f"'{rows}' of the question is not what was agreed on"):
+        require_agreed(replace(question, **{rows: moved}), agreement(question))
+    assert terms(question)[rows].startswith("sha256:")
+
+
+def test_what_nobody_agreed_to_is_named():
+    with pytest.raises(InputError, match="nobody has agreed to the question 'votes'"):
+        require_agreed(QUESTIONS["votes"], agreement(QUESTIONS["counts"]))
+
+
+def test_a_digest_changes_with_anything(tmp_path):
+    known = agreement(QUESTIONS["counts"], closing=0.0)
+    plain = json.loads(known.canonical())
+    for name, value in plain.items():
+        other = {"name": "x", "protocol": "x", "superlink": "x:1", "root": "x", "options": {"a": 1}, "missing": True}
+        if name in other and value != other[name]:
+            changed = Agreement.model_validate_json(json.dumps({**plain, name: other[name]}))
+            assert changed.digest != known.digest
+    shuffled = Agreement.model_validate_json(json.dumps(dict(reversed(plain.items())), indent=3))
+    assert shuffled.digest == known.digest
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"version": 2}, "version: Input should be 1"),
+        ({"sites": [{"name": "a", "key": public_text(KEYS[0])}] * 2}, "two sites have the same name"),
+        ({"sites": [{"name": name, "key": public_text(KEYS[0])} for name in "ab"]}, "two sites have the same key"),
+        ({"sites": [{"name": name, "key": public_text(KEYS[0])} for name in "aA"]}, "two sites have the same name"),
+        ({"sites": [{"name": "../x"}]}, "sites.0.name"),
+        ({"quorum": 0.0}, "quorum"),
+        ({"quorum": float("nan")}, ""),
+        ({"seed": 1}, "seed: Extra inputs are not permitted"),
+        ({"promises": []}, "promises"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_by_name(tmp_path, changed, why):
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(json.loads(agreement(QUESTIONS["counts"]).canonical()) | changed))
+    with pytest.raises(InputError, match=why) as refusal:
+        Agreement.load(path)
+    assert str(path) in str(refusal.value)
+
+
+def test_an_invitation_has_no_keys():
+    known = agreement(QUESTIONS["counts"], sites=[{"name": "north"}, {"name": "south"}])
+    assert not known.sealed
+    assert agreement(QUESTIONS["counts"]).sealed
+    assert known.position("south") == 1
+    with pytest.raises(InputError, match=r"no site 'sout'.*did you mean 'south'"):
+        known.position("sout")
+
+
+def test_promises_are_told_apart_by_who_keeps_them():
+    known = agreement(QUESTIONS["counts"])
+    assert known.promised(trusted=True).unit is Unit.PARTY
+    assert known.promised(trusted=False).unit is Unit.LABEL
+    promise = json.loads(known.canonical())["promises"][0]
+    with pytest.raises(InputError, match="promises nothing for answers without noise"):
+        agreement(QUESTIONS["counts"], promises=[promise]).promised(trusted=True)

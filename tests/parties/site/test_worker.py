@@ -1,0 +1,121 @@
+"""What a question's own process says and does; that it is one is tested with the site."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.exchanges import agreement_for
+from support.questions import QUESTIONS
+
+from federation.contract.declared import Declared
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Guarantee
+from federation.contract.question import PrivateQuestion
+from federation.contract.reference import Reference
+from federation.contract.submission import check_submission
+from federation.letters.keys import new_site_key
+from federation.letters.packets import question_packet
+from parties.guard.answering import answered
+from parties.holdings.cohort import Cohort, Holdings
+from parties.site import worker
+from parties.site.worker import Blank, Cost
+
+PRIVATE = [kind for kind, question in QUESTIONS.items() if isinstance(question, PrivateQuestion)]
+
+
+class Texts:
+    """Forty rows of what are no numbers, in two bags."""
+
+    def holdings(self, party):
+        rows = np.full((40, 3), "n/a")
+        return Holdings(party, rows, np.arange(40) % 2, np.arange(40) % 2)
+
+    def evaluation(self):
+        return None
+
+
+class Numbers(Texts):
+    """The same of numbers."""
+
+    def holdings(self, party):
+        return Holdings(party, np.ones((40, 3)), np.arange(40) % 2, np.arange(40) % 2)
+
+
+def site(provider):
+    return Cohort(Reference(f"{__name__}:{provider}").to_json(), 4, 1, None, public_features=True, paid=True)
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_where_rows_cannot_be_read_noise_leaves_as_from_blank_ones(kind, caplog):
+    question = QUESTIONS[kind]
+    assert answered(site("Texts"), question).failures == {4: "the party could not answer"}
+    found = worker._submission(question, site("Texts"))
+    check_submission(question, found)
+    assert found.failures == {}
+    assert found.parties.tolist() == [4]
+    assert "the rows of this site could not be read" in caplog.text
+
+
+def test_answers_without_noise_tell_that_they_failed():
+    assert worker._submission(QUESTIONS["votes"], site("Texts")).failures == {4: "the party could not answer"}
+
+
+def test_rows_that_can_be_read_are_not_replaced(monkeypatch):
+    monkeypatch.setattr(worker, "Blank", None)
+    assert worker._submission(QUESTIONS["mean_operator"], site("Numbers")).failures == {}
+
+
+def test_blank_rows_are_as_many_in_the_same_bags():
+    blank = Blank(Reference(f"{__name__}:Texts").to_json()).holdings(4)
+    assert blank.party == 4
+    assert blank.rows.tolist() == [[0.0] * 3] * 40
+    assert blank.labels.tolist() == [0] * 40
+    assert blank.bags.sum() == 20
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_what_an_answer_costs_is_known_before_it_is_given(kind):
+    question = QUESTIONS[kind]
+    found = worker._cost(question, site("Texts"))
+    private = isinstance(question, PrivateQuestion)
+    assert (found.guarantee == question.payment()) if private else found.guarantee is None
+    assert found.trusted is (question.shared if private else kind not in ("rows", "embeddings"))
+    assert Cost.from_json(found.to_json()) == found
+
+
+def test_a_cost_is_that_of_all_queries_of_a_release():
+    question = QUESTIONS["error_marginals"]
+    cost = worker._cost(question, site("Numbers"))
+    assert isinstance(cost.guarantee, Guarantee)
+    assert (cost.release, cost.query) == (question.release.name, question.release.query)
+
+
+class Marked(Numbers):
+    """Rows that leave a mark when they are looked for."""
+
+    def __init__(self, mark):
+        Path(mark).touch()
+
+
+def test_rows_are_looked_for_once_they_have_been_paid_for(tmp_path):
+    mark, question = tmp_path / "mark", QUESTIONS["counts"]
+    cohort = replace(site("Numbers"), reference=Reference(f"{__name__}:Marked", {"mark": str(mark)}).to_json())
+    agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)
+    with worker.read(question_packet(question), agreement, cohort, worker.Means()) as (cost, answer):
+        assert cost.kind == "counts"
+        assert not mark.exists()
+        assert answer() is not None
+        assert mark.exists()
+
+
+def test_what_contradicts_a_site_is_refused_before_it_is_paid_for():
+    question = QUESTIONS["counts"]
+    agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)
+    cohort = replace(site("Numbers"), declared=Declared(classes=5))
+    with (
+        pytest.raises(InputError, match="takes classes to be 3, this side declares 5"),
+        worker.read(question_packet(question), agreement, cohort, worker.Means()),
+    ):
+        pass

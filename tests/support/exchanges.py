@@ -1,0 +1,156 @@
+"""A site and an aggregator that asks it, with all keys and an agreement, for tests; rows by reference."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import signal
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from federation.contract.guarantee import Adjacency, Unit
+from federation.contract.reference import Reference
+from federation.letters.agreement import Agreement, terms
+from federation.letters.keys import fingerprint, new_site_key, public_text, raw_public
+from federation.letters.letters import Head, SealedAnswer, SignedQuestion
+from federation.letters.packets import question_packet, read_reply
+from parties.holdings.cohort import Cohort, Holdings
+from parties.site.accounts import Account, Accounts, Allowances
+from parties.site.journal import Journal
+from parties.site.site import Site
+from parties.site.worker import Means
+
+
+class Forty:
+    """Forty rows of which every other has the label 1; `spoilt` ones cannot be read, or end whoever reads them."""
+
+    def __init__(self, spoilt: str = "") -> None:
+        self._spoilt = spoilt
+
+    def holdings(self, party: int) -> Holdings:
+        rows = np.random.default_rng(0).normal(size=(40, 3))
+        return (_Spoilt if self._spoilt else Holdings)(party, rows, np.arange(40) % 2)
+
+    def evaluation(self) -> None:
+        return None
+
+
+@dataclass(frozen=True, repr=False)
+class _Spoilt(Holdings):
+    """Rows that end the process of whoever looks at their labels."""
+
+    def class_codes(self, classes: int) -> np.ndarray:
+        if self.labels.any():  # blank ones can be read
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().class_codes(classes)
+
+
+def agreement_for(signing, keys, *questions, closing=3600.0, **changed):
+    """What `north`, and others, agreed to be asked: these questions, and none else."""
+    names = ["north", "south", "west", "east"]
+    promise = {"unit": "label", "adjacency": "replace", "epsilon": 1.0, "delta": 0.0}
+    known = {
+        "version": 1,
+        "name": "trial",
+        "aggregator": public_text(signing.public_key()),
+        "superlink": "127.0.0.1:1",
+        "root": "none",
+        "sites": [{"name": name, "key": public_text(key)} for name, key in zip(names, keys, strict=False)],
+        "closing": int(time.time() + closing),
+        "columns": [{"name": name} for name in "pqr"],
+        "label": {"name": "ill", "classes": ["no", "yes"]},
+        "missing": False,
+        "rows": [1, 100],
+        "public": {"file": "public.csv", "sha256": "0" * 64, "rows": 10},
+        "quorum": 0.5,
+        "colluding": 0.1,
+        "protocol": "class_ratio",
+        "options": {},
+        "asked": [{"kind": one.kind, "times": 1, "same": terms(one)} for one in questions],
+        "promises": [{**promise, "trusted": False}, {**promise, "unit": "party", "trusted": True}],
+    }
+    return Agreement.model_validate_json(json.dumps(known | changed))
+
+
+@dataclass
+class Asker:
+    """An aggregator with one exchange, that asks one site."""
+
+    agreement: Agreement
+    site: object
+    signing: Ed25519PrivateKey
+    reply_to: X25519PrivateKey
+    exchange: bytes
+
+    def head(self, packet, **changed):
+        site, digest = bytes.fromhex(fingerprint(self.site)), hashlib.sha256(packet).digest()
+        plan, closing = self.agreement.digest, self.agreement.closing
+        known = Head(plan, self.exchange, 0, digest, "north", 0, site, closing, raw_public(self.reply_to))
+        return replace(known, **changed)
+
+    def letter(self, question, packet=None, **changed):
+        packet = packet or question_packet(question)
+        return vars(SignedQuestion.signed(self.head(packet, **changed), packet, self.signing))
+
+    def read(self, reply, question, **changed):
+        """The status and the records of a reply to a question."""
+        head = self.head(question_packet(question), **changed)
+        return read_reply(SealedAnswer(**reply).opened(head, self.site, self.reply_to))
+
+
+@dataclass
+class Pair:
+    """A site in a folder of its own, and whoever asks it."""
+
+    site: Site
+    asker: Asker
+
+    @property
+    def events(self):
+        """What its journal tells, in order."""
+        return [line["event"] for line in self.site.journal.lines]
+
+    @property
+    def reasons(self):
+        """Why it refused."""
+        return [line["why"] for line in self.site.journal.lines if line["event"] == "refused"]
+
+    def again(self):
+        """The site as it is after it has ended, however that came about."""
+        site, folder = self.site, self.site.answers.parent
+        journal = Journal(folder / "journal.jsonl")
+        accounts = Accounts(site.accounts.table, site.accounts.allowances, journal)
+        return replace(self, site=replace(site, journal=journal, accounts=accounts))
+
+
+def pair(folder, *questions, spoilt="", epsilon=1.0, means=None, **changed):
+    """A site with rows of which one label may cost `epsilon`, and one answer without noise may leave."""
+    key, signing = new_site_key(), Ed25519PrivateKey.generate()
+    agreement = agreement_for(signing, [key.public_key()], *questions, **changed)
+    (folder / "answers").mkdir()
+    journal = Journal(folder / "journal.jsonl")
+    allowances = Allowances(
+        (Account(Unit.LABEL, Adjacency.REPLACE, epsilon, 0.0),),
+        Account(Unit.PARTY, Adjacency.REPLACE, 1.0, 0.0),
+        1,
+    )
+    rows = Reference(f"{__name__}:Forty", {"spoilt": spoilt} if spoilt else {})
+    site = Site(
+        "north",
+        key,
+        agreement,
+        Cohort(rows.to_json(), 0, 1, None, paid=True),
+        Accounts("patients", allowances, journal),
+        journal,
+        folder / "answers",
+        lambda head: True,
+        means or Means(),
+    )
+    reply_to = X25519PrivateKey.generate()
+    return Pair(site, Asker(agreement, key.public_key(), signing, reply_to, secrets.token_bytes(16)))

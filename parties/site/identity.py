@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, nearest_name
 from federation.contract.files import write_lasting
 from federation.letters.keys import require_private
 from parties.holdings.cohort import Holdings
@@ -63,12 +63,13 @@ class Identity:
         whole = hashlib.sha256(b"".join(sorted(digests))).hexdigest()
         return Contents(whole, np.frombuffer(b"".join(one[:_BYTES] for one in digests), np.uint64))
 
-    def account(self, table: str) -> str:
-        """The table whose account pays for one: itself, or the one that it is the same as."""
-        known = {line["table"]: line["as"] for line in self._lines(SAME)}
-        while table in known:
-            table = known[table]
-        return table
+    def names(self, table: str) -> list[str]:
+        """All names of one table: what is charged to one of them is spent by all."""
+        found, pairs = {table}, [{line["table"], line["as"]} for line in self._lines(SAME)]
+        for _ in pairs:
+            for pair in pairs:
+                found |= pair if pair & found else set()
+        return sorted(found)
 
     @property
     def tables(self) -> list[str]:
@@ -77,10 +78,9 @@ class Identity:
 
     def require_settled(self, table: str, contents: Contents) -> None:
         """Refuse a table whose rows are known under another name. Raises `InputError` that says how to settle it."""
-        own = self.account(table)
-        told_apart = {other for line in self._lines(NEW) if line["table"] == table for other in line["beside"]}
+        told_apart = {frozenset((line["table"], other)) for line in self._lines(NEW) for other in line["beside"]}
         for other in self.tables:
-            if self.account(other) == own or other in told_apart:
+            if other in self.names(table) or {table, other} in told_apart:
                 continue
             share = self._shared(other, contents)
             if share > _SHARE:
@@ -100,17 +100,15 @@ class Identity:
         self.journal.add(TABLE, table=table, content=contents.digest, rows=1 << len(contents.rows).bit_length())
 
     def settle_same(self, table: str, other: str, by: str) -> None:
-        """Say that a table is one that is known: it pays from that one's account. Raises `InputError`."""
+        """Say that a table is one that is known by another name. Raises `InputError` for one that is not known."""
         if other not in self.tables:
             known = ", ".join(self.tables) or "none"
-            raise InputError(f"no table '{other}' is known here; known: {known}")
-        if self.account(other) == table:
-            raise InputError(f"the table '{other}' already pays from the account of '{table}'; nothing is to be done")
+            raise InputError(f"no table '{other}' is known here{nearest_name(other, self.tables)}; known: {known}")
         self.journal.add(SAME, table=table, **{"as": other}, by=by)
 
     def settle_new(self, table: str, by: str) -> list[str]:
         """Say that a table is none of those that are known; returns these."""
-        others = [other for other in self.tables if self.account(other) != self.account(table)]
+        others = [other for other in self.tables if other not in self.names(table)]
         self.journal.add(NEW, table=table, beside=others, by=by)
         return others
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from federation.contract.errors import InputError, nearest_name
+from federation.contract.question import PublicQuestion
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint
+from parties.guard.registry import question_type
 from parties.site.settings import Settings
 
 
@@ -37,6 +39,17 @@ def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePubli
                 f"the plan's key for '{settings.name}' is {fingerprint(member)}, this site's is {fingerprint(key)}; "
                 "send its coordinator the .pub file of this one"
             )
+    for kind in dict.fromkeys(asked.kind for asked in agreement.asked):
+        try:
+            features = issubclass(question_type(kind), PublicQuestion)
+        except InputError as error:
+            yield f"the plan asks '{kind}', which this installation cannot answer: {error}"
+        else:
+            if features and not policy.public_features:
+                yield (
+                    f"the plan asks '{kind}', whose answer is features as they are; set policy.public-features = true "
+                    "if all but the labels may be known to everybody, else do not serve this plan"
+                )
     if time.time() > agreement.closing:
         yield f"the plan has closed, on {time.strftime('%Y-%m-%d %H:%M', time.localtime(agreement.closing))}"
     allowed = {str(account.unit) for account in settings.allowances.proved}

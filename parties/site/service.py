@@ -31,7 +31,7 @@ from parties.site.journal import Journal
 from parties.site.mailbox import Closed, Letter, Mailbox
 from parties.site.policy import objections
 from parties.site.settings import Settings
-from parties.site.site import AGAIN, REFUSED, WAITING, Site
+from parties.site.site import AGAIN, BEGUN, REFUSED, WAITING, Site
 from parties.site.state import State
 
 _PAUSE = 0.5  # seconds between looks into an empty mail box
@@ -84,7 +84,7 @@ class Service:
             self.key,
             self.agreement,
             cohort(self.settings, self.agreement, self.table.reference),
-            Accounts(self.identity.account(self.settings.data.table), self.settings.allowances, self.journal),
+            accounts(self.settings, self.identity),
             self.journal,
             self.state.answers,
             self._approved,
@@ -120,9 +120,6 @@ class Service:
     def _answer(self, mailbox: Mailbox, letter: Letter) -> None:
         """Serve one letter; what was computed for it leaves when its time is over, whatever happened."""
         due = time.monotonic() + self.settings.limits.seconds
-        if self._refused_today() >= self.settings.policy.most_questions:
-            _log.warning("a letter is left alone: too many were refused in a day")
-            return
         if self.table.changed():
             try:
                 self.look()
@@ -141,7 +138,7 @@ class Service:
     def _approved(self, head: Head) -> bool:
         """Whether a question may be answered now. Raises `InputError` for one too many, and where it was denied."""
         most, exchange = self.settings.policy.most_questions, head.exchange.hex()
-        begun = [line for line in self.journal.lines if line["event"] == "begun"]
+        begun = [line for line in self.journal.lines if line["event"] == BEGUN]
         asked = sum(line["slots"][0].startswith(f"{exchange} ") for line in begun)
         today = sum(line["time"] > time.time() - _DAY for line in begun)
         if max(asked, today) >= most:
@@ -165,10 +162,11 @@ class Service:
                 _log.info("%s", said(line))
         return decision
 
-    def _refused_today(self) -> int:
-        """So many letters were refused in a day: the journal is to have an end."""
-        refused = (line for line in self.journal.lines if line["event"] == REFUSED)
-        return sum(line["time"] > time.time() - _DAY for line in refused)
+
+def accounts(settings: Settings, identity: Identity) -> Accounts:
+    """Those of the table of this site, under all of its names."""
+    table = settings.data.table
+    return Accounts(table, settings.allowances, identity.journal, identity.names(table))
 
 
 def cohort(settings: Settings, agreement: Agreement, reference: str) -> Cohort:

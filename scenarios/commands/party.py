@@ -163,12 +163,12 @@ def same_table(
     state = State.found(settings.state)
     with state.owned():
         Identity(state.folder / "tables", state.journal()).settle_same(settings.data.table, other, getpass.getuser())
-    print(f"the table '{settings.data.table}' pays from the account of '{other}' from now on")
+    print(f"the tables '{settings.data.table}' and '{other}' spend one allowance from now on")
 
 
 @party_app.command("new-table")
 def new_table(site: SiteFile) -> None:
-    """Say that this site's table is none of those that are known, whatever rows they share: it has its own allowance."""
+    """Say that this site's table is none of those that are known, whatever rows they share: it has an own allowance."""
     from parties.site.identity import Identity
     from parties.site.settings import Settings
     from parties.site.state import State

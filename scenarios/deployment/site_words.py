@@ -18,6 +18,7 @@ from parties.site.accounts import Accounts
 from parties.site.approvals import APPROVED, PENDING, Approvals, Decision
 from parties.site.identity import Identity
 from parties.site.policy import objections
+from parties.site.service import accounts
 from parties.site.settings import Settings
 from parties.site.state import State
 from scenarios.deployment.site_table import WatchedTable
@@ -38,7 +39,7 @@ class Outlook:
 
 
 def outlook(settings: Settings, agreement: Agreement) -> Outlook:
-    """All that a site has to know before it approves a plan; nothing is asked of anybody, and nothing written."""
+    """All that a site has to know before it approves a plan; nothing is asked of anybody, and nothing spent."""
     found = Outlook()
     state = State.found(settings.state)
     journal = state.journal(reading=True)
@@ -46,10 +47,10 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     found.lines += [*_who(agreement), *_what(agreement)]
     key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
     found.errors += objections(settings, agreement, key.public_key())
-    accounts = Accounts(identity.account(settings.data.table), settings.allowances, journal)
-    found.spent = _spent(settings, accounts)
+    own = accounts(settings, identity)
+    found.spent = _spent(settings, own)
     found.lines += _costs(agreement, settings, found.spent)
-    found.errors += _afforded(agreement, accounts, found)
+    found.errors += _afforded(agreement, own, found)
     table = WatchedTable(settings.data, settings.plan, agreement, 0)
     holdings, told = table.read()
     name = f"table '{settings.data.table}'"
@@ -110,7 +111,7 @@ def _costs(agreement: Agreement, settings: Settings, spent: dict[str, dict[str, 
         )
 
 
-def _spent(settings: Settings, accounts: Accounts) -> dict[str, dict[str, float]]:
+def _spent(settings: Settings, own: Accounts) -> dict[str, dict[str, float]]:
     allowances = settings.allowances
     allowed = {account.name: account for account in allowances.proved}
     if allowances.trusted:
@@ -122,7 +123,7 @@ def _spent(settings: Settings, accounts: Accounts) -> dict[str, dict[str, float]
             "delta": delta,
             "allowed_delta": allowed[name].delta,
         }
-        for name, (epsilon, delta) in accounts.spent().items()
+        for name, (epsilon, delta) in own.spent().items()
     }
 
 
@@ -130,18 +131,15 @@ def spent_by(settings: Settings) -> list[dict[str, Any]]:
     """What a table has spent, account by account."""
     state = State.found(settings.state)
     journal = state.journal(reading=True)
-    table = Identity(state.folder / "tables", journal).account(settings.data.table)
-    return [
-        {"account": name, **row}
-        for name, row in _spent(settings, Accounts(table, settings.allowances, journal)).items()
-    ]
+    own = accounts(settings, Identity(state.folder / "tables", journal))
+    return [{"account": name, **row} for name, row in _spent(settings, own).items()]
 
 
-def _afforded(agreement: Agreement, accounts: Accounts, found: Outlook) -> Iterator[str]:
+def _afforded(agreement: Agreement, own: Accounts, found: Outlook) -> Iterator[str]:
     """Why one more exchange cannot be paid. The journal is one for reading, so that nothing is."""
     for promise in agreement.promises:
         try:
-            accounts.charge(f"outlook {promise.trusted}", agreement.promised(promise.trusted), promise.trusted, {})
+            own.charge(f"outlook {promise.trusted}", agreement.promised(promise.trusted), promise.trusted, {})
         except BudgetExceededError as error:
             found.over = True
             yield str(error)

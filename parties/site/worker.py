@@ -79,7 +79,7 @@ class Cost:
 
 def prepare(*modules: str) -> None:
     """Start the process from which all others are forked, with all that answers questions, and these modules, in it."""
-    _context.set_forkserver_preload(["parties.site.worker", "parties.node.app", *modules])
+    _context.set_forkserver_preload(["__main__", "parties.site.worker", "parties.node.app", *modules])
     first = _context.Process(target=kinds)
     first.start()
     first.join()

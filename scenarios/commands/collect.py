@@ -58,6 +58,8 @@ def collect_command(
         for line in str(outcome["why"]).splitlines():
             remark(f"error: {line}")
         remark(f"hint: federation collect {folder} goes on with it; nobody is asked twice")
+    models = [path for path in files if path.endswith(".npz")]
+    text += [f"next: federation predict {path} FILE" for path in models]
     record = {**outcome, "files": files}
     tell(as_json, record, text=[*(f"wrote {path}" for path in files), *text], hidden=record)
     if outcome.get("exit_code"):

@@ -22,6 +22,7 @@ from federation.letters.letters import SealedAnswer
 from federation.letters.packets import LETTER, Status, packet_of, read_reply
 
 _PAUSE = 0.5  # seconds that replies are waited for at a time
+_AWAY = 3.0  # seconds before a letter is tried again that was not taken
 _AGAIN = 10.0  # seconds before a site is asked again that was busy, or away, or sent something else
 _SAID = {Status.REFUSED: "the site refused", Status.EXPIRED: "the exchange has closed"}
 _log = logging.getLogger(__name__)
@@ -101,6 +102,10 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
             del self._pending[reply.metadata.reply_to_message_id]
         return replies
 
+    def close(self) -> None:
+        """Take no more letters."""
+        self._pulling.close()
+
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
         """As of any grid. Nobody asks so here."""
         raise NotImplementedError
@@ -123,8 +128,8 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
             letters.append(self._grid.create_message(content, kind, self._nodes[one.site], group_id=""))
         for one, sent in zip(due, self._grid.push_messages(letters) if letters else [], strict=True):
             one.sent = sent
-            if sent is None:  # Flower's word for a letter that it has not taken
-                one.due = time.monotonic() + _AGAIN
+            if sent is None:  # Flower takes no letter for a site that has never been there
+                one.due = time.monotonic() + _AWAY
             else:
                 self._pulling.expect(one.site, sent)
 

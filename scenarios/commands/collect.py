@@ -46,7 +46,11 @@ def collect_command(
         text = [*lines, *(f"spent or set aside: {line}" for line in spent_lines(spent))]
         tell(as_json, {"exchanges": found, "spent": spent}, text=text, hidden=["exchanges", "spent"])
         return
-    outcome = collect(known, seconds, fresh, remark)
+    try:
+        outcome = collect(known, seconds, fresh, remark)
+    except KeyboardInterrupt:
+        remark(f"hint: federation collect {folder} goes on where this was; nobody is asked twice")
+        raise
     files = [str(path) for path in written(known, outcome)]
     if outcome["status"] == "released already":
         text = [f"exchange {outcome['exchange']} was released already; nothing was asked, nothing was spent"]

@@ -22,6 +22,7 @@ from scenarios.commands.deploy import deploy
 from scenarios.commands.figure import figure
 from scenarios.commands.init import init
 from scenarios.commands.lines import remark
+from scenarios.commands.party import party_app
 from scenarios.commands.predict import predict_command
 from scenarios.commands.privacy import privacy_app
 from scenarios.commands.report import report_command
@@ -70,6 +71,7 @@ app.command("predict")(predict_command)
 app.command()(deploy)
 app.command("collect")(collect_command)
 app.add_typer(privacy_app, name="privacy")
+app.add_typer(party_app, name="party")
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ and under whatever number: what is counted is what happened to a table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,11 +56,12 @@ class Allowances:
 
 @dataclass
 class Accounts:
-    """The accounts of a table, with their charges in a journal."""
+    """The accounts of a table, with their charges in a journal; `others` are names of the same table."""
 
     table: str
     allowances: Allowances
     journal: Journal
+    others: Collection[str] = ()
     _known: dict[str, dict[str, Any]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,7 +108,7 @@ class Accounts:
         return [
             Guarantee.from_dict(line["guarantee"])
             for line in self._known.values()
-            if line["table"] == self.table and line["trusted"] is trusted
+            if line["table"] in (self.table, *self.others) and line["trusted"] is trusted
         ]
 
     def _total(self, account: Account, charges: list[Guarantee]) -> tuple[float, float]:

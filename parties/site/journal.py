@@ -24,6 +24,9 @@ BEGINNING = "0" * 64  # what the first line has in place of a hash before it
 class Journal:
     """The file of one site, which one process at a time may open; a line that a crash cut short is taken off its end.
 
+    Any number of others may look at it, `reading` only: they leave the file as it is, and lines that they add are known
+    to nobody else.
+
     Raises `InputError` for a file in which a line is missing or changed. That whole lines are gone from its end shows
     only to whoever knows a later `head`.
 
@@ -38,10 +41,10 @@ class Journal:
         (['start', 'refused'], True)
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, reading: bool = False) -> None:
+        self.path, self._reading = path, reading
         self.lines, whole = _read(path)
-        if path.exists() and path.stat().st_size > whole:
+        if not reading and path.exists() and path.stat().st_size > whole:
             os.truncate(path, whole)
 
     @property
@@ -54,17 +57,16 @@ class Journal:
         record = {"time": round(time.time(), 3), "event": event, **told}
         record |= {"nonce": secrets.token_hex(16), "before": self.head}
         line = {**record, "hash": _hash(record)}
+        if not self._reading:
+            self._write(line)
+        self.lines.append(line)
+        return line
+
+    def _write(self, line: Mapping[str, Any]) -> None:
         with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w") as file:
             file.write(json.dumps(line) + "\n")
             file.flush()
             os.fsync(file.fileno())
-        self.lines.append(line)
-        return line
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    """The lines of a journal that a process may be writing to. Raises `InputError` as `Journal`."""
-    return _read(path)[0]
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], int]:

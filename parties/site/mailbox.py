@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from typing import TypeVar
 
 import httpx
@@ -65,20 +64,20 @@ class Closed(Exception):
 
 
 class Mailbox:
-    """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root`.
+    """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root` (PEM).
 
     `most` is the largest letter in bytes. A call that cannot reach the SuperLink tries again until `closing` is set,
     and raises `Closed` then.
     """
 
-    def __init__(self, address: str, root: Path, key: ec.EllipticCurvePrivateKey, most: int) -> None:
+    def __init__(self, address: str, root: bytes, key: ec.EllipticCurvePrivateKey, most: int) -> None:
         self._most = most
         self.closing = threading.Event()
         self._public = public_key_to_bytes(key.public_key())
         self._client = FleetHttpClient.from_server_address(
             address,
             False,
-            root.read_bytes(),
+            root,
             [RuntimeVersionHttpInterceptor("SuperNode"), NodeAuthHttpInterceptor(key, key.public_key())],
         )
         self._node = Node()

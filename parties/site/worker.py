@@ -181,8 +181,9 @@ def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort
         site.send_bytes(json.dumps(str(error) if isinstance(error, InputError) else repr(error)[:200]).encode())
         return
     site.send_bytes(cost.to_json())
-    if site.recv_bytes() == _PAID:
-        site.send_bytes(answer_packet(question, _submission(question, cohort)))
+    with contextlib.suppress(EOFError):  # the site does not answer this time
+        if site.recv_bytes() == _PAID:
+            site.send_bytes(answer_packet(question, _submission(question, cohort)))
 
 
 def _submission(question: Question, cohort: Cohort) -> Submission:

@@ -46,9 +46,11 @@ def test_answers_become_a_release_that_was_charged(deploy):
     [spent] = outcome["spent"]
     assert (spent["unit"], spent["epsilon"]) == ("party", 1.0)
     world = read_object(post.folder.release("001") / "world.json", "")
-    assert world["disclosure"]["simulation"] is False and world["answered"] == 3
+    assert world["disclosure"]["simulation"] is False
+    assert world["answered"] == 3
     model = ReleasedModels.load(post.folder.release("001") / "soft_vote.npz")
-    assert model.classes == ("no", "yes") and np.isfinite(model.releases[0]).all()
+    assert model.classes == ("no", "yes")
+    assert np.isfinite(model.releases[0]).all()
     ledger = json.loads(post.folder.ledger.read_text())["charged"]
     assert [entry["unit"] for [entry] in ledger.values()] == ["party"]
 
@@ -67,7 +69,8 @@ def test_a_missing_site_is_left_out_as_long_as_enough_answer(deploy):
     post.conduct["south"] = "silent"
     assert run(post)["exit_code"] == 0
     world = read_object(post.folder.release("001") / "world.json", "")
-    assert world["answered"] == 2 and world["failures"] == {"no usable answer": 1}
+    assert world["answered"] == 2
+    assert world["failures"] == {"no usable answer": 1}
 
 
 def test_without_a_quorum_nothing_is_released_and_the_next_run_goes_on_with_what_came(deploy):
@@ -117,8 +120,10 @@ def test_a_budget_that_others_have_spent_refuses_before_anybody_is_asked(deploy)
     assert run(post)["exit_code"] == 0
     post.asked.clear()
     outcome = run(post, exchange="002")
-    assert outcome["exit_code"] == 3 and "epsilon=2" in outcome["why"]
-    assert post.asked == [] and not post.folder.release("002").exists()
+    assert outcome["exit_code"] == 3
+    assert "epsilon=2" in outcome["why"]
+    assert post.asked == []
+    assert not post.folder.release("002").exists()
 
 
 @pytest.mark.parametrize("file", ["plan.json", "world-plan.json", "signing.key", "nodes.json", "public.csv"])
@@ -126,14 +131,17 @@ def test_files_that_were_damaged_are_told_in_a_sentence(deploy, file):
     post = deploy()
     (post.folder.path / file).write_text("x")
     outcome = run(post)
-    assert outcome["exit_code"] == 2 and file in outcome["why"] and "Traceback" not in outcome["why"]
+    assert outcome["exit_code"] == 2
+    assert file in outcome["why"]
+    assert "Traceback" not in outcome["why"]
 
 
 def test_two_runs_of_one_exchange_do_not_work_at_once(deploy):
     post = deploy()
     with module._alone(post.folder.exchange("001")):
         outcome = run(post)
-    assert outcome["exit_code"] == 2 and "another process works on" in outcome["why"]
+    assert outcome["exit_code"] == 2
+    assert "another process works on" in outcome["why"]
     assert post.asked == []
 
 
@@ -143,4 +151,5 @@ def test_what_nobody_foresaw_is_told_without_a_traceback(deploy, monkeypatch):
 
     monkeypatch.setattr(module, "run_plan", fail)
     outcome = run(deploy())
-    assert outcome["exit_code"] == FederationError.exit_code and "the wall is wet" in outcome["why"]
+    assert outcome["exit_code"] == FederationError.exit_code
+    assert "the wall is wet" in outcome["why"]

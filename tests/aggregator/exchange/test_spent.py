@@ -18,7 +18,8 @@ def pure(epsilon, unit=Unit.LABEL):
 
 def test_nothing_is_spent_before_anything_is_written(tmp_path):
     spent = Spent.load(tmp_path / "ledger.json")
-    assert spent.guarantees() == [] and spent.totals(1e-6) == []
+    assert spent.guarantees() == []
+    assert spent.totals(1e-6) == []
     assert not (tmp_path / "ledger.json").exists()
 
 
@@ -58,13 +59,14 @@ def test_gaussian_noise_is_composed_as_such_after_it_was_stored(tmp_path):
     for exchange in "abcd":
         Spent.load(tmp_path / "ledger.json").charge(exchange, [once], None)
     [total] = Spent.load(tmp_path / "ledger.json").totals(1e-6)
-    assert total["epsilon"] < 2.2 and math.isclose(total["delta"], 1e-6)
+    assert total["epsilon"] < 2.2
+    assert math.isclose(total["delta"], 1e-6)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"charged": {"aa": [{"epsilon": 1}]}}', '{"charged": 3}'])
 def test_a_damaged_ledger_is_not_taken_for_an_empty_one(tmp_path, text):
     (tmp_path / "ledger.json").write_text(text)
-    with pytest.raises(InputError, match="ledger.json.*restore it from a copy"):
+    with pytest.raises(InputError, match=r"ledger.json.*restore it from a copy"):
         Spent.load(tmp_path / "ledger.json")
 
 

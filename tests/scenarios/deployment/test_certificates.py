@@ -72,7 +72,8 @@ def test_the_authority_signs_certificates_and_the_certificate_serves(folder):
     read = x509.load_pem_x509_certificate
     authority, server = read((folder / AUTHORITY).read_bytes()), read((folder / SERVER).read_bytes())
     constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints)
-    assert constraints.critical and constraints.value.ca
+    assert constraints.critical
+    assert constraints.value.ca
     assert authority.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
     assert not server.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     assert not server.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign

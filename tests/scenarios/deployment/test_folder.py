@@ -72,7 +72,8 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
 
 def test_keys_seal_the_plan_and_nothing_but_them_is_added(sealed):
     folder, keys = sealed
-    assert folder.sealed and folder.agreement.sealed
+    assert folder.sealed
+    assert folder.agreement.sealed
     plain, invited = folder.agreement.model_dump(), folder.invitation.model_dump()
     assert {name for name in plain if plain[name] != invited[name]} == {"sites"}
     assert folder.seal(keys).digest == Agreement.load(folder.path / "plan.json").digest  # again, and nothing changes
@@ -103,7 +104,7 @@ def test_keys_that_lack_are_equal_or_are_none_are_told(tmp_path):
     with pytest.raises(InputError, match="two sites have the same key"):
         folder.seal(keys)
     assert not folder.sealed
-    with pytest.raises(InputError, match="has no plan yet.*--keys FOLDER"):
+    with pytest.raises(InputError, match=r"has no plan yet.*--keys FOLDER"):
         folder.agreement  # noqa: B018 - what is asked for
 
 

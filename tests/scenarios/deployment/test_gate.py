@@ -66,6 +66,7 @@ def test_flowers_program_is_still_served_the_way_that_the_gate_takes():
     from flwr.superlink.routers.fleet.router import router as fleet
 
     source = inspect.getsource(import_module(FLOWERS))
-    assert source.count("uvicorn.run(") == 1 and "from uvicorn" not in source
+    assert source.count("uvicorn.run(") == 1
+    assert "from uvicorn" not in source
     assert f"{fleet.prefix}/" == gate.FOR_SITES
     assert not control.prefix.startswith(gate.FOR_SITES)

@@ -25,7 +25,9 @@ def plan(folder, rows=(60, 67), bags=None, **changed):
 def test_every_protocol_can_be_agreed_on(tmp_path, kind):
     found = plan(tmp_path, kind=kind, options=SIZES.get(kind, {}), data=LABELS.get(kind, {}))
     agreement = found.agreement
-    assert agreement.protocol == kind and agreement.asked and agreement.promises
+    assert agreement.protocol == kind
+    assert agreement.asked
+    assert agreement.promises
     # What was agreed on is what would be asked at any other time, and is the same from a file.
     assert begun(found.plan, tmp_path)[0] == agreement.asked
     stored = json.dumps(agreement.model_dump(mode="json"))
@@ -37,7 +39,8 @@ def test_what_public_rows_tell_is_in_the_agreement(tmp_path):
     assert [(one.name, one.text) for one in found.columns] == [("p", False), ("q", False), ("r", False)]
     assert (found.label.name, found.label.classes) == ("ill", ("no", "yes"))
     assert (found.rows, found.public.rows, found.quorum, found.missing) == ((60, 67), 400, 0.6, True)
-    assert [site.key for site in found.sites] == ["", "", ""] and not found.sealed
+    assert [site.key for site in found.sites] == ["", "", ""]
+    assert not found.sealed
 
 
 def test_the_plan_is_for_real_parties(tmp_path):

@@ -38,7 +38,7 @@ def test_columns_of_arrays_have_the_names_that_the_file_gives_them(npz):
 
 def test_columns_without_names_are_refused(tmp_path):
     np.savez(tmp_path / "public.npz", X=np.zeros((3, 2)))
-    with pytest.raises(InputError, match="have no names.*feature_names"):
+    with pytest.raises(InputError, match=r"have no names.*feature_names"):
         feature_columns(tmp_path / "public.npz", [])
 
 
@@ -49,7 +49,8 @@ def test_a_file_without_a_feature_is_refused(csv):
 
 def test_the_rows_are_those_of_the_file_without_its_labels(csv):
     rows = public_rows(csv.name, sha256(csv), ["age", "city"], [1], True, str(csv.parent))
-    assert rows.rows.shape == (3, 2) and np.isnan(rows.rows[1, 0])
+    assert rows.rows.shape == (3, 2)
+    assert np.isnan(rows.rows[1, 0])
     assert rows.rows[0, 1] == rows.rows[2, 1] != rows.rows[1, 1]
     assert (rows.columns, rows.text_columns) == (("age", "city"), (1,))
 

@@ -84,6 +84,7 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
             site = message.metadata.dst_node_id - 1
             kind = message.metadata.message_type.removeprefix("query.")
             packet = self._exchange.question(number, packet_of(kind, message.content))
+            self._exchange.mark_left_out(number, site, False)
             name = f"{number}-{site}"
             message.metadata.__dict__["_message_id"] = name
             until = min(time.monotonic() + self._patience, self._end)
@@ -116,8 +117,12 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
         if packet is not None:
             return self._reply(one, packet)
         if time.monotonic() > one.until:
-            return _failed(one, "the site did not answer in time")
+            return self._left_out(one, "the site did not answer in time")
         return None
+
+    def _left_out(self, one: _Asked, reason: str) -> Message:
+        self._exchange.mark_left_out(one.number, one.site, True)
+        return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=one.message)
 
     def _send(self, due: Sequence[_Asked]) -> None:
         letters = []
@@ -161,7 +166,7 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
 
     def _reply(self, one: _Asked, packet: bytes) -> Message:
         status, records = read_reply(packet)
-        return _failed(one, _SAID[status]) if status in _SAID else Message(records, reply_to=one.message)
+        return self._left_out(one, _SAID[status]) if status in _SAID else Message(records, reply_to=one.message)
 
 
 def _letter(message: Message | Exception) -> SealedAnswer:
@@ -175,7 +180,3 @@ def _letter(message: Message | Exception) -> SealedAnswer:
         if not all(isinstance(part, bytes) for part in parts.values()):
             raise ValueError("a part that is not bytes")
         return SealedAnswer(**parts)
-
-
-def _failed(one: _Asked, reason: str) -> Message:
-    return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=one.message)

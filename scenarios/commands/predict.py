@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def predict_command(
-    directory: Annotated[Path, Argument(metavar="DIR", help="Run directory.")],
+    directory: Annotated[Path, Argument(metavar="DIR", help="Run directory, or that of a release of real sites.")],
     variant: Annotated[str, Option("--variant", metavar="NAME", help="Whose model.")],
     file: Annotated[Path, Argument(metavar="FILE", help="New rows: csv, npz, Parquet or svmlight.")],
     epsilon: Annotated[float | None, Option("--epsilon", help="Which release; default: the largest.")] = None,

@@ -97,7 +97,9 @@ def predict(
     draw: int = 0,
     by: str | None = None,
 ) -> Prediction | RatioPrediction:
-    """What one released model of a run directory says of the rows of `file` (`scenarios.data.files.read_rows`).
+    """What one released model of a run directory, or of a release of real sites, says of the rows of `file`.
+
+    They are read as by `scenarios.data.files.read_rows`.
 
     A model says of which class each row is, ties going to the first; a regression gives each row a number; a model of
     class ratios says what share each class has among all rows, or among those with equal values in the column `by`.
@@ -231,6 +233,8 @@ def find_model(directory: Path, variant: str, split: int) -> Path:
     for path in sorted(root.rglob("*.npz")):
         if match := _FILE_NAME.fullmatch(path.name):
             stored.setdefault(path.parent.relative_to(root).as_posix(), {})[int(match[1])] = path
+    if not root.exists() and (directory / "world.json").exists():  # what real sites have let be released
+        stored = {path.stem: {0: path} for path in sorted(directory.glob("*.npz"))}
     if not stored:
         raise InputError(f"{root} holds no released models; name a directory that `federation run` has finished")
     name = _default(directory, stored) if variant == DEFAULT else variant

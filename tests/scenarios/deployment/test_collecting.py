@@ -141,22 +141,34 @@ def test_progress_is_read_from_what_lies_there(link):
     link.post.conduct.update(west="silent", south="silent")
     run(link)
     found = progress(link.post.folder, "001")
-    assert found == Progress(3, 1, 1, 1, ("south", "west"))
-    assert str(found) == "1 of 3 sites answered question 1 of 1; waiting for south, west"
+    assert found == Progress(3, 1, 1, (), ("south", "west"))
+    assert str(found) == "1 of 3 sites answered question 1 of 1; left out: south, west"
+    link.post.folder.exchange("001").joinpath("00000-00001.left").unlink()  # as when it is asked again
+    assert progress(link.post.folder, "001") == Progress(3, 1, 1, ("south",), ("west",))
+
+
+def test_the_first_question_that_somebody_is_waited_for_is_told(link):
+    own = link.post.folder.exchange("001")
+    own.mkdir(parents=True)
+    assert progress(link.post.folder, "001").asked == 0
+    for name in ("00000.question", "00001.question", "00000-00000.reply", "00001-00000.reply", "00000-00001.left"):
+        (own / name).touch()
+    assert progress(link.post.folder, "001") == Progress(3, 1, 1, ("west",), ("south",))
+    (own / "00000-00002.reply").touch()
+    assert progress(link.post.folder, "001") == Progress(3, 1, 2, ("south", "west"), ())
 
 
 def test_progress_in_words():
-    assert str(Progress(3, 2, 0, 0, ())) == "no question has been asked of the 3 sites"
-    many = Progress(9, 2, 1, 2, tuple("abcdefg"))
-    assert str(many) == "2 of 9 sites answered question 1 of 2; waiting for a, b, c, d, e and 2 more"
-    assert str(Progress(3, 2, 2, 3, ())) == "3 of 3 sites answered question 2 of 2"
+    assert str(Progress(3, 2, 0, (), ())) == "no question has been asked of the 3 sites"
+    many = Progress(9, 2, 1, tuple("abcdefg"), ("x",))
+    assert str(many) == "1 of 9 sites answered question 1 of 2; waiting for a, b, c, d, e and 2 more; left out: x"
+    assert str(Progress(3, 2, 2, (), ())) == "3 of 3 sites answered question 2 of 2"
 
 
 def test_who_is_waited_for_and_not_connected_is_named(link):
-    link.post.conduct.update(west="silent", south="silent", north="silent")
-    run(link)
     folder = Folder(link.post.folder.path)
-    told = collecting._described(progress(folder, "001"), link, link.post.agreement, folder)
+    found = Progress(3, 1, 1, ("north", "south", "west"), ())
+    told = collecting._described(found, link, folder)
     assert told.endswith("waiting for north, south, west (not connected: south, west)")
 
 

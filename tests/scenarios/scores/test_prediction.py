@@ -125,6 +125,18 @@ def test_missing_columns_are_refused(run):
         predict(directory, "soft_vote", directory / "other.csv")
 
 
+def test_the_release_of_real_sites_is_applied_as_that_of_a_run(run, tmp_path):
+    directory, file = run
+    release = tmp_path / "D" / "releases" / "001"
+    release.mkdir(parents=True)
+    (directory / "models/soft_vote/split-0.npz").rename(release / "soft_vote.npz")
+    with pytest.raises(InputError, match="holds no released models"):
+        predict(release, "default", file)
+    (release / "world.json").write_text("{}")
+    assert find_model(release, "default", 0) == release / "soft_vote.npz"
+    assert len(predict(release, "soft_vote", file).values) == len(predict(release, "default", file).values) > 0
+
+
 def test_settings_of_a_sweep_are_named(tmp_path, rng):
     for count in (10, 20):
         store(tmp_path, rng, f"soft_vote/parties.count={count}", splits=(0,))

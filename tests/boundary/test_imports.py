@@ -13,10 +13,19 @@ LAYERS = {
     "scenarios": {"federation", "parties", "aggregator"},
 }
 ONLY_IN = {
-    "flwr": ("federation/grids/", "parties/node/app.py", "aggregator/node/app.py"),
+    "flwr": (
+        "federation/grids/",
+        "federation/letters/packets.py",
+        "parties/node/app.py",
+        "parties/site/mailbox.py",
+        "aggregator/node/app.py",
+        "aggregator/exchange/",
+        "scenarios/deployment/gate.py",
+        "scenarios/deployment/superlink.py",
+    ),
     "ray": ("federation/grids/",),
     "yaml": ("scenarios/",),
-    "pydantic": ("scenarios/",),
+    "pydantic": ("federation/letters/agreement.py", "parties/site/settings.py", "scenarios/"),
     "matplotlib": ("scenarios/",),
     "rich": ("scenarios/",),
     "typer": ("scenarios/",),

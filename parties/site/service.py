@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
@@ -33,6 +33,7 @@ from parties.site.policy import objections
 from parties.site.settings import Settings
 from parties.site.site import AGAIN, BEGUN, REFUSED, WAITING, Site
 from parties.site.state import State
+from parties.site.words import said
 
 _PAUSE = 0.5  # seconds between looks into an empty mail box
 _DAY = 86_400.0  # seconds
@@ -232,39 +233,3 @@ def _stopping(mailbox: Mailbox) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def said(line: dict[str, Any]) -> str:
-    """A line of a journal in words."""
-    match line["event"]:
-        case "charged":
-            cost = line["guarantee"]
-            whose = "if the aggregator adds its noise" if line["trusted"] else "by noise of this site"
-            return (
-                f"charged table '{line['table']}': epsilon {cost['epsilon']:g}, delta {cost['delta']:g} for one "
-                f"{cost['unit']} ({cost['adjacency']}), {whose}"
-            )
-        case "answered":
-            return f"answered '{line['kind']}': {line['bytes']} bytes"
-        case "answered again":
-            return "sent again what was answered before"
-        case "refused":
-            return f"refused: {line['why']}"
-        case "begun":
-            return "a question is being answered"
-        case "waits for approval":
-            return f"'{line['kind']}' waits"
-        case "approved" | "denied":
-            return f"{line['id']} was {line['event']} by {line['by']}"
-        case "start":
-            return f"started, with the plan {line['plan'][:16]} and the table '{line['table']}'"
-        case "stop":
-            return "stopped"
-        case "table":
-            return f"table '{line['table']}' was read: fewer than {line['rows']} rows, digest {line['content'][:16]}"
-        case "same table":
-            return f"{line['by']} said that table '{line['table']}' is the table '{line['as']}'"
-        case "new table":
-            return f"{line['by']} said that table '{line['table']}' is a new one"
-        case event:
-            return str(event)

@@ -123,7 +123,7 @@ def log(
     show: Annotated[int | None, Option("--show", metavar="N", min=1, help="All of line N, as JSON.")] = None,
 ) -> None:
     """Print what has happened at this site, line by line; every line vouches for all before it."""
-    from parties.site.service import said
+    from parties.site.words import said
     from parties.site.settings import Settings
     from parties.site.state import State
 

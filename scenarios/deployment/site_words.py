@@ -21,6 +21,7 @@ from parties.site.policy import objections
 from parties.site.service import accounts
 from parties.site.settings import Settings
 from parties.site.state import State
+from parties.site.words import printable
 from scenarios.deployment.site_table import WatchedTable
 
 _TIMES = {1: "once", 2: "twice"}
@@ -68,6 +69,7 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     found.waiting = approvals.known(PENDING)
     found.lines += _approval(decision, found.waiting)
     found.lines.append("NOT ready" if found.errors else "ready")
+    found.lines, found.errors = [*map(printable, found.lines)], [*map(printable, found.errors)]
     return found
 
 

@@ -1,7 +1,7 @@
 """The Flower ServerApp of an exchange with real sites: asks, learns, charges, and releases once.
 
 The run configuration names the folder `dir` that `federation deploy` has made, the `exchange` in it, and for how many
-seconds sites are waited for. How it went is told by a file, and never by a traceback: whoever has started it reads that.
+seconds sites are waited for. How it went is told by a file, never by a traceback: whoever has started it reads that.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
+from threadpoolctl import threadpool_limits
 
 from aggregator.contract.ledger import Budget
 from aggregator.exchange.exchange import Exchange
@@ -64,7 +65,8 @@ def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: f
     """
     agreement, plan = Agreement.load(folder / AGREEMENT), WorldPlan.load(folder / WORLD_PLAN)
     own, released = folder / EXCHANGES / number, folder / RELEASES / number
-    exchange = Exchange.opened(own, agreement, load_key(folder / SIGNING_KEY, Ed25519PrivateKey))
+    signing = load_key(folder / SIGNING_KEY, Ed25519PrivateKey)  # type: ignore[type-abstract, unused-ignore]
+    exchange = Exchange.opened(own, agreement, signing)
     spent, name = Spent.load(folder / LEDGER), exchange.identifier.hex()
     budget = Budget(**plan.budget) if plan.budget else None
     working = own / WORKING
@@ -75,7 +77,8 @@ def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: f
     working.mkdir(mode=0o700, exist_ok=True)
     letters = LetterGrid(grid, exchange, [int(nodes[site.name]) for site in agreement.sites], patience, wait)
     public = replace(plan.public, arguments={**plan.public.arguments, "folder": str(folder)})
-    run_plan(letters, replace(plan, directory=str(working), public=public))
+    with threadpool_limits(1):  # with which the questions were made that sites have agreed to
+        run_plan(letters, replace(plan, directory=str(working), public=public))
     summary = read_object(working / "world.json", "collect again")
     guarantees = [Guarantee.from_dict(entry["guarantee"]) for entry in summary["ledger"]["releases"]]
     spent.charge(name, guarantees, budget)

@@ -40,7 +40,7 @@ class _Asked:
     sent: str | None = None
 
 
-class LetterGrid(Grid):
+class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not typed
     """Sites by number from 1; `nodes` are Flower's ids of them, in the order of the agreement.
 
     `patience` is how many seconds a site may take for a question, and `wait` for how many seconds sites are waited for

@@ -79,6 +79,10 @@ class DroppedOut(Exception):
     """Raised by a simulation's provider for a party that does not answer in this world."""
 
 
+class Unconfigured(InputError):
+    """A node's configuration lacks a key: the text names it, quotes nothing of the site, and may leave the node."""
+
+
 class Provider(Protocol):
     """Where a node finds its parties' rows; named in the node's own configuration, never in a message."""
 
@@ -130,7 +134,7 @@ class Cohort:
         """From a Flower node configuration: `holdings` (a reference as JSON), `first-party`, `parties`; in a
         simulation `seed`, in a deployment `allowance`, `public-features`, `declared` and `limits`.
 
-        Raises `InputError` when a key is missing or malformed.
+        Raises `Unconfigured` when a key is missing, and `InputError` when one is malformed.
         """
 
         def known(name: str, read: Callable[[Any], T], otherwise: T) -> T:
@@ -151,7 +155,7 @@ class Cohort:
                 known("limits", Limits.from_json, CODE if config.get("seed") is None else SIMULATED),
             )
         except KeyError as error:
-            raise InputError(f"the node's configuration lacks {error}") from error
+            raise Unconfigured(f"the node's configuration lacks {error}") from error
         except InputError:
             raise
         except (TypeError, ValueError, OverflowError) as error:

@@ -4,7 +4,7 @@ Messages cross the trust boundary here. What a node serves, and what it may be a
 (`parties.holdings.cohort.Cohort`), never in a message; a question is checked against its types as it is read
 (`federation.grids.codec`) and against the node's limits, declarations and allowance before a row is touched
 (`parties.guard.answering`); and an error leaves a deployed node as its type alone, as its text could quote what a
-party holds.
+party holds, or name a file of the site.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from federation.grids.replies import PREPARE, failed
 from federation.grids.stock import ROLL_CALL, present
 from parties.guard.answering import answered
 from parties.guard.registry import kinds, question_type
-from parties.holdings.cohort import Cohort, Tampering
+from parties.holdings.cohort import Cohort, Tampering, Unconfigured
 
 app = ClientApp()
 _log = logging.getLogger(__name__)
@@ -33,17 +33,16 @@ def _guarded(act: Callable[[Cohort, Message], RecordDict]) -> Callable[[Message,
     """A handler that replies with what `act` makes of a message, or with an error that quotes nothing private."""
 
     def handle(message: Message, context: Context) -> Message:
+        simulated = "seed" in context.node_config
         try:
             cohort = Cohort.from_config(node_config(context))
-        except Exception as error:
-            return failed(message, error)
-        try:
+            simulated = cohort.seed is not None
             return Message(act(cohort, message), reply_to=message)
-        except Exception as error:  # its text may quote what a party holds, so only a simulation's node tells it
+        except Exception as error:  # its text may quote what a site holds, so only a simulation's node tells it
             _log.debug("a node could not answer", exc_info=True)
-            if cohort.seed is None and isinstance(error, FederationError):
+            if not simulated and isinstance(error, FederationError):
                 _log.warning("this node does not answer: %s", error)  # in its own log, which stays there
-            return failed(message, error, told=cohort.seed is not None)
+            return failed(message, error, told=simulated or isinstance(error, Unconfigured))
 
     return handle
 

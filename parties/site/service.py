@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.declared import Declared
 from federation.contract.errors import InputError
+from federation.contract.reference import Reference
 from federation.contract.roster import honest as counted_on
 from federation.letters.agreement import Agreement
 from federation.letters.keys import load_key
@@ -200,7 +201,8 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
     """Serve until a signal says to stop. Raises `InputError` where the configuration, plan or table forbid it."""
     state = State.found(settings.state)
     with state.owned():
-        worker.prepare()  # before there is any thread, or a key in memory
+        provider, _, _ = Reference.from_json(table.reference).target.partition(":")
+        worker.prepare(provider)  # before there is any thread, or a key in memory
         key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
         service = Service(settings, agreement, table, state, key)
         service.look()

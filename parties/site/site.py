@@ -118,7 +118,13 @@ class Site:
                     self.journal.add(WAITING, key=key, kind=cost.kind)
                 return self._said(head, Status.BUSY, cost.length)
             self._charge(head, cost, key, slots)
-            packet = answer() or status_packet(Status.REFUSED, cost.length)
+            packet = answer()
+        if packet is None:
+            self.refuse(
+                f"'{cost.kind}' is paid for and has no answer: to make one took more than {self.means.seconds} s or "
+                f"{self.means.memory} bytes, or failed; raise the limits, or mend what the log tells of"
+            )
+            packet = status_packet(Status.REFUSED, cost.length)
         sealed = SealedAnswer.sealed_for(head, packet, self.key)
         write_lasting(self.answers / key, sealed.encoded())
         self.journal.add(ANSWERED, key=key, kind=cost.kind, bytes=len(sealed.sealed))

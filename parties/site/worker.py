@@ -77,9 +77,9 @@ class Cost:
         return cls(**{**found, "guarantee": guarantee})
 
 
-def prepare() -> None:
-    """Start the process from which all others are forked, with all that answers questions in it."""
-    _context.set_forkserver_preload(["parties.site.worker", "parties.node.app"])
+def prepare(*modules: str) -> None:
+    """Start the process from which all others are forked, with all that answers questions, and these modules, in it."""
+    _context.set_forkserver_preload(["parties.site.worker", "parties.node.app", *modules])
     first = _context.Process(target=kinds)
     first.start()
     first.join()

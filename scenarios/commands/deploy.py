@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,18 +29,25 @@ def deploy(
     sites: Annotated[str | None, Option("--sites", metavar="NAME,NAME,...", help="Names of the sites.")] = None,
     rows: Annotated[
         str | None,
-        Option("--rows", metavar="LEAST:MOST", help="Rows of a site, or of each of its bags; public. Default: parties.rows."),
+        Option(
+            "--rows",
+            metavar="LEAST:MOST",
+            help="Rows of a site, or of each of its bags; public. Default: parties.rows.",
+        ),
     ] = None,
     bags: Annotated[
         int | None, Option("--bags", metavar="MOST", min=1, help="Bags of a site at most, where a column names them.")
     ] = None,
-    closing: Annotated[float, Option("--closing", metavar="DAYS", min=0.01, help="After that sites answer no more.")] = 90,
+    closing: Annotated[
+        float, Option("--closing", metavar="DAYS", min=0.01, help="After that sites answer no more.")
+    ] = 90,
     hosts: Annotated[
         str | None,
         Option("--hosts", metavar="NAME_OR_IP,...", help="What the SuperLink's certificate is for, beside HOST."),
     ] = None,
     keys: Annotated[
-        Path | None, Option("--keys", metavar="FOLDER", help="Folder with the NAME.pub files of all sites: seal the plan.")
+        Path | None,
+        Option("--keys", metavar="FOLDER", help="Folder with the NAME.pub files of all sites: seal the plan."),
     ] = None,
     settings: Settings = [],  # noqa: B006 - typer copies it
     data_dir: DataDirectory = None,
@@ -67,8 +75,8 @@ def deploy(
         from federation.contract.errors import InputError
 
         raise InputError(
-            f"name the folder of the sites' keys: federation deploy {scenario} --keys FOLDER; or what a new certificate "
-            f"is for: federation deploy {scenario} --hosts HOST"
+            f"name the folder of the sites' keys: federation deploy {scenario} --keys FOLDER; or what a new "
+            f"certificate is for: federation deploy {scenario} --hosts HOST"
         )
     host = known.invitation.superlink.rpartition(":")[0]
     make_server(known.path, known.invitation.name, [host, *_listed(hosts)])
@@ -79,7 +87,7 @@ def deploy(
 def _begin(
     scenario: str,
     folder: Path,
-    given: dict[str, object],
+    given: Mapping[str, object],
     closing: float,
     hosts: list[str],
     settings: list[str],
@@ -124,7 +132,8 @@ def _begin(
         f"wrote {made.path}/: {INVITATION}, {found.agreement.public.file}, {README}",
         f"asks each of {len(names)} sites: {', '.join(record['asks'])}",
         *(f"promises: {promise}" for promise in promised),
-        f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}, as {made.path / README} says",
+        f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}; {made.path / README} says "
+        "what follows",
     ]
     tell(as_json, record, text=text, hidden=record)
 
@@ -154,7 +163,7 @@ def _seal(folder: Folder, keys: Path, as_json: bool) -> None:
     tell(as_json, record, text=text, hidden=record)
 
 
-def _refuse(given: dict[str, object], why: str) -> None:
+def _refuse(given: Mapping[str, object], why: str) -> None:
     """Refuse options that are for the other step. Raises `InputError`."""
     from federation.contract.errors import InputError
 

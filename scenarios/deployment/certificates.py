@@ -54,7 +54,8 @@ def make_server(folder: Path, name: str, hosts: Sequence[str]) -> None:
 
     An older one, and its key, are replaced. Raises `InputError` for a host that is neither a name nor an address.
     """
-    authority, signer = _read(folder / AUTHORITY), load_key(folder / AUTHORITY_KEY, EllipticCurvePrivateKey)
+    authority = _read(folder / AUTHORITY)
+    signer = load_key(folder / AUTHORITY_KEY, EllipticCurvePrivateKey)  # type: ignore[type-abstract, unused-ignore]
     key = new_site_key()
     certificate = (
         _builder(f"{name} superlink", f"{name} authority", key.public_key(), _SERVER_DAYS)
@@ -155,7 +156,9 @@ def _known_as(host: str) -> x509.GeneralName:
     try:
         return x509.DNSName(host)
     except ValueError:
-        raise InputError(f"{host!r} is neither the name nor the address of a machine; name it as sites reach it") from None
+        raise InputError(
+            f"{host!r} is neither the name nor the address of a machine; name it as sites reach it"
+        ) from None
 
 
 def _pem(certificate: x509.Certificate) -> bytes:

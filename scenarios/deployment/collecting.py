@@ -20,6 +20,7 @@ from federation.contract.errors import InputError
 from federation.contract.files import read_object, write_lasting
 from federation.letters.agreement import Agreement
 from scenarios.deployment.folder import Folder
+from scenarios.deployment.plans import begun
 from scenarios.deployment.superlink import STATE, SuperLink, superlink
 
 _PAUSE = 1.0  # seconds between two looks at a run
@@ -116,8 +117,8 @@ def _number(folder: Folder, fresh: bool) -> str:
         return last
     if not folder.release(last).exists():
         raise InputError(
-            f"exchange {last} has not been released, and what it spends is set aside; go on with it: federation collect "
-            f"{folder.path}"
+            f"exchange {last} has not been released, and what it spends is set aside; go on with it: federation "
+            f"collect {folder.path}"
         )
     return f"{int(last) + 1:03d}"
 
@@ -126,6 +127,12 @@ def _begin(folder: Folder, agreement: Agreement, number: str) -> None:
     """Open an exchange and hold what it will spend against the budget. Raises `BudgetExceededError`."""
     own = folder.exchange(number)
     plan, new = WorldPlan.load(folder.path / WORLD_PLAN), not own.exists()
+    if new and begun(plan, folder.path)[0] != agreement.asked:
+        raise InputError(
+            "this machine would ask other questions than those that the sites have agreed to, as another version of "
+            "this program or another processor may; collect with those that the deployment was made with, or make a "
+            "new one"
+        )
     own.parent.mkdir(mode=0o700, exist_ok=True)
     exchange = Exchange.opened(own, agreement, folder.signing_key)
     try:
@@ -153,7 +160,12 @@ def _run(
     if record.exists():
         link.stop(int(read_object(record, "remove it")["run"]))
     outcome.unlink(missing_ok=True)
-    config = {"dir": str(folder.path), "exchange": number, "patience": patience.question, "wait": patience.exchange}
+    config: dict[str, str | float] = {
+        "dir": str(folder.path),
+        "exchange": number,
+        "patience": patience.question,
+        "wait": patience.exchange,
+    }
     run = link.start(config)
     write_lasting(record, json.dumps({"run": run}).encode())
     last = ""

@@ -35,8 +35,8 @@ class Folder:
         folder = cls(path.absolute())
         if not (folder.path / INVITATION).exists():
             raise InputError(
-                f"{path} is no folder of a deployment; make one: federation deploy SCENARIO {path} --superlink HOST:PORT "
-                "--sites NAME,NAME,..."
+                f"{path} is no folder of a deployment; make one: federation deploy SCENARIO {path} --superlink "
+                "HOST:PORT --sites NAME,NAME,..."
             )
         require_private(folder.path)
         return folder
@@ -64,7 +64,7 @@ class Folder:
     @property
     def signing_key(self) -> Ed25519PrivateKey:
         """What questions are signed with."""
-        return load_key(self.path / SIGNING_KEY, Ed25519PrivateKey)
+        return load_key(self.path / SIGNING_KEY, Ed25519PrivateKey)  # type: ignore[type-abstract, unused-ignore]
 
     @property
     def ledger(self) -> Path:
@@ -208,6 +208,8 @@ This folder holds the keys of the deployment. Nobody but you may read it. Keep a
    federation collect {folder.path} --status says how far it is.
 
 Sites reach the SuperLink at {agreement.superlink}: port {port} of {host} must be open to them, and to nobody else if
-that can be helped. Only what sites need is answered there. What starts and stops runs is answered on this machine alone.
+that can be helped. Other machines get answers there to what sites need and to nothing else; what starts and stops runs
+is answered on this machine alone. (That does not hold for a SuperLink that you start yourself, nor behind a proxy of
+this machine that hides where calls come from.)
 The certificate of the SuperLink lasts 398 days. Then type: federation deploy {folder.path} --hosts {host}
 """

@@ -16,6 +16,7 @@ Send = Callable[[Message], Awaitable[None]]
 Served = Callable[[Message, Receive, Send], Awaitable[None]]
 
 FOR_SITES = "/v1/fleet/"
+_LAST_CALLS = 2  # seconds for which calls that are open hold up the end
 _HERE = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 
 
@@ -39,7 +40,7 @@ def main() -> None:
     from flwr.superlink.cli.flower_superlink import flower_superlink
 
     run = uvicorn.run
-    uvicorn.run = lambda app, **settings: run(gated(app), **settings)
+    uvicorn.run = lambda app, **settings: run(gated(app), **settings, timeout_graceful_shutdown=_LAST_CALLS)
     sys.argv[0] = "flower-superlink"
     flower_superlink()
 

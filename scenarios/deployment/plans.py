@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from aggregator.contract.outlook import told
 from aggregator.contract.protocol import Place
 from aggregator.node.inquiry import Inquiry
@@ -107,7 +109,7 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         private_rows=len(known.sites) * rows[0] if rows[0] == rows[1] and bags is None else 0,
         in_letters=True,
     )
-    asked, promises, remarks, public_count = begun(plan, str(public.parent))
+    asked, promises, remarks, public_count = begun(plan, public.parent)
     agreement = Agreement(
         version=1,
         name=scenario.name,
@@ -134,15 +136,17 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
     return Deployment(agreement, plan, remarks)
 
 
-def begun(plan: WorldPlan, folder: str) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int]:
+def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int]:
     """What a plan will ask and promise, what public numbers say of it, and how many public rows there are.
 
     Raises `InputError` where real sites would refuse.
     """
-    public = Reference(plan.public.target, {**plan.public.arguments, "folder": folder})
+    public = Reference(plan.public.target, {**plan.public.arguments, "folder": str(folder)})
     plan = replace(plan, public=public)
-    views, inquiry = Views(plan), Inquiry()
-    started = Variants(World(plan, views), inquiry)
+    inquiry = Inquiry()
+    with threadpool_limits(1):  # with which the aggregator asks: sums in another order have other last digits
+        views = Views(plan)
+        started = Variants(World(plan, views), inquiry)
     questions = [question for question, _ in inquiry.questions()]
     spends = started.spends()
     trusted = any(isinstance(question, TrustedQuestion) for question in questions)
@@ -162,11 +166,11 @@ def begun(plan: WorldPlan, folder: str) -> tuple[tuple[Asked, ...], tuple[Promis
                 "promises nothing; choose other options"
             )
         promises.append(
-            Promise(unit=spent.unit, adjacency=spent.adjacency, epsilon=spent.epsilon, delta=spent.delta, trusted=trusted)
+            Promise(
+                unit=spent.unit, adjacency=spent.adjacency, epsilon=spent.epsilon, delta=spent.delta, trusted=trusted
+            )
         )
-    asked = tuple(
-        Asked(kind=question.kind, times=_times(question), same=terms(question)) for question in questions
-    )
+    asked = tuple(Asked(kind=question.kind, times=_times(question), same=terms(question)) for question in questions)
     remarks = (*views.remarks(), *told(started.outlooks(), plan.parties))
     return asked, tuple(promises), remarks, len(views.table.rows)
 
@@ -222,8 +226,8 @@ def _problems(scenario: Scenario, known: Terms) -> Iterator[str]:
         yield "parties.bags: say with --bags how many bags a site has at most; noise and sizes follow from it"
     if isinstance(parties.bags, int) and parties.bags > 1:
         yield (
-            f"parties.bags: {parties.bags} bags are dealt at random in a simulation; real sites have a column that says "
-            "in which bag a row is: use {by: COLUMN} and --bags, or 1"
+            f"parties.bags: {parties.bags} bags are dealt at random in a simulation; real sites have a column that "
+            "says in which bag a row is: use {by: COLUMN} and --bags, or 1"
         )
     if known.rows is None and (parties.rows is None or isinstance(parties.rows, tuple)):
         yield (

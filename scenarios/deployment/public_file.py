@@ -1,4 +1,4 @@
-"""The file of public rows of a deployment: which of its columns are features, and the rows as an aggregator reads them."""
+"""The file of public rows of a deployment: which of its columns are features, and its rows for the aggregator."""
 
 from __future__ import annotations
 

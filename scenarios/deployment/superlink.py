@@ -203,10 +203,8 @@ def _up(folder: Folder, process: subprocess.Popen[bytes], address: str) -> Super
 def _stopped(process: subprocess.Popen[bytes]) -> None:
     """End what was started, with what it has started itself."""
     process.terminate()
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(_STOPPING)
-    except subprocess.TimeoutExpired:
-        pass
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     try:

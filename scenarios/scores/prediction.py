@@ -24,7 +24,7 @@ from federation.features.steps import OneHot
 from scenarios.data.files import read_group, read_rows
 from scenarios.data.sheets import NO_TEXT
 from scenarios.data.tables import cut, listed
-from scenarios.scores.results import read_results
+from scenarios.scores.results import REMEDY, read_results
 from scenarios.settings.protocol_options import BASELINES, DEFAULT
 
 LEVEL = 0.9  # of intervals
@@ -223,7 +223,7 @@ def _ratios(models: ReleasedFile[Any], release: int, draw: int, rows: NDArray[np
 def find_model(directory: Path, variant: str, split: int) -> Path:
     """The file of one variant's releases in one world. Raises `InputError` naming what there is."""
     if not is_folder(directory):
-        raise InputError(f"there is no run in {directory}; name a directory that `federation run` has written")
+        raise InputError(f"there is no run in {directory}; {REMEDY}")
     if variant.split("/")[0] in BASELINES:
         raise InputError(f"variant '{variant}' is a baseline, and baselines keep no model; name another variant")
     root = directory / "models"

@@ -8,8 +8,11 @@ import pytest
 from flwr.app import Context, Message, RecordDict
 from support.synthetic import Parties
 from support.training_parties import cohort, make_training
+from support.two_class_parties import Parties as TwoClassParties
+from support.two_class_questions import marginals, unseeded
 
 from federation.contract.errors import InputError
+from federation.contract.question import ReleaseId
 from federation.contract.reference import Reference
 from federation.grids.codec import decode_submission, encode_question
 from federation.grids.replies import PREPARE
@@ -128,6 +131,56 @@ def test_what_nobody_foresaw_stands_in_the_nodes_own_log_with_its_traceback(prov
 def test_a_refusal_of_a_deployed_node_is_a_warning_in_its_own_log(caplog):
     assert asked(PREPARE, provider=f"{__name__}:Refusing", seed=None).error.reason == "InputError"
     assert "this node does not answer: the table has no column 'label'" in caplog.messages
+
+
+class Shelved(TwoClassParties):
+    """A provider whose rows cannot be read for party 1, by an error that names the file."""
+
+    def holdings(self, party):
+        if party == 1:
+            raise OSError(FILE)
+        return super().holdings(party)
+
+
+FILE = "/home/ann/diagnoses.csv"
+SPENDING = unseeded(marginals())
+
+
+def test_no_file_of_a_deployed_site_is_named_in_what_it_sends(tmp_path, caplog):
+    """Its ledger neither, whether a party cannot pay, the file is damaged or its folder is gone; it logs that."""
+    ledger = tmp_path / "spent.json"
+    allowance = json.dumps({"ledger": str(ledger), "epsilon": 1.5, "delta": 0.0})
+
+    def exchange(name, allowed=allowance):
+        content = encode_question(replace(SPENDING, release=ReleaseId(name)))
+        provider = f"{__name__}:Shelved"
+        return asked(SPENDING.kind, content, provider=provider, seed=None, allowance=allowed)
+
+    paid, refused = (received(exchange(name), SPENDING) for name in ("first", "second"))
+    assert paid.failures == {1: "the party could not answer"}
+    assert refused.failures == dict.fromkeys(range(3), "the party could not answer")
+    with caplog.at_level("DEBUG"):
+        assert received(exchange("third"), SPENDING).failures == refused.failures
+    assert f"(1 releases are in {ledger})" in caplog.text
+    ledger.write_text("[")
+    assert exchange("fourth").error.reason == "InputError"
+    assert f"{ledger} does not say what this node has spent" in caplog.text
+    gone = allowance.replace(str(ledger), str(tmp_path / "gone" / "spent.json"))
+    assert exchange("fifth", gone).error.reason == "FileNotFoundError"
+
+
+@pytest.mark.parametrize("changes", [{"first-party": FILE}, {"parties": FILE}, {"limits": FILE}, {"declared": FILE}])
+def test_a_configuration_that_cannot_be_read_is_quoted_in_the_nodes_own_log_alone(changes, caplog):
+    assert asked(PREPARE, seed=None, **changes).error.reason == "InputError"
+    assert "this node does not answer: " in caplog.text
+    assert FILE in asked(PREPARE, **{"first-party": FILE}).error.reason  # of a simulation, in which nobody has files
+
+
+def test_where_a_simulation_is_published_is_not_told(flower_process):
+    (flower_process / "federation" / "1.json").mkdir(parents=True)
+    context = Context(1, 1, {"partition-id": 0}, RecordDict(), {})
+    assert app(Message(RecordDict(), 1, f"query.{PREPARE}", group_id=""), context).error.reason == "IsADirectoryError"
+    (flower_process / "federation" / "1.json").rmdir()
 
 
 def test_an_answer_of_another_form_than_its_question_asks_for_does_not_leave(question, monkeypatch):

@@ -184,10 +184,13 @@ class Mailbox:
 
     def _tried(self, call: Callable[[object], T], request: object) -> T:
         """Call, again and again while that fails for reasons that pass."""
-        wait = _FIRST_WAIT
+        wait, known = _FIRST_WAIT, ""
         while True:
             try:
-                return call(request)
+                found = call(request)
+                if known:
+                    _log.info("the SuperLink answers again")
+                return found
             except httpx.TransportError as error:
                 cause = f"the SuperLink cannot be reached ({error})"
             except httpx.HTTPStatusError as error:
@@ -198,7 +201,9 @@ class Mailbox:
                     cause, wait = "the SuperLink still holds this site's last connection, up to a minute", 5.0
                 else:
                     cause = f"the SuperLink answers {code}: {error.response.text[:200]}"
-            _log.warning("%s; trying again", cause)
+            if cause != known:  # once: it may last for days
+                _log.warning("%s; trying again until it changes", cause)
+            known = cause
             self._pause(random.uniform(0, wait))
             wait = min(2 * wait, _LONGEST_WAIT)
 

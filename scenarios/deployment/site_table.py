@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from federation.contract.errors import InputError
@@ -22,15 +21,12 @@ _QUERY_SECONDS = 600  # after which a query is made again
 class SiteTable:
     """The rows of one site, for the process that answers a question: it reads them, and checks them, by itself.
 
-    `data` is the section of that name of the site's configuration as JSON, `plan` the file of an agreement, and
-    `digest` its digest, in hexadecimal digits.
+    `data` is the section of that name of the site's configuration, and `agreement` the plan; both as JSON values.
     """
 
-    def __init__(self, data: dict[str, Any], plan: str, digest: str) -> None:
+    def __init__(self, data: dict[str, Any], agreement: dict[str, Any]) -> None:
         self._where = Where.model_validate_json(json.dumps(data))
-        self._agreement = Agreement.load(Path(plan))
-        if self._agreement.digest.hex() != digest:
-            raise InputError(f"{plan} is not the plan that was approved; put that one back")
+        self._agreement = Agreement.model_validate_json(json.dumps(agreement))
 
     def holdings(self, party: int) -> Holdings:
         """The rows as they now are. Raises `InputError` where they cannot be used."""
@@ -48,7 +44,6 @@ class WatchedTable:
     """The rows of a site for its service, which reads them again when they may have changed."""
 
     where: Where
-    plan: Path
     agreement: Agreement
     party: int
     _seen: object = field(default=None, init=False)
@@ -56,8 +51,8 @@ class WatchedTable:
     @property
     def reference(self) -> str:
         """Of the provider that a process of its own makes."""
-        data = self.where.model_dump(mode="json", by_alias=True)
-        arguments = {"data": data, "plan": str(self.plan.absolute()), "digest": self.agreement.digest.hex()}
+        known = {"data": self.where, "agreement": self.agreement}
+        arguments = {name: of.model_dump(mode="json", by_alias=True) for name, of in known.items()}
         return Reference(f"{SiteTable.__module__}:{SiteTable.__name__}", arguments).to_json()
 
     def changed(self) -> bool:

@@ -164,7 +164,7 @@ def test_a_changed_journal_is_found_out(typed, charged, tmp_path):
 def test_a_table_known_by_another_name_is_settled_by_a_person(typed, tmp_path):
     site = site_folder(tmp_path)
     settings = Settings.load(site)
-    holdings, _ = WatchedTable(settings.data, settings.plan, Agreement.load(settings.plan), 0).read()
+    holdings, _ = WatchedTable(settings.data, Agreement.load(settings.plan), 0).read()
     known = Identity(tmp_path / "state/tables", Journal(tmp_path / "state/journal.jsonl"))
     known.remember("patients", known.contents(holdings))
     site.write_text(site.read_text().replace('table = "patients"', 'table = "people"'))

@@ -49,6 +49,12 @@ def test_what_it_costs_and_what_is_left(looked):
     )
     assert "spent by table 'patients', label/replace: epsilon 0 of 1.5, delta 0 of 0" in found.lines
     assert (found.over, found.rows, found.lines[-1]) == (False, 40, "ready")
+    assert "table 'patients': 40 rows, ill no 14, yes 26, maybe 0" in found.lines
+
+
+def test_labels_are_told_to_whoever_knows_what_they_should_be(looked):
+    real = looked(label={"name": "r", "range": [0.0, 5.0]}, columns=[{"name": "p"}, {"name": "q"}])
+    assert "table 'patients': 40 rows, r from 0 to 4" in real.lines
 
 
 def test_a_promise_that_converts_to_no_account_is_told(looked):

@@ -7,6 +7,7 @@ error: what is misspelt would be as if it were not there.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -197,16 +198,21 @@ class Settings(_Closed):
     def _placed(self, folder: Path) -> Settings:
         """The same with paths from the root on."""
         connection, data = self.connection, self.data
-        root = connection.root and folder / connection.root
+
+        def placed(path: Path) -> Path:
+            return Path(os.path.normpath(folder / path))
+
         url = data.url
         if url is not None and url.startswith(_SQLITE) and url not in (_SQLITE, f"{_SQLITE}:memory:"):
-            url = f"{_SQLITE}{folder / url.removeprefix(_SQLITE)}"
+            url = f"{_SQLITE}{placed(Path(url.removeprefix(_SQLITE)))}"
         return self.model_copy(
             update={
-                "plan": folder / self.plan,
-                "state": folder / self.state,
-                "connection": connection.model_copy(update={"key": folder / connection.key, "root": root}),
-                "data": data.model_copy(update={"file": data.file and folder / data.file, "url": url}),
+                "plan": placed(self.plan),
+                "state": placed(self.state),
+                "connection": connection.model_copy(
+                    update={"key": placed(connection.key), "root": connection.root and placed(connection.root)}
+                ),
+                "data": data.model_copy(update={"file": data.file and placed(data.file), "url": url}),
             }
         )
 

@@ -43,7 +43,7 @@ def test_it_ends_with_what_was_written_and_spent(monkeypatch, folder, collected,
     assert told.out.splitlines() == [
         f"wrote {folder}/releases/001/a.npz",
         "spent: epsilon 1, delta 1e-05 per label",
-        f"next: federation predict {folder}/releases/001 --variant a FILE",
+        f"next: federation predict {folder}/releases/001/a.npz FILE",
     ]
     assert (collected["patience"], collected["fresh"]) == (Patience(600.0, 3600.0), False)
 

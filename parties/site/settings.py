@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from federation.contract.errors import InputError, nearest_name
+from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
 from federation.letters.keys import require_private
 from parties.site.accounts import Account, Allowances

@@ -57,5 +57,3 @@ def test_zero_is_something_that_is_said():
     """No number is taken for silence: rows_per_person 0 says that every row is another person's."""
     with pytest.raises(InputError, match="rows_per_person to be 2, this side declares 0"):
         Declared(rows_per_person=0).require(Declared(rows_per_person=2))
-
-

@@ -1,4 +1,3 @@
-
 import numpy as np
 import pytest
 from support.bagged import counts_of

@@ -1,13 +1,12 @@
 """Numbers of rows and errors in bins, exact or with noise of their own, of simulated and deployed parties."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.two_class_cohorts import cohort, deployed
+from support.two_class_cohorts import cohort
 from support.two_class_parties import draw
-from support.two_class_questions import marginals, moment, unseeded, wide
+from support.two_class_questions import marginals, moment, wide
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit

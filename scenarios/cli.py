@@ -17,9 +17,12 @@ from federation.contract.errors import DEBUG, FederationError, told
 from scenarios.commands import inspect
 from scenarios.commands.advise import advise
 from scenarios.commands.audit import audit
+from scenarios.commands.collect import collect_command
+from scenarios.commands.deploy import deploy
 from scenarios.commands.figure import figure
 from scenarios.commands.init import init
 from scenarios.commands.lines import remark
+from scenarios.commands.party import party_app
 from scenarios.commands.predict import predict_command
 from scenarios.commands.privacy import privacy_app
 from scenarios.commands.report import report_command
@@ -65,7 +68,10 @@ app.command()(advise)
 app.command("report")(report_command)
 app.command()(figure)
 app.command("predict")(predict_command)
+app.command()(deploy)
+app.command("collect")(collect_command)
 app.add_typer(privacy_app, name="privacy")
+app.add_typer(party_app, name="party")
 
 
 def main() -> None:

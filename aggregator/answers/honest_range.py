@@ -16,7 +16,8 @@ from federation.numerics.arrays import Booleans, Floats
 from federation.questions.moments import SummedQuestion
 
 BEYOND = 1e-6  # of a party, a question and a noise draw
-_ROUNDING = 1e-6  # relative, of sums over a party's rows
+REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56
+ROUNDING = 1e-6  # relative, of sums over a party's rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +64,13 @@ class SumRange:
 
         Noise on the sum goes as far as its law says, and randomised response as `SummedResponse.reaches` says.
         """
-        exact = rows * self._question.longest * (1 + _ROUNDING)
+        exact = rows * self._question.longest * (1 + ROUNDING)
         entries, norms = (exact + reach for reach in self._reaches)
         if self._response is not None:
             responding = self._question.responding(rows)
             own = self._response.reaches(rows, self._question.numbers, BEYOND)
             entries, norms = (
-                np.where(responding, reach * (1 + _ROUNDING), other)
+                np.where(responding, reach * (1 + ROUNDING), other)
                 for reach, other in zip(own, (entries, norms), strict=True)
             )
         return Range(entries, norms)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from aggregator.answers.honest_range import REACH
 from aggregator.answers.label_sum_range import LabelSumRange
 from aggregator.answers.local_answers import LocalAnswers
 from aggregator.answers.robust_sums import BOUNDED, Changes, Robustness
@@ -21,7 +22,6 @@ from federation.questions.labels import (
     WeightedSumsQuestion,
 )
 
-_REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56
 _ROUNDING = 1e-9  # relative, of sums over the rows of a party
 _GRID = 1e-5  # of the range, times a bag's weights: noise of a bag is never finer than a small part of it
 _TRACE = 2.0  # noise in the best shape has at most this multiple of the variance of a ball, and mostly much less
@@ -72,7 +72,7 @@ class LabelAnswers(LocalAnswers):
             return self._moments(arrays, question)
         if isinstance(question, WeightedSumsQuestion):
             spread = math.hypot(question.design.size**0.5 * self._largest, self._deviation)
-            return _whole(arrays["formed"]) & (np.abs(arrays["label_sums"]) <= _REACH * spread).all(axis=(1, 2))
+            return _whole(arrays["formed"]) & (np.abs(arrays["label_sums"]) <= REACH * spread).all(axis=(1, 2))
         assert isinstance(question, BagSumsQuestion)
         return self._bags(arrays, question)
 
@@ -84,7 +84,7 @@ class LabelAnswers(LocalAnswers):
             if isinstance(mechanism, BinnedResponse):
                 return 0.0, (min(mechanism.values), max(mechanism.values))
             deviation = float(np.max(mechanism.variance())) ** 0.5
-            return deviation, (low - _REACH * deviation, high + _REACH * deviation)
+            return deviation, (low - REACH * deviation, high + REACH * deviation)
         if isinstance(question, LabelSumsQuestion):
             # As for rows in all directions: fewer have no more noise.
             return question.mechanism(np.eye(question.rows.feature_map.dimension)).variance() ** 0.5, (low, high)
@@ -114,7 +114,7 @@ class LabelAnswers(LocalAnswers):
             deviation = self._deviation * np.sqrt(np.square(weights).sum(axis=3))
         slack = (_GRID * self._half + _ROUNDING * self._largest) * sizes
         beyond = np.abs(arrays["sums"] - self._middle * total) - self._half * sizes - slack
-        fine = (beyond <= _REACH * deviation).all(axis=(1, 2))
+        fine = (beyond <= REACH * deviation).all(axis=(1, 2))
         formed = np.arange(weights.shape[2]) < arrays["formed"][:, None]
         if question.design.weights == "signs":
             fine &= (np.abs(weights) == formed[:, None, :, None]).all(axis=(1, 2, 3))
@@ -130,7 +130,7 @@ class LabelAnswers(LocalAnswers):
         else:
             longest = np.sqrt(_TRACE * norms.shape[1]) * norms
         deviation = self._deviation * longest
-        reach = root * self._largest * norms + _REACH * deviation
+        reach = root * self._largest * norms + REACH * deviation
         reach += _ROUNDING * reach.max(axis=1, keepdims=True)  # noise comes back in all columns, those of zeros too
         fine &= (np.abs(arrays["moment"]) <= reach[:, None]).all(axis=(1, 2))
         if "covariance" not in arrays:

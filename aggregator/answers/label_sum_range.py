@@ -7,12 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from aggregator.answers.honest_range import BEYOND
+from aggregator.answers.honest_range import BEYOND, ROUNDING
 from federation.mechanisms.noise.tails import additive_reaches
 from federation.numerics.arrays import Booleans, Floats
 from federation.questions.labels import LabelSumsQuestion
 
-_ROUNDING = 1e-6
 _RIDGE = 1e-9  # of the square of an entry: directions that rows and noise lack have some, or nothing could be in them
 _SPLITS = np.geomspace(1e-3, 1e3, 61)  # between what rows and what noise reach
 
@@ -56,10 +55,10 @@ class LabelSumRange:
         entry, norm = self._reaches(int(np.linalg.matrix_rank(covariance, hermitian=True)) or 1)
         exact = self._half * np.sqrt(size)
         own = exact * np.sqrt(np.diagonal(gram).clip(0.0)) + entry * np.sqrt(np.diagonal(covariance).clip(0.0))
-        reach = own * (1 + _ROUNDING) + _ROUNDING * own.max()
+        reach = own * (1 + ROUNDING) + ROUNDING * own.max()
         cut: Floats = np.clip(surplus, -reach, reach)
         gauges = _gauges(cut, gram * exact**2, covariance * norm**2)
-        return np.where(gauges[:, None] > 1 + _ROUNDING, cut / np.maximum(gauges, 1.0)[:, None], cut)
+        return np.where(gauges[:, None] > 1 + ROUNDING, cut / np.maximum(gauges, 1.0)[:, None], cut)
 
 
 def _gauges(vectors: Floats, *shapes: Floats) -> Floats:

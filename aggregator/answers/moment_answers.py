@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.answers.honest_range import SumRange
+from aggregator.answers.honest_range import REACH, ROUNDING, SumRange
 from aggregator.answers.local_answers import SummedAnswers
 from aggregator.answers.robust_sums import BOUNDED, Changes, GatedSum, Robustness
 from federation.contract.guarantee import Guarantee
@@ -12,9 +12,6 @@ from federation.questions.moments import SummedQuestion
 
 # As a ledger puts it.
 SHARES_CHECKED = "shares were checked by the simulated summation, as one with proofs of range would do"
-
-_REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56
-_ROUNDING = 1e-6
 
 
 class MomentAnswers(SummedAnswers):
@@ -104,9 +101,9 @@ class MomentAnswers(SummedAnswers):
     def _well_formed(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         sizes = arrays["size"]
         responding = self.question.responding(sizes)
-        reach, spread = 1.0 if self._response is None else self._response.reach, _REACH * np.sqrt(self._variance)
+        reach, spread = 1.0 if self._response is None else self._response.reach, REACH * np.sqrt(self._variance)
         longest = self.question.longest * np.where(responding, reach, 1.0)
-        largest = sizes * (1 + _ROUNDING) * longest + np.where(responding, 0.0, spread)
+        largest = sizes * (1 + ROUNDING) * longest + np.where(responding, 0.0, spread)
         inside = (np.abs(arrays["sums"]) <= largest[:, None, None]).all(axis=(1, 2))
         agreed = arrays["response"] == responding if "response" in arrays else True
         return np.asarray(inside & agreed & (sizes == np.floor(sizes)))

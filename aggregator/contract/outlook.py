@@ -24,8 +24,9 @@ def told(outlooks: Mapping[str, Mapping[float, Outlook]], parties: int) -> Itera
         >>> few = {0.1: Outlook(0.4, 1000), 1.0: Outlook(3.0, 100)}
         >>> print(*told({"soft_vote": few, "parameter_average": few}, parties=70))
         soft_vote, parameter_average: at epsilon 0.1 the noise is louder than all that 70 parties can say (signal to
-        noise 0.4): do not count on more than a constant answer; it takes about 1000 parties; at epsilon 1 a constant
-        answer may be as good (signal to noise 3); it takes about 100 parties
+        noise 0.4): it may hide most of that, and a constant answer may be as good; to count on more it takes about
+        1000 parties; at epsilon 1 a constant answer may be as good (signal to noise 3); to count on more it takes about
+        100 parties
     """
     alike: dict[tuple[tuple[float, Outlook], ...], list[str]] = {}
     for variant, by_epsilon in outlooks.items():
@@ -36,8 +37,8 @@ def told(outlooks: Mapping[str, Mapping[float, Outlook]], parties: int) -> Itera
         lines = []
         if few:
             louder = f"the noise is louder than all that {parties} parties can say ({_ratios(few)})"
-            least = "do not count on more than a constant answer"
-            lines.append(f"at epsilon {_epsilons(few)} {louder}: {least}; {_needed(few)}")
+            feared = "it may hide most of that, and a constant answer may be as good"
+            lines.append(f"at epsilon {_epsilons(few)} {louder}: {feared}; {_needed(few)}")
         if some:
             equal = f"a constant answer may be as good ({_ratios(some)})"
             lines.append(f"at epsilon {_epsilons(some)} {equal}; {_needed(some)}")
@@ -54,4 +55,4 @@ def _ratios(found: Sequence[tuple[float, Outlook]]) -> str:
 
 
 def _needed(found: Sequence[tuple[float, Outlook]]) -> str:
-    return f"it takes about {', '.join(str(one.parties_needed) for _, one in found)} parties"
+    return f"to count on more it takes about {', '.join(str(one.parties_needed) for _, one in found)} parties"

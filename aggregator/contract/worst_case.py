@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from federation.contract.question import PrivateQuestion, Question
+from federation.contract.roster import COLLUDING, honest
 from federation.contract.submission import Submission
+from federation.questions.moments import SummedQuestion
 
 Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, with the runs on the first axis
 Statistic = Callable[[Seen], np.ndarray]  # one number for each run
@@ -90,6 +92,35 @@ class PrivateWorstCase(WorstCase):
     @abstractmethod
     def statistic(self, question: PrivateQuestion) -> Statistic:
         """By which the sides are told apart: best the log likelihood ratio, up to scale."""
+
+
+@dataclass(frozen=True, eq=False)
+class SummedWorstCase(PrivateWorstCase):
+    """Of sums over rows: those of the first party alone, with its whole noise, or of all that share a noise.
+
+    `changed` rows of the first party change. `shared` says that noise is, and `missing` that half of those who share it
+    are left out. `answered` is what parties say without noise, where somebody knows it.
+    """
+
+    changed: int = 1
+    shared: bool = False
+    missing: bool = False
+    answered: Exact | None = None
+
+    def knowing(self, exact: Exact) -> Self:
+        """With what parties answer in place of what they should."""
+        return replace(self, answered=exact)
+
+    def added(self, question: SummedQuestion) -> int:
+        """How many parties are added up."""
+        whole = question.contributors or 1
+        return whole // 2 if self.missing else whole
+
+
+def in_one_sum(change: str) -> str:
+    """The parties that share a noise in such a small world, and what changes at one of them, in words."""
+    summed = honest(PARTIES, QUORUM, COLLUDING)
+    return f"{summed} of {PARTIES} parties, whose answers are seen in one sum only, {change}"
 
 
 class TrustedWorstCase(WorstCase):

@@ -16,6 +16,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from federation import __version__
 from federation.contract.errors import InputError
 from federation.contract.files import read_object, write_lasting
 from federation.letters.agreement import Agreement
@@ -38,19 +39,25 @@ class Exchange:
     def opened(cls, folder: Path, agreement: Agreement, signing: Ed25519PrivateKey) -> Exchange:
         """The exchange that was begun in a folder, or a new one.
 
-        Raises `InputError` for one of another agreement, or a folder or key that others may read.
+        Raises `InputError` for one of another agreement or version of this program, or a key that others may read.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         record, key = folder / "exchange.json", folder / "reply_to.key"
         if not key.exists():
             save_key(key, X25519PrivateKey.generate())
         if not record.exists():
-            known = {"exchange": secrets.token_hex(16), "plan": agreement.digest.hex()}
+            known = {"exchange": secrets.token_hex(16), "plan": agreement.digest.hex(), "version": __version__}
             write_lasting(record, json.dumps(known).encode())
         found = read_object(record, "begin a new exchange in another folder")
         if found.get("plan") != agreement.digest.hex():
             raise InputError(f"{record} is of another plan; begin a new exchange in another folder")
-        return cls(folder, agreement, signing, load_key(key, X25519PrivateKey), bytes.fromhex(found["exchange"]))
+        if found.get("version") != __version__:
+            raise InputError(
+                f"{record} was begun by version {found.get('version')} of this program, and this is {__version__}; go "
+                "on with that version"
+            )
+        reply_to = load_key(key, X25519PrivateKey)  # type: ignore[type-abstract, unused-ignore]
+        return cls(folder, agreement, signing, reply_to, bytes.fromhex(found["exchange"]))
 
     def question(self, number: int, packet: bytes) -> bytes:
         """The question at a place: the one that was asked there before, if one was, else this, which is written down.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from flwr.app import ConfigRecord, Error, Message, RecordDict
@@ -16,12 +16,13 @@ from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 
 from aggregator.exchange.exchange import Exchange
+from aggregator.exchange.pulling import Pulling
 from federation.contract.errors import InputError, refusing
 from federation.letters.letters import SealedAnswer
 from federation.letters.packets import LETTER, Status, packet_of, read_reply
 
-_PAUSE = 0.5  # seconds between pulls that brought nothing
-_BUSY = 10.0  # seconds before a busy site is asked again
+_PAUSE = 0.5  # seconds that replies are waited for at a time
+_AGAIN = 10.0  # seconds before a site is asked again that was busy, or away, or sent something else
 _SAID = {Status.REFUSED: "the site refused", Status.EXPIRED: "the exchange has closed"}
 _log = logging.getLogger(__name__)
 
@@ -39,16 +40,19 @@ class _Asked:
     sent: str | None = None
 
 
-class LetterGrid(Grid):
+class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not typed
     """Sites by number from 1; `nodes` are Flower's ids of them, in the order of the agreement.
 
-    `patience` is how many seconds a site may take for a question; who takes longer has not answered it.
+    `patience` is how many seconds a site may take for a question, and `wait` for how many seconds sites are waited for
+    in all. Who takes longer has not answered. A site where somebody has yet to decide is waited for to the end.
     """
 
-    def __init__(self, grid: Grid, exchange: Exchange, nodes: Sequence[int], patience: float) -> None:
+    def __init__(self, grid: Grid, exchange: Exchange, nodes: Sequence[int], patience: float, wait: float) -> None:
         self._grid, self._exchange, self._nodes, self._patience = grid, exchange, nodes, patience
+        self._end = time.monotonic() + wait
         self._contents: list[RecordDict] = []  # of the questions, in the order in which they were first asked
         self._pending: dict[str, _Asked] = {}
+        self._pulling = Pulling(grid, len(nodes))
 
     def set_run(self, run: Run) -> None:
         """Describe the run to the underlying grid."""
@@ -81,7 +85,8 @@ class LetterGrid(Grid):
             packet = self._exchange.question(number, packet_of(kind, message.content))
             name = f"{number}-{site}"
             message.metadata.__dict__["_message_id"] = name
-            self._pending[name] = _Asked(number, packet, site, message, time.monotonic() + self._patience)
+            until = min(time.monotonic() + self._patience, self._end)
+            self._pending[name] = _Asked(number, packet, site, message, until)
             names.append(name)
         return names
 
@@ -91,11 +96,9 @@ class LetterGrid(Grid):
         replies = [reply for name, one in asked.items() if (reply := self._known(one)) is not None]
         if not replies:
             self._send([one for one in asked.values() if one.sent is None and one.due <= time.monotonic()])
-            replies = self._arrived(asked)
+            replies = self._arrived(asked.values())
         for reply in replies:
             del self._pending[reply.metadata.reply_to_message_id]
-        if not replies:
-            time.sleep(_PAUSE)
         return replies
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
@@ -120,12 +123,18 @@ class LetterGrid(Grid):
             letters.append(self._grid.create_message(content, kind, self._nodes[one.site], group_id=""))
         for one, sent in zip(due, self._grid.push_messages(letters) if letters else [], strict=True):
             one.sent = sent
+            if sent is None:  # Flower's word for a letter that it has not taken
+                one.due = time.monotonic() + _AGAIN
+            else:
+                self._pulling.expect(one.site, sent)
 
-    def _arrived(self, asked: dict[str, _Asked]) -> list[Message]:
-        by_sent = {one.sent: one for one in asked.values() if one.sent is not None}
+    def _arrived(self, asked: Collection[_Asked]) -> list[Message]:
+        by_sent = {one.sent: one for one in asked if one.sent is not None}
         found = []
-        for message in self._grid.pull_messages(by_sent) if by_sent else []:
-            one = by_sent[message.metadata.reply_to_message_id]
+        for sent, message in self._pulling.arrived(_PAUSE):
+            one = by_sent.get(sent)
+            if one is None:  # of a site that was left out
+                continue
             one.sent = None
             try:
                 answer = _letter(message)
@@ -135,10 +144,10 @@ class LetterGrid(Grid):
                 # Whoever carries letters may put others in their place; the site's own is still asked for.
                 name = self._exchange.agreement.sites[one.site].name
                 _log.warning("site '%s': dropped a letter: %s", name, error)
-                one.due = time.monotonic() + _BUSY
+                one.due = time.monotonic() + _AGAIN
                 continue
             if status is Status.BUSY:
-                one.due = time.monotonic() + _BUSY
+                one.due, one.until = time.monotonic() + _AGAIN, self._end
                 continue
             if status is Status.ANSWER:
                 self._exchange.keep(answer, one.number, one.site)
@@ -150,8 +159,10 @@ class LetterGrid(Grid):
         return _failed(one, _SAID[status]) if status in _SAID else Message(records, reply_to=one.message)
 
 
-def _letter(message: Message) -> SealedAnswer:
-    """The letter in a message. Raises `InputError` for any other message."""
+def _letter(message: Message | Exception) -> SealedAnswer:
+    """The letter in a message. Raises `InputError` for any other message, and where none could be fetched."""
+    if isinstance(message, Exception):
+        raise InputError(f"it could not be fetched: {message!s:.100}") from message
     if message.has_error():
         raise InputError(f"an error in place of a letter: {message.error.reason!s:.100}")
     with refusing("no letter"):

@@ -238,6 +238,10 @@ class Variants:
             spent = {name: spends for run in self._runs.values() for name, spends in run.spends}
             require_together(Budget(**plan.budget), spent.values())
 
+    def spends(self) -> list[tuple[Place, Guarantee | NoGuarantee]]:
+        """What each release will be charged at most, and where its noise is made."""
+        return [(run.place, spends) for run in self._runs.values() for _, spends in run.spends]
+
     def begin_references(self) -> None:
         """Begin what stands beside the releases; one that cannot begin fails alone, as nobody asked for it."""
         for variant in self._references:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.contract.worst_case import PARTIES, QUORUM, ROWS, Exact, PrivateWorstCase, Rows, Seen, Statistic
+from aggregator.contract.worst_case import PARTIES, QUORUM, ROWS, Rows, Seen, Statistic, SummedWorstCase, in_one_sum
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.errors import InputError
 from federation.contract.question import PrivateQuestion, Question
-from federation.contract.roster import COLLUDING, honest
 from federation.contract.submission import Submission
 from federation.numerics.norms import within_norm
 from federation.questions.row_moments import RowMomentsQuestion
 
 RUNS = 200_000
-ALONE = "one party, one row turns into its opposite with the same label"
-SUMMED = (
-    f"{honest(PARTIES, QUORUM, COLLUDING)} of {PARTIES} parties, whose answers are seen in one sum only, {ALONE[11:]}"
-)
+CHANGE = "one row turns into its opposite with the same label"
 
 _FAR = 1e6  # so far from the public rows a row is as long as any, and the constant behind it nothing
 _MANY = 10**9  # rows, as it is said: of so many X'X is asked for, too
@@ -28,24 +24,19 @@ _PUBLIC = np.linspace(-1.0, 1.0, 20)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
-class WorstRows(PrivateWorstCase):
+class WorstRows(SummedWorstCase):
     """Parties that hold the row 0 several times with labels in the middle of the range, and `changed` far rows.
 
     These are at the first party, with the largest label: all far below here, and far above there. Behind the map they
-    are opposite rows of norm 1, which move X'y as far as can be and X'X not at all. What is seen is the answer of the
-    first party alone with its whole noise, or the sum of as many as share a noise; with `missing` half of these.
+    are opposite rows of norm 1, which move X'y as far as can be and X'X not at all.
     """
 
-    changed: int = 1
-    shared: bool = False
-    missing: bool = False
     low: float = 0.0
     high: float = 1.0
-    answered: Exact | None = None
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """All parties that are summed."""
-        count, columns = self._summed(_asked(question)), _asked(question).rows.feature_map.columns
+        count, columns = self.added(_asked(question)), _asked(question).rows.feature_map.columns
         others = np.full(ROWS, (self.low + self.high) / 2)
         first = np.arange(ROWS) < self.changed
         far = np.where(first, _FAR if there else -_FAR, 0.0)[:, None] * np.eye(1, columns)
@@ -54,7 +45,7 @@ class WorstRows(PrivateWorstCase):
 
     def parties(self, question: PrivateQuestion, runs: int) -> int:
         """All that are summed."""
-        return self._summed(_asked(question))
+        return self.added(_asked(question))
 
     def seen(self, submissions: Sequence[Submission]) -> Seen:
         """Their sum (runs, D)."""
@@ -70,10 +61,6 @@ class WorstRows(PrivateWorstCase):
 
         return ratio
 
-    def knowing(self, exact: Exact) -> WorstRows:
-        """With what parties answer in place of what they should."""
-        return replace(self, answered=exact)
-
     def _centre(self, there: bool, question: RowMomentsQuestion) -> np.ndarray:
         if self.answered is not None:
             return np.asarray(self.answered(there)["sums"][0])
@@ -86,17 +73,13 @@ class WorstRows(PrivateWorstCase):
         ]
         return np.asarray(np.sum(exact, axis=0))
 
-    def _summed(self, question: RowMomentsQuestion) -> int:
-        whole = question.contributors or 1
-        return whole // 2 if self.missing else whole
-
 
 def worst_rows(units: int, public: PublicNumbers, *, shared: bool) -> WorstRows:
     """Of a party's own sums, or of sums of shares; for two units two rows change, or half of the shares are missing."""
     low, high = public.label_range or (0.0, 1.0)
     parties = PARTIES if shared else 1
     return WorstRows(
-        SUMMED if shared else ALONE,
+        in_one_sum(CHANGE) if shared else f"one party, {CHANGE}",
         _PUBLIC,
         RUNS,
         world={

@@ -12,7 +12,7 @@ from aggregator.world.plan import PublicTable
 from federation.numerics.arrays import Floats
 
 _IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|key|index|uuid|nr|number|row)([^a-z]|$)|^unnamed|^rownum")
-_FEW = 20  # rows: in fewer, different whole numbers may be anything
+ROWS_OF_IDENTIFIERS = 20  # in fewer, different whole numbers may be anything
 
 
 def names_somebody(column: str) -> bool:
@@ -34,7 +34,7 @@ def are_identifiers(name: str, cells: Floats) -> bool:
         >>> are_identifiers("Patient ID", 1e6 * np.arange(20)), are_identifiers("x", np.arange(19.0))
         (True, False)
     """
-    if len(cells) < _FEW or not (cells == np.floor(cells)).all():  # no missing ones, either
+    if len(cells) < ROWS_OF_IDENTIFIERS or not (cells == np.floor(cells)).all():  # no missing ones, either
         return False
     through = np.ptp(cells) < 2 * len(cells) or names_somebody(name)
     return bool(through) and len(np.unique(cells)) == len(cells)

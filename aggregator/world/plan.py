@@ -74,7 +74,8 @@ class WorldPlan:
     labels, and is used by nothing else. `shifted` says that the public rows are drawn otherwise than the private ones.
     `sparing` lets a variant that cannot begin fail alone, as one that fails later. `robust` keeps answers that are
     private one by one to what honest ones reach, and `alike` declares that parties' rows are drawn alike
-    (`aggregator.answers.robust_sums.Robustness`).
+    (`aggregator.answers.robust_sums.Robustness`). `in_letters` says that questions travel in the letters of an exchange
+    (`aggregator.exchange`), which tell one exchange from another: releases then have the same names in all of them.
 
     Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, variants
     whose names no two files can have (some file systems do not tell a from A), or whose keys are alike, and for what
@@ -113,6 +114,7 @@ class WorldPlan:
     reference: tuple[Any, ...] = ()
     robust: bool = True
     alike: bool = False
+    in_letters: bool = False
 
     def __post_init__(self) -> None:
         self._require_own_names()

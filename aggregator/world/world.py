@@ -64,11 +64,12 @@ class World:
         return ReleaseId(self.named(self.own.kind, *noise.named, *parts))
 
     def named(self, *parts: Any) -> str:
-        """The name of a release of this world; outside a seeded simulation it is a new one in every run.
+        """The name of a release of this world; a new one in every run without a seed and without letters.
 
-        Else deployed parties would take a second run for the first, and refuse to answer again.
+        Letters say of which exchange they are, and sites have agreed to the names.
         """
-        fresh = [] if self.plan.noise_seed is not None else [self.once("token", lambda: secrets.token_hex(16))]
+        told_apart = self.plan.noise_seed is not None or self.plan.in_letters
+        fresh = [] if told_apart else [self.once("token", lambda: secrets.token_hex(16))]
         return "|".join(map(str, [self.plan.world, *parts, *fresh]))
 
     def numbers(self, features: int | None = None) -> PublicNumbers:

@@ -67,6 +67,23 @@ def refusing(problem: str) -> Iterator[None]:
         raise InputError(f"{problem}: {wrong:.200}") from error
 
 
+@contextmanager
+def writing(what: object, remedy: str) -> Iterator[None]:
+    """What cannot be written becomes an `InputError`: what it is, why the system refuses, and what to do.
+
+    Examples:
+        >>> with writing("the report to there/is/none", "name another --out"):
+        ...     open("there/is/none", "w")
+        Traceback (most recent call last):
+        federation.contract.errors.InputError: cannot write the report to there/is/none: No such file or
+        directory; name another --out
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot write {what}: {error.strerror}; {remedy}") from error
+
+
 def of_disk(error: BaseException) -> bool:
     """Whether a disk is full, or refuses to be written to for other reasons: a fault of nothing that is computed.
 

@@ -37,7 +37,7 @@ def present(message: Message, context: Context) -> Message:
     try:
         known = {name: int(own[name]) for name in ("partition-id", "num-partitions") if name in own}
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"partition-id and num-partitions of a node must be whole numbers: {error!s:.200}") from error
+        raise InputError("partition-id and num-partitions of a node must be whole numbers; correct them") from error
     return Message(RecordDict({"node": ConfigRecord(known)}), reply_to=message)
 
 

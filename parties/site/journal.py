@@ -27,6 +27,9 @@ BEGINNING = "0" * 64  # what the first line has in place of a hash before it
 class Journal:
     """The file of one site, which one process at a time may open; a line that a crash cut short is taken off its end.
 
+    Any number of others may look at it, `reading` only: they leave the file as it is, and lines that they add are known
+    to nobody else.
+
     Raises `InputError` for a file in which a line is missing or changed. That whole lines are gone from its end shows
     only to whoever knows a later `head`.
 
@@ -41,10 +44,10 @@ class Journal:
         (['start', 'refused'], True)
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, reading: bool = False) -> None:
+        self.path, self._reading = path, reading
         self.lines, self._size = _read(path)
-        if path.exists() and path.stat().st_size > self._size:
+        if not reading and path.exists() and path.stat().st_size > self._size:
             os.truncate(path, self._size)
 
     @property
@@ -61,11 +64,12 @@ class Journal:
         record = {"time": round(time.time(), 3), "event": event, **told}
         record |= {"nonce": secrets.token_hex(16), "before": self.head}
         line = {**record, "hash": _hash(record)}
-        self._append((json.dumps(line) + "\n").encode())
+        if not self._reading:
+            self._write((json.dumps(line) + "\n").encode())
         self.lines.append(line)
         return line
 
-    def _append(self, text: bytes) -> None:
+    def _write(self, text: bytes) -> None:
         """Bring text to the disk, or leave the file as it was."""
         file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -84,11 +88,6 @@ class Journal:
             self._size += len(text)
         finally:
             os.close(file)
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    """The lines of a journal that a process may be writing to. Raises `InputError` as `Journal`."""
-    return _read(path)[0]
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], int]:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from typing import TypeVar
 
 import httpx
@@ -47,7 +46,7 @@ REFUSED = "refused"  # all that is told of a message that is no letter
 
 _MOST_OBJECTS = 8  # of one message: itself, its content, the letter
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0  # seconds before the next try at a SuperLink that does not answer
-_UNKNOWN_WAIT = 60.0  # seconds before the next try where it does not know this key
+_UNKNOWN_WAIT = 10.0  # seconds before the next try where it does not know this key
 _MOST_PULLS, _PULLS_APART = 200, 0.3  # tries at an object that is on its way, and seconds between them
 _log = logging.getLogger(__name__)
 
@@ -65,20 +64,22 @@ class Closed(Exception):
 
 
 class Mailbox:
-    """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root`.
+    """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root` (PEM).
 
-    `most` is the largest letter in bytes. A call that cannot reach the SuperLink tries again until `closing` is set,
+    `most` is the largest letter in bytes, and `refused` is told why a message is none. A call that cannot reach the SuperLink tries again until `closing` is set,
     and raises `Closed` then.
     """
 
-    def __init__(self, address: str, root: Path, key: ec.EllipticCurvePrivateKey, most: int) -> None:
-        self._most = most
+    def __init__(
+        self, address: str, root: bytes, key: ec.EllipticCurvePrivateKey, most: int, refused: Callable[[str], None]
+    ) -> None:
+        self._most, self._refused, self._trouble = most, refused, ""
         self.closing = threading.Event()
         self._public = public_key_to_bytes(key.public_key())
         self._client = FleetHttpClient.from_server_address(
             address,
             False,
-            root.read_bytes(),
+            root,
             [RuntimeVersionHttpInterceptor("SuperNode"), NodeAuthHttpInterceptor(key, key.public_key())],
         )
         self._node = Node()
@@ -111,7 +112,7 @@ class Mailbox:
             )
             parts = _letter(message.metadata.message_id, contents)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            _log.warning("refused: a message that is no letter (%s)", error)
+            self._refused(f"a message that is no letter ({error})")
             self._push(Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, REFUSED), reply_to=message))
             return None
         received = ConfirmMessageReceivedRequest(
@@ -188,7 +189,9 @@ class Mailbox:
         wait = _FIRST_WAIT
         while True:
             try:
-                return call(request)
+                found = call(request)
+                self._say("")
+                return found
             except httpx.TransportError as error:
                 cause = f"the SuperLink cannot be reached ({error})"
             except httpx.HTTPStatusError as error:
@@ -199,9 +202,15 @@ class Mailbox:
                     cause, wait = "the SuperLink still holds this site's last connection, up to a minute", 5.0
                 else:
                     cause = f"the SuperLink answers {code}: {error.response.text[:200]}"
-            _log.warning("%s; trying again", cause)
+            self._say(cause)
             self._pause(random.uniform(0, wait))
             wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _say(self, trouble: str) -> None:
+        """Tell the log of what keeps this from the SuperLink, once."""
+        if trouble != self._trouble:
+            _log.warning("%s", f"{trouble}; trying again" if trouble else "the SuperLink answers again")
+            self._trouble = trouble
 
 
 def _letter(identifier: str, contents: dict[str, bytes]) -> dict[str, bytes]:

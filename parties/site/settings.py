@@ -1,68 +1,99 @@
 """A site's own configuration: who may ask what of which table, and how much of it may be spent.
 
-It is a TOML file that only its owner may read. Nothing of it comes from elsewhere, and a key that is not known is an error:
-what is misspelt would be as if it were not there.
+It is a TOML file that only its owner may read. Nothing of it comes from elsewhere, and a key that is not known is an
+error: what is misspelt would be as if it were not there.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, nearest_name
 from federation.contract.guarantee import Adjacency, Unit
 from federation.letters.keys import require_private
 from parties.site.accounts import Account, Allowances
 from parties.site.worker import Means
 
-Missing = Literal["drop", "refuse"]
+MARGIN = 2  # seconds of a question's time that are kept for sealing and storing its answer
+
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_SQLITE = "sqlite:///"
+_LONGEST_SHOWN = 60  # characters of a value that was refused
+
+
+def _size(value: Any) -> Any:
+    """Bytes of a size as people write it."""
+    if isinstance(value, str):
+        found = re.fullmatch(r"(\d{1,9}) ?(KiB|MiB|GiB)", value)
+        if not found:
+            raise _rule('must be a number of bytes, or one with its unit such as "3GiB"')
+        return int(found[1]) * _UNITS[found[2]]
+    return value
+
+
+def _rule(text: str) -> PydanticCustomError:
+    return PydanticCustomError("rule", "{text}", {"text": text})
+
+
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+Size = Annotated[int, BeforeValidator(_size)]
 
 
 class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        strict=True,
+        alias_generator=lambda name: name.replace("_", "-"),
+        populate_by_name=True,
+    )
 
 
 class Connection(_Closed):
-    """Where the mail box is: the SuperLink's HOST:PORT, the certificate authority that vouches for it, the own key."""
+    """The own key; and where the mail box is, if elsewhere than the plan says: HOST:PORT, and who vouches for it."""
 
-    superlink: Annotated[str, Field(pattern=r"^\S+:\d+$")]
-    root: Path
     key: Path
+    superlink: Annotated[str, Field(pattern=r"^\S+:\d+$")] | None = None
+    root: Path | None = None
 
 
 class Source(_Closed):
     """What a column of the plan is called here, and what the plan calls its values."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     column: str = Field(alias="from")
     values: dict[str, str] = Field(default_factory=dict, alias="map")
 
 
 class Table(_Closed):
-    """Where the rows are: a CSV, Parquet or npz `file`, or a `query` of the data base at `url`.
+    """Where the rows are: a `file`, or one SELECT, the `query` of the data base at `url`.
 
     `table` is what its owner calls it, for ever: what is spent is spent by the table of this name. `columns` maps the
-    plan's names to those here, where they differ. Rows with missing values are left out ("drop") or keep the site from
-    being ready ("refuse"), or get a value each column's own.
+    plan's names to those here, where they differ. Rows without a value that can be read are left out ("drop") or keep
+    the site from being ready ("refuse"), or get a value each column's own. `rows_per_person` says that no person has
+    more rows than that; 0 says nothing.
     """
 
-    table: Annotated[str, Field(min_length=1, max_length=200)]
+    table: Text
     file: Path | None = None
     query: str | None = None
     url: str | None = None
     columns: dict[str, str | Source] = Field(default_factory=dict)
-    missing: Missing | dict[str, float | str] = "refuse"
+    missing: Literal["drop", "refuse"] | dict[str, float | str] | None = None
     rows_per_person: Annotated[int, Field(ge=0)] = 0
-    person: str | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> Table:
         if (self.file is None) == (self.query is None) or (self.query is None) != (self.url is None):
-            raise ValueError("name a file, or a query and the url of its data base")
+            raise _rule("must name a file, or a query and the url of its data base")
         return self
 
 
@@ -70,13 +101,14 @@ class Policy(_Closed):
     """Which aggregators may ask, by the fingerprints of their keys, for which protocols, and who approves.
 
     `approve` is "plan" (somebody approves a plan once), "each" (every exchange of it) or "auto" (nobody need).
+    `most_questions` may be answered in an exchange, and in a day.
     """
 
-    aggregators: Annotated[tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")], ...], Field(min_length=1)]
-    protocols: tuple[str, ...] = ()
-    approve: Literal["plan", "each", "auto"] = "plan"
-    public_features: bool = Field(default=False, alias="public-features")
-    most_questions: Annotated[int, Field(ge=1)] = Field(default=200, alias="most-questions")
+    aggregators: Annotated[tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...], Field(min_length=1)]
+    protocols: Annotated[tuple[str, ...], Field(min_length=1)]
+    approve: Literal["each", "plan", "auto"] = "plan"
+    public_features: bool = False
+    most_questions: Annotated[int, Field(ge=1)] = 200
 
 
 class Amount(_Closed):
@@ -94,35 +126,51 @@ class Trusted(Amount):
     unit: Unit = Unit.PARTY
 
 
-class Bounds(_Closed):
-    """What a question may use: bytes of memory, seconds, and bytes of itself and of its answer."""
+class Allowance(_Closed):
+    """An account for each unit whose releases this site protects, and one for those that an aggregator does."""
 
-    memory: Annotated[int, Field(ge=2**28)] = 3 * 2**30
-    seconds: Annotated[int, Field(ge=1, le=3600)] = 90
-    letter: Annotated[int, Field(ge=2**16)] = 2**26
+    label: Amount | None = None
+    row: Amount | None = None
+    person: Amount | None = None
+    party: Amount | None = None
+    trusted: Trusted | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Allowance:
+        if all(getattr(self, name) is None for name in type(self).model_fields):
+            units = ", ".join(Allowance.model_fields)
+            raise _rule(f"must have a section such as [allowance.label], for one of {units}")
+        return self
+
+
+class Bounds(_Closed):
+    """What a question may use: bytes of memory, and seconds, after which its answer leaves; bytes of a `letter`."""
+
+    memory: Annotated[Size, Field(ge=2**28)] = 3 * 2**30
+    seconds: Annotated[int, Field(ge=8, le=3600)] = 30
+    letter: Annotated[Size, Field(ge=2**16, le=2**30)] = 2**26
 
 
 class Settings(_Closed):
     """All of it; relative paths are those of the folder of the file."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200)]
+    name: Text
     plan: Path
     state: Path
     connection: Connection
     data: Table
     policy: Policy
-    allowance: dict[Literal["label", "row", "person", "party", "trusted"], dict[str, Any]]
+    allowance: Allowance
     limits: Bounds = Bounds()
 
     @property
     def allowances(self) -> Allowances:
         """What may be spent, account by account."""
-        amounts = {name: Amount(**told) for name, told in self.allowance.items() if name != "trusted"}
-        proved = tuple(Account(Unit(name), one.adjacency, one.epsilon, one.delta) for name, one in amounts.items())
-        trusted = Trusted(**self.allowance["trusted"]) if "trusted" in self.allowance else None
+        amounts = {unit: getattr(self.allowance, unit) for unit in (Unit.LABEL, Unit.ROW, Unit.PERSON, Unit.PARTY)}
+        trusted = self.allowance.trusted
         return Allowances(
-            proved,
-            trusted and Account(trusted.unit, trusted.adjacency, trusted.epsilon, trusted.delta),
+            tuple(Account(unit, one.adjacency, one.epsilon, one.delta) for unit, one in amounts.items() if one),
+            Account(trusted.unit, trusted.adjacency, trusted.epsilon, trusted.delta) if trusted else None,
             trusted.answers if trusted else 0,
             self.data.rows_per_person,
             self.policy.public_features,
@@ -130,16 +178,108 @@ class Settings(_Closed):
 
     @property
     def means(self) -> Means:
-        """What a question may use."""
-        return Means(self.limits.memory, self.limits.seconds)
+        """What a question may use: its answer, and one for blank rows where that fails, are there when it leaves."""
+        return Means(self.limits.memory, (self.limits.seconds - MARGIN) // 2)
 
     @classmethod
     def load(cls, path: Path) -> Settings:
         """From a file. Raises `InputError` that names the file, the key and what is allowed there."""
         require_private(path)
         try:
-            return cls.model_validate(_placed(tomllib.loads(path.read_text(encoding="utf-8")), path.parent))
+            plain = tomllib.loads(path.read_text(encoding="utf-8"))
+            found = cls.model_validate_json(json.dumps(plain, default=str))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: {error}") from error
+            raise InputError(f"{path} is no TOML: {error}") from error
         except ValidationError as error:
-            raise InputError("\n".join(f"{path}: {_told(cls, found)}" for found in error.errors())) from error
+            told = dict.fromkeys(filter(None, map(_told, error.errors(include_url=False))))
+            raise InputError("\n".join(f"{path}: {sentence}" for sentence in told)) from error
+        return found._placed(path.absolute().parent)
+
+    def _placed(self, folder: Path) -> Settings:
+        """The same with paths from the root on."""
+        connection, data = self.connection, self.data
+
+        def placed(path: Path) -> Path:
+            return Path(os.path.normpath(folder / path))
+
+        url = data.url
+        if url is not None and url.startswith(_SQLITE) and url not in (_SQLITE, f"{_SQLITE}:memory:"):
+            url = f"{_SQLITE}{placed(Path(url.removeprefix(_SQLITE)))}"
+        return self.model_copy(
+            update={
+                "plan": placed(self.plan),
+                "state": placed(self.state),
+                "connection": connection.model_copy(
+                    update={"key": placed(connection.key), "root": connection.root and placed(connection.root)}
+                ),
+                "data": data.model_copy(update={"file": data.file and placed(data.file), "url": url}),
+            }
+        )
+
+
+_WORDS = {
+    "finite_number": "must be a finite number",
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "string_type": "must be a text, between quotation marks",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list, between [ and ]",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be less than {lt}",
+}
+
+
+def _told(detail: ErrorDetails) -> str | None:
+    """One sentence: the key, what is allowed there, and what came; None for what another one tells better."""
+    place = [key for key in detail["loc"] if key not in _ALTERNATIVES]
+    named = ".".join(map(str, place))
+    kind, context, came = detail["type"], detail.get("ctx", {}), detail["input"]
+    if kind == "extra_forbidden":
+        known = _keys(place[:-1])
+        return f"'{named}' is not known; allowed there: {', '.join(known)}{nearest_name(str(place[-1]), known)}"
+    if kind == "missing":
+        return f"'{named}' is missing; it has no default"
+    if len(place) < len(detail["loc"]) and kind != "rule":
+        return None if isinstance(came, dict) else f"'{named}' must be {_EITHER[str(place[1])]}, got {_shown(came)}"
+    if kind in ("model_type", "dict_type"):
+        return f"'{named}' must be a section [{named}] with {', '.join(_keys(place))}, got {_shown(came)}"
+    if kind in ("literal_error", "enum"):
+        allowed = re.findall(r"'([^']*)'", context["expected"])
+        return f"'{named}' must be one of {', '.join(allowed)}, got {_shown(came)}{nearest_name(str(came), allowed)}"
+    if kind == "string_pattern_mismatch":
+        return f"'{named}' must be {_FORMS[str(context['pattern'])]}, got {_shown(came)}"
+    if kind == "too_short" and came:  # what is in it is wrong, and told
+        return None
+    got = "" if isinstance(came, dict) else f", got {_shown(came)}"
+    return f"'{named}' {_WORDS.get(kind, detail['msg']).format(**context)}{got}"
+
+
+_FORMS = {
+    r"^\S+:\d+$": "HOST:PORT",
+    r"^[0-9a-f]{64}$": "a fingerprint of 64 hexadecimal digits, as the aggregator's coordinator reads it out",
+}
+# How pydantic tells apart what may stand in one place, and what that is.
+_ALTERNATIVES = ("str", "Source", "literal['drop','refuse']", "dict[str,union[float,str]]", "float")
+_EITHER = {
+    "missing": '"drop", "refuse", or a section [data.missing] with COLUMN = VALUE',
+    "columns": "the name of a column here, or {from = NAME, map = {VALUE-HERE = VALUE-OF-THE-PLAN}}",
+}
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def _keys(place: list[Any]) -> list[str]:
+    """The keys of the section at a place, as the file writes them."""
+    section: type[BaseModel] | None = Settings
+    for key in place:
+        fields = {} if section is None else {field.alias: field.annotation for field in section.model_fields.values()}
+        found = fields.get(str(key))
+        models = [one for one in (found, *get_args(found)) if isinstance(one, type) and issubclass(one, BaseModel)]
+        section = models[0] if models else (Source if section is Table and key == "columns" else section)
+    return [] if section is None else [str(field.alias) for field in section.model_fields.values()]

@@ -53,6 +53,7 @@ class Site:
     now: Callable[[], float] = time.time
     _taken: dict[str, str] = field(init=False)
     _refusals: dict[str, int] = field(init=False, default_factory=dict)
+    _waiting: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         # Of each place in an exchange, and of each query of a release in it, the one question that was answered there.
@@ -112,10 +113,18 @@ class Site:
             if any(self._taken.get(slot, key) != key for slot in slots):
                 raise InputError("another question was answered in this place of the exchange")
             if not self.approved(head):
-                self.journal.add(WAITING, key=key, kind=cost.kind)
+                if key not in self._waiting:  # it is asked again every few seconds
+                    self._waiting.add(key)
+                    self.journal.add(WAITING, key=key, kind=cost.kind)
                 return self._said(head, Status.BUSY, cost.length)
             self._charge(head, cost, key, slots)
-            packet = answer() or status_packet(Status.REFUSED, cost.length)
+            packet = answer()
+        if packet is None:
+            self.refuse(
+                f"'{cost.kind}' is paid for and has no answer: to make one took more than {self.means.seconds} s or "
+                f"{self.means.memory} bytes, or failed; raise the limits, or mend what the log tells of"
+            )
+            packet = status_packet(Status.REFUSED, cost.length)
         sealed = SealedAnswer.sealed_for(head, packet, self.key)
         write_lasting(self.answers / key, sealed.encoded())
         self.journal.add(ANSWERED, key=key, kind=cost.kind, bytes=len(sealed.sealed))

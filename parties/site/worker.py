@@ -77,9 +77,9 @@ class Cost:
         return cls(**{**found, "guarantee": guarantee})
 
 
-def prepare() -> None:
-    """Start the process from which all others are forked, with all that answers questions in it."""
-    _context.set_forkserver_preload(["parties.site.worker", "parties.node.app"])
+def prepare(*modules: str) -> None:
+    """Start the process from which all others are forked, with all that answers questions, and these modules, in it."""
+    _context.set_forkserver_preload(["__main__", "parties.site.worker", "parties.node.app", *modules])
     first = _context.Process(target=kinds)
     first.start()
     first.join()
@@ -179,8 +179,9 @@ def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort
         site.send_bytes(json.dumps(str(error) if isinstance(error, InputError) else repr(error)[:200]).encode())
         return
     site.send_bytes(cost.to_json())
-    if site.recv_bytes() == _PAID:
-        site.send_bytes(answer_packet(question, _submission(question, replace(cohort, paid=True))))
+    with contextlib.suppress(EOFError):  # the site does not answer this time
+        if site.recv_bytes() == _PAID:
+            site.send_bytes(answer_packet(question, _submission(question, replace(cohort, paid=True))))
 
 
 def _submission(question: Question, cohort: Cohort) -> Submission:

@@ -15,12 +15,11 @@ from federation.contract.errors import InputError
 from federation.mechanisms.audit.estimate import CurvePoint
 from scenarios.audits.auditor import CONFIDENCE, VariantAudit, audit_variant
 from scenarios.data.catalogue import entry, load
-from scenarios.reports.summary import broken, name_width
+from scenarios.reports.summary import NON_PRIVATE, broken, name_width
 from scenarios.settings.protocol_options import requires, spending
 from scenarios.settings.schema import Scenario, resolve
 from scenarios.settings.sweep import Variant, expand, variants
 
-NON_PRIVATE = "NON-PRIVATE"
 NO_POWER = 5  # the exit code
 _TESTED = (
     "Tested: the point of a privacy curve that half of the runs choose, and how much of the delta claimed there "

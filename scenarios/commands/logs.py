@@ -10,7 +10,7 @@ from typing import Annotated
 
 from typer import Option
 
-from federation.contract.errors import FederationError, InputError, told
+from federation.contract.errors import FederationError, InputError, told, writing
 from scenarios.commands.lines import remark
 
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print errors and the path of the report, nothing else.")]
@@ -78,10 +78,8 @@ def _to_terminal(level: int) -> list[_Listener]:
 
 
 def _to_file(path: Path) -> list[_Listener]:
-    try:
+    with writing(f"to --log-file {path}", "name another file"):
         handler = logging.FileHandler(path, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write to --log-file {path}: {error.strerror}; name another file") from error
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     handler.addFilter(_Once())
     others = [(name, _Relay(handler), logging.INFO) for name in _WITH_CONSOLES]

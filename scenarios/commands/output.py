@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from federation.contract.errors import InputError
+from federation.contract.errors import writing
 from scenarios.commands.lines import fitted
 
 _ENDLESS = 10_000  # columns of a terminal in which everything fits
@@ -94,7 +94,5 @@ def _shown(value: object, digits: int = 4) -> str:
 
 def save(option: str, path: Path, text: str) -> None:
     """Write a file that `option` names. Raises `InputError` where that is not possible."""
-    try:
+    with writing(f"to {option} {path}", "name another file"):
         path.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise InputError(f"cannot write to {option} {path}: {error.strerror}; name another file") from error

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from rich.console import Console
 from typer import Argument, Option
 
-from federation.contract.errors import InputError
+from federation.contract.errors import writing
 from scenarios.commands.options import AsJson
 from scenarios.commands.output import tell
 
@@ -64,10 +64,8 @@ def _report(rows: dict[Path, list[dict[str, Any]]], path: Path, as_json: bool) -
     from scenarios.reports.terminal import tables
 
     for directory, values in rows.items():
-        try:
+        with writing(f"the figures to {directory}", "allow it there"):
             draw(values, directory / "figures", str(values[0]["scenario"]))
-        except OSError as error:
-            raise InputError(f"cannot write the figures to {directory}: {error.strerror}; allow it there") from error
     write_report(list(rows), path, rows)
     summaries = {directory: summarise(values) for directory, values in rows.items()}
     for directory, found in ({} if as_json else summaries).items():

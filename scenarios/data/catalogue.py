@@ -99,9 +99,14 @@ def public_file(
 
     The file is looked for as `load` does. Raises `InputError`.
     """
+    return read_public(public_path(auxiliary, data_dir), table, source, missing=missing)
+
+
+def public_path(auxiliary: str, data_dir: str | os.PathLike[str] | None = None) -> Path:
+    """Where a file of public rows is, looked for as `load` does. Raises `InputError` where there is none."""
     path = _path(auxiliary, data_dir, "data.auxiliary")
     assert path is not None  # no data set has the name of a file
-    return read_public(path, table, source, missing=missing)
+    return path
 
 
 def is_file_name(auxiliary: object) -> TypeGuard[str]:
@@ -147,8 +152,7 @@ def contents(source: str, auxiliary: object, data_dir: str | os.PathLike[str] | 
     found = digest(source, data_dir)
     if not is_file_name(auxiliary):
         return found
-    path = _path(auxiliary, data_dir, "data.auxiliary")
-    assert path is not None  # no data set has the name of a file
+    path = public_path(auxiliary, data_dir)
     return f"{found or source} {_digest(path, _stamp(path))}"
 
 

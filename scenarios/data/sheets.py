@@ -15,7 +15,7 @@ import numpy as np
 
 from federation.contract.errors import InputError, nearest_name
 from federation.features.feature_map import text_code
-from federation.numerics.arrays import Floats
+from federation.numerics.arrays import Floats, Integers
 from scenarios.data.tables import CodedTexts, cut, listed
 
 if TYPE_CHECKING:  # imported where it is used, because the command line must start without it
@@ -74,16 +74,24 @@ class Sheet:
 
         Raises `InputError` naming the first line or row that holds something else than a finite number.
         """
+        values, others = self.readings(name)
+        for row in (others if missing else np.flatnonzero(np.isnan(values)))[:1].tolist():
+            cell = self._column(name)[row].as_py()
+            found = repr(cut(cell)) if isinstance(cell, str) else cell
+            raise self._problem(row, name, "is missing" if is_missing(cell) else f"is {found}, not a finite number")
+        return values
+
+    def readings(self, name: str) -> tuple[Floats, Integers]:
+        """A column as float64 (n,), NaN where there is no finite number, and the rows that hold something else there.
+
+        Raises `InputError` as `is_text`, for nothing that a cell holds.
+        """
         column = self._column(name)
         values = _floats(column)
         unknown = np.flatnonzero(~np.isfinite(values))
-        for row, cell in zip(unknown.tolist(), column.take(unknown).to_pylist(), strict=True):
-            if not is_missing(cell):
-                found = repr(cut(cell)) if isinstance(cell, str) else cell
-                raise self._problem(row, name, f"is {found}, not a finite number")
-            if not missing:
-                raise self._problem(row, name, "is missing")
-        return values
+        values[unknown] = np.nan
+        other = [not is_missing(cell) for cell in column.take(unknown).to_pylist()]
+        return values, unknown[np.array(other, dtype=bool)]
 
     def texts(self, name: str, *, complete: bool = False) -> list[str]:
         """A column as n texts, without the spaces around them; numbers are written out.

@@ -161,10 +161,10 @@ class Table:
         for fewer than two classes, repeated ones, and a label that is not declared.
         """
         self._require_classes("classes")
-        code = {_by_value(name): i for i, name in enumerate(classes)}
+        code = {by_value(name): i for i, name in enumerate(classes)}
         if len(classes) < 2 or len(code) < len(classes):
             raise InputError(f"classes must name two or more different classes, got {list(classes)}")
-        recode = np.array([code.get(_by_value(name), -1) for name in self.classes], dtype=np.int64)
+        recode = np.array([code.get(by_value(name), -1) for name in self.classes], dtype=np.int64)
         labels = recode[self.labels]
         if (labels < 0).any():
             unknown = self.classes[self.labels[labels < 0].min()]
@@ -181,14 +181,14 @@ class Table:
         Raises `InputError` for real labels, unknown or repeated classes, none of them and all of them.
         """
         self._require_classes("positive")
-        code = {_by_value(name): i for i, name in enumerate(self.classes)}
+        code = {by_value(name): i for i, name in enumerate(self.classes)}
         for name in positive:
-            if _by_value(name) not in code:
+            if by_value(name) not in code:
                 raise InputError(
                     f"data.positive: '{self.name}' has no class '{cut(name)}'; it has "
                     f"{_shown(self.classes)}{nearest_name(name, self.classes)}"
                 )
-        is_positive = np.isin(np.arange(len(self.classes)), [code[_by_value(name)] for name in positive])
+        is_positive = np.isin(np.arange(len(self.classes)), [code[by_value(name)] for name in positive])
         if not 0 < is_positive.sum() == len(positive) < len(self.classes):
             raise InputError(
                 f"data.positive must name one or more different classes of '{self.name}' and leave out at least one of "
@@ -240,7 +240,7 @@ def encode_labels(labels: NDArray[Any]) -> tuple[tuple[str, ...], Integers]:
     """
     values, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     spelled = [_class_name(value) for value in values.tolist()]
-    keys = [_by_value(name) for name in spelled]
+    keys = [by_value(name) for name in spelled]
     shortest: dict[tuple[int, Decimal, str], str] = {}
     for i in np.argsort(first):
         shortest[keys[i]] = min(shortest.get(keys[i], spelled[i]), spelled[i], key=len)
@@ -296,8 +296,13 @@ def _class_name(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _by_value(name: str) -> tuple[int, Decimal, str]:
-    """Equal for equal numbers, 1 and 1.0; sorts numbers by value before texts by alphabet."""
+def by_value(name: str) -> tuple[int, Decimal, str]:
+    """A key of a class that is equal for equal numbers, and sorts numbers by value before texts by alphabet.
+
+    Examples:
+        >>> by_value("1") == by_value("1.0"), sorted(["b", "10", "9"], key=by_value)
+        (True, ['9', '10', 'b'])
+    """
     try:
         # Exact: as floats, identifiers of 17 digits would fall together.
         value = Decimal(name)

@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from aggregator.contract.protocol import Place
-from federation.contract.errors import InputError
-from federation.contract.guarantee import Check, Guarantee, Unit
-from scenarios.reports.evidence import Evidence
+from federation.contract.guarantee import Check, Unit
+from scenarios.reports.evidence import Evidence, levels, numbers
 from scenarios.reports.officer import BANNERS, CHANGES, NOISE_AT, UNITS, declared_public, example, roles, total
 from scenarios.reports.registry import write_yaml
 
@@ -34,12 +33,8 @@ def evaluation(found: Evidence) -> list[Answer]:
 
     Raises `InputError` where no release has a guarantee.
     """
-    if found.leading is None:
-        raise InputError(f"no release of {found.name} has a guarantee, so that there is nothing to evaluate")
-    world = found.first
-    release, kept = found.kept[0][0], [guarantee for _, guarantee in found.kept]
+    world, release, kept = found.required("evaluate")
     first = kept[0]
-    levels = "; ".join(f"epsilon {one.epsilon:g}, delta {one.delta:g}" for one in kept)
     totals = [
         f"epsilon {one['epsilon']}, delta {one['delta']} for {one['unit']}, by {one['releases']} releases"
         for one in map(total, world.totals)
@@ -50,14 +45,14 @@ def evaluation(found: Evidence) -> list[Answer]:
     return [
         Answer("reality", "Does the guarantee protect anybody?", f"{title}: {banner}"),
         Answer("epsilon", "What are the parameters of a release, and what do they mean for one unit?",
-               f"{levels}. {' '.join(example(first))}"),
+               f"{levels(kept)}. {' '.join(example(first))}"),
         Answer("epsilon", "What do all releases about the same data cost together?",
                "; ".join([*totals, "TODO: what else has been or will be released about the same data?"])),
         Answer("unit of privacy", "Whose data is hidden, and from what change?",
                f"{UNITS[first.unit]}: what a release can tell about whether it {CHANGES[first.adjacency]} is bounded."),
         Answer("unit of privacy", "Is all that one person contributes hidden?", _persons(first.unit)),
         Answer("algorithm", "Which mechanism makes it private, and who has proved or tested that?",
-               f"{first.mechanism}, with {_numbers(first)}. `federation audit` tests the claim on the protocol's worst "
+               f"{first.mechanism}, with {numbers(first)}. `federation audit` tests the claim on the protocol's worst "
                "case, and on a twin with half the noise. TODO: was it run for this scenario, and what did it say?"),
         Answer("algorithm", "What comes out without protection?",
                "Declared public: " + "; ".join(declared_public(found, world, first.unit))
@@ -104,7 +99,3 @@ def _access(place: Place | None) -> str:
         Place.SHARES: " Shares must reach nobody but the summation: which protocol sums them?",
     }.get(place or Place.NOWHERE, "")
     return f"TODO: who can read the parties' rows, and the noise of the machines that make it?{answers}"
-
-
-def _numbers(guarantee: Guarantee) -> str:
-    return ", ".join(f"{name} {value}" for name, value in guarantee.parameters.items()) or "no parameters"

@@ -97,6 +97,38 @@ class Evidence:
             return []
         return [(one, one.guarantee) for one in self.first.of(self.leading) if isinstance(one.guarantee, Guarantee)]
 
+    def required(self, purpose: str) -> tuple[World, Release, list[Guarantee]]:
+        """That world, the first of those releases, and the guarantees of all of them.
+
+        Raises `InputError` where there is none, so that there is nothing to do for the `purpose`, such as `register`.
+        """
+        if not self.kept:
+            raise InputError(f"no release of {self.name} has a guarantee, so that there is nothing to {purpose}")
+        releases, guarantees = zip(*self.kept, strict=True)
+        return self.first, releases[0], list(guarantees)
+
+
+def levels(guarantees: Iterable[Guarantee]) -> str:
+    """The epsilon and delta of each guarantee in words.
+
+    Examples:
+        >>> from federation.contract.guarantee import Adjacency, Unit
+        >>> levels([Guarantee(epsilon, 1e-6, Unit.ROW, Adjacency.REPLACE, "gaussian") for epsilon in (0.5, 1.0)])
+        'epsilon 0.5, delta 1e-06; epsilon 1, delta 1e-06'
+    """
+    return "; ".join(f"epsilon {one.epsilon:g}, delta {one.delta:g}" for one in guarantees)
+
+
+def numbers(guarantee: Guarantee) -> str:
+    """The public numbers of a guarantee's mechanism, by name.
+
+    Examples:
+        >>> from federation.contract.guarantee import Adjacency, Unit
+        >>> numbers(Guarantee(1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "laplace", {"scale": 2.0, "dimension": 3}))
+        'scale 2.0, dimension 3'
+    """
+    return ", ".join(f"{name} {value}" for name, value in guarantee.parameters.items()) or "no parameters"
+
 
 def is_world(directory: Path) -> bool:
     """Whether a deployed aggregator has written a directory, and not a run."""

@@ -9,18 +9,17 @@ from typing import Any
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place
-from federation.contract.errors import InputError, refusing
+from federation.contract.errors import refusing, writing
 from federation.contract.guarantee import SEEDED, Adjacency, Check, Guarantee, Keeper, Unit
 from federation.mechanisms.accounting.odds import Odds
 from scenarios.reports.evidence import Evidence, Reality, Release, World, evidence
-from scenarios.reports.readings import listed
+from scenarios.reports.readings import MEANINGFUL_EPSILON, listed
 from scenarios.reports.template import template
 from scenarios.scores.results import Row
 
 GUARANTEE = "guarantee.html"
 FALSE_ALARMS = (0.01, 0.05)  # of the tests whose detections are told
 _SUSPICION = 0.01
-_MEANINGFUL_EPSILON = 10.0
 
 BANNERS = {
     Reality.SIMULATION: (
@@ -73,10 +72,8 @@ def write_guarantee(directory: Path, rows: Sequence[Row] = ()) -> Path:
     with refusing(f"the artefacts in {directory} do not belong together"):
         page = template(GUARANTEE).render(**view(found))
     path = directory / GUARANTEE
-    try:
+    with writing(f"the guarantee page to {directory}", "allow it there"):
         path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the guarantee page to {directory}: {error.strerror}; allow it there") from error
     return path
 
 
@@ -150,26 +147,22 @@ def example(guarantee: Guarantee, units: int | None = None) -> list[str]:
     told = [
         f"Take {unit} at ε = {guarantee.epsilon:g}{slack}. Somebody knows all other data, and can but toss a coin "
         f"about whether it {change}: right in 50 of 100 cases. With the release in hand, and however clever, they are "
-        f"right in at most {_of_hundred(odds.right_guesses())}."
+        f"right in at most {_hundredths(odds.right_guesses())} of 100."
     ]
     believed = odds.belief(_SUSPICION)
     if believed is not None:
-        told.append(f"Whatever is released, a suspicion of 1 in 100 grows to {_in_hundred(believed)} at most.")
+        told.append(f"Whatever is released, a suspicion of 1 in 100 grows to {_hundredths(believed)} in 100 at most.")
     if guarantee.delta:
         expected = (units or 0) * guarantee.delta
         failing = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
         of_all = f": of {units:,} such units, for {failing}" if units else ""
         told.append(f"At worst the promise fails altogether with the probability δ{of_all}.")
-    found = _of_hundred(odds.detections(FALSE_ALARMS[-1]))
-    return [*told, f"A test that accuses 5 of 100 innocent ones finds at most {found} guilty ones."]
+    found = _hundredths(odds.detections(FALSE_ALARMS[-1]))
+    return [*told, f"A test that accuses 5 of 100 innocent ones finds at most {found} of 100 guilty ones."]
 
 
-def _of_hundred(share: float) -> str:
-    return percent(share).removesuffix(" %") + " of 100"
-
-
-def _in_hundred(share: float) -> str:
-    return percent(share).removesuffix(" %") + " in 100"
+def _hundredths(share: float) -> str:
+    return percent(share).removesuffix(" %")
 
 
 def total(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -312,7 +305,7 @@ def _level(guarantee: Guarantee) -> dict[str, Any]:
         "delta": f"{guarantee.delta:g}",
         "right": percent(odds.right_guesses()),
         "detections": [percent(odds.detections(share)) for share in FALSE_ALARMS],
-        "weak": guarantee.epsilon > _MEANINGFUL_EPSILON,
+        "weak": guarantee.epsilon > MEANINGFUL_EPSILON,
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, writing
 from scenarios.reports.axes import draw_panel, save, scale_of, styled
 from scenarios.reports.curves import Curve, Plot
 from scenarios.reports.summary import NON_PRIVATE, broken
@@ -68,10 +68,11 @@ def write(
     with styled():
         matplotlib.rcParams.update(_STYLE)
         figure = drawn(plot, *inches(size), labels or {})
-        try:
-            return save(figure, stem, formats, _DOTS)
-        except OSError as error:
-            raise InputError(f"cannot write {error.filename or stem}: {error.strerror}; name another --out") from error
+        written = []
+        for suffix in formats:
+            with writing(f"{stem}.{suffix}", "name another --out"):
+                written += save(figure, stem, [suffix], _DOTS)
+        return written
 
 
 def drawn(plot: Plot, width: float, height: float | None, labels: Mapping[str, str]) -> Figure:

@@ -8,7 +8,7 @@ from typing import Any
 
 from scenarios.reports.summary import VariantSummary
 
-_MEANINGFUL_EPSILON = 10.0
+MEANINGFUL_EPSILON = 10.0  # beyond it an epsilon is hardly a promise
 _UNITS = {
     "party": "one party, with everything it holds",
     "party_and_auxiliary_row": "one party, with everything it holds, and one auxiliary row, together",
@@ -68,10 +68,10 @@ def protection(leading: Sequence[VariantSummary], guarantees: Sequence[Mapping[s
     if known is None or known["reason"]:
         return "Nobody is protected by these releases."
     known_epsilons = [leading[0].kept(epsilon) for epsilon in leading[0].by_epsilon]
-    meaningful = [epsilon for epsilon in known_epsilons if epsilon <= _MEANINGFUL_EPSILON]
+    meaningful = [epsilon for epsilon in known_epsilons if epsilon <= MEANINGFUL_EPSILON]
     factors = listed([f"{math.exp(epsilon):.3g} at {said(epsilon)}" for epsilon in meaningful]) if meaningful else ""
     if len(meaningful) < len(known_epsilons):
-        factors += f"{'; ' if factors else ''}beyond ε = {_MEANINGFUL_EPSILON:g} that is hardly a promise"
+        factors += f"{'; ' if factors else ''}beyond ε = {MEANINGFUL_EPSILON:g} that is hardly a promise"
     delta = max(summary.delta for summary in leading)
     where = "" if all(summary.delta == delta for summary in leading) else " at most"
     slack = f", up to a probability of δ = {delta:g}{where}" if delta else ""

@@ -13,9 +13,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from aggregator.contract.protocol import Place
-from federation.contract.errors import InputError, refusing
+from federation.contract.errors import refusing, writing
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from scenarios.reports.evidence import Evidence, Reality, World
+from scenarios.reports.evidence import Evidence, Reality, World, levels, numbers
 from scenarios.reports.officer import UNITS, declared_public, roles, total
 from scenarios.reports.readings import listed
 
@@ -152,10 +152,7 @@ class Entry(_Strict):
 
 def entry(found: Evidence) -> Entry:
     """The entry of the leading variant. Raises `InputError` where no release has a guarantee."""
-    if found.leading is None:
-        raise InputError(f"no release of {found.name} has a guarantee, so that there is nothing to register")
-    world = found.first
-    release, kept = found.kept[0][0], [guarantee for _, guarantee in found.kept]
+    world, release, kept = found.required("register")
     first, public = kept[0], list(declared_public(found, world, kept[0].unit))
     unit = UNITS[first.unit]
     exact = [one.what for one in release.sends if not one.private] if release.noise_at is not Place.AGGREGATOR else []
@@ -190,9 +187,7 @@ def entry(found: Evidence) -> Entry:
                 privacy_unit=_NAMES[first.unit],
                 privacy_unit_details=_NEIGHBOURS[first.adjacency].format(unit),
                 privacy_parameters=_parameters(kept),
-                privacy_parameters_details=f"Of one release of the variant {found.leading}: "
-                + "; ".join(f"epsilon {one.epsilon:g}, delta {one.delta:g}" for one in kept)
-                + ".",
+                privacy_parameters_details=f"Of one release of the variant {found.leading}: {levels(kept)}.",
             ),
             deployment_model=DeploymentModel(
                 model_name="Federated",
@@ -238,10 +233,8 @@ def write_yaml(path: Path, record: Any) -> Path:
     text = yaml.dump(
         record, Dumper=_Blocks, sort_keys=False, default_flow_style=False, width=float("inf"), allow_unicode=True
     )
-    try:
+    with writing(path, "allow it there"):
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; allow it there") from error
     return path
 
 
@@ -284,10 +277,9 @@ def _composition(world: World) -> str:
 
 
 def _mechanisms(found: Evidence, guarantee: Guarantee) -> str:
-    numbers = ", ".join(f"{name} {value}" for name, value in guarantee.parameters.items())
     version = f" {found.version}" if found.version else ""
     lines = [
-        f"- {guarantee.mechanism} ({numbers}) of multiparty-federation{version}.",
+        f"- {guarantee.mechanism} ({numbers(guarantee)}) of multiparty-federation{version}.",
         *(f"- {one.text} ({one.check})." for one in guarantee.assumptions if one.keeper == "software"),
         "- TODO: who has access to the rows, and how are parties' nodes and their timing kept from observers?",
     ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from federation.mechanisms.noise import gaussian
+from scenarios.reports.readings import listed
 
 Goal = Literal["useful", "half"]
 
@@ -121,8 +122,6 @@ def in_words(wanted: Sequence[tuple[float, Remedy]], goal: Goal) -> str:
         >>> in_words([(3.0, Remedy("half", 5.48, (3.0, 10.0), None, None))], "half")
         'half of the pooled gain from about ε = 5.5 on, between 3 and 10'
     """
-    from scenarios.reports.readings import listed
-
     first = wanted[0][1]
     low, high = first.between
     if goal == "useful":

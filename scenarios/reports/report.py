@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from federation.contract.errors import InputError
+from federation.contract.errors import InputError, writing
 from federation.contract.files import is_file, read_object, read_text
 from scenarios.reports.bag_remarks import bag_remarks
 from scenarios.reports.charts import chart
@@ -21,7 +21,7 @@ from scenarios.reports.tables import Cell, Line, Table, fitting, pivots, results
 from scenarios.reports.template import template
 from scenarios.reports.verdict_words import MARKS
 from scenarios.scores.metrics import BALANCED, heading, primary
-from scenarios.scores.results import AIMED, Row, read_results
+from scenarios.scores.results import AIMED, REMEDY, Row, read_results
 from scenarios.scores.tasks import ACCURACY, L1, MSE
 from scenarios.scores.unscored import UNSCORED
 from scenarios.settings.protocol_options import CONSTANT
@@ -34,7 +34,6 @@ _CHECKS = {
 }
 _UNTOLD = "What they are worth is not said: there is no baseline constant beside them."
 _ALWAYS = "bytes_per_party"  # a metric of every release, scored or not
-_REMEDY = "name a directory that a run has written"
 _SAID = ("non_private", "status", "worlds", "failures", "seconds", "peak_memory_mebibytes")  # of run.json, as it is
 _RULE = ("protocol", "default", "rule", "validated")  # of each entry of "defaults" in run.json
 
@@ -55,12 +54,10 @@ def write_report(directories: Sequence[Path], path: Path, finished: Mapping[Path
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, TemplateError) as error:
         raise InputError(
-            f"the artefacts in {', '.join(map(str, stored))} do not belong together: {error!r}; {_REMEDY}"
+            f"the artefacts in {', '.join(map(str, stored))} do not belong together: {error!r}; {REMEDY}"
         ) from error
-    try:
+    with writing(f"the report to {path}", "name another --out"):
         path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the report to {path}: {error.strerror}; name another --out") from error
     return path
 
 
@@ -108,7 +105,7 @@ def _names(stored: Mapping[Path, list[Row]]) -> dict[Path, str]:
 
 def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
     """Everything the template says about one run, as plain values."""
-    ledger, run = (read_object(directory / name, _REMEDY) for name in ("ledger.json", "run.json"))
+    ledger, run = (read_object(directory / name, REMEDY) for name in ("ledger.json", "run.json"))
     worlds = ledger.get("worlds", [])
     metric = primary(rows)
     compared, protected = summarise(rows, metric.name), _guarantees(worlds)
@@ -141,7 +138,7 @@ def _view(directory: Path, rows: list[Row], name: str) -> dict[str, Any]:
             for summary in summarise(rows, _ALWAYS)
         ],
         "origins": run.get("origins", []),
-        "scenario": read_text(directory / "scenario.yaml", _REMEDY),
+        "scenario": read_text(directory / "scenario.yaml", REMEDY),
     }
 
 

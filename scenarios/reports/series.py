@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from aggregator.contract.task import Metric
 from federation.contract.errors import InputError, nearest_name
@@ -26,8 +25,8 @@ from scenarios.reports.summary import (
     summarise,
 )
 from scenarios.scores.metrics import metric_named, primary
-from scenarios.scores.results import AIMED, Row
-from scenarios.settings.yaml_rules import parse
+from scenarios.scores.results import AIMED, REMEDY, Row
+from scenarios.settings.yaml_rules import flattened, parse
 
 EPSILON, INVERSE = _EPSILONS = "epsilon", "inverse_epsilon"
 _SHORT = {"parties": "parties.count", "public_rows": "data.auxiliary"}
@@ -162,20 +161,12 @@ def _places(stored: Mapping[Path, Sequence[Row]], metric: str) -> list[_Place]:
     found = []
     for run, rows in stored.items():
         path = run / "scenario.yaml"
-        value, _ = parse(read_text(path, "name a directory that a run has written"), str(path))
-        setting = {key: str(each) for key, each in _flat(value)}
+        value, _ = parse(read_text(path, REMEDY), str(path))
+        # lists are sweeps, whose values each row of the results has, or protocols
+        setting = {key: str(each) for key, each in flattened(value) if not isinstance(each, list | dict)}
         for one in summarise(rows, metric):
             found.append(_Place(run, one, {**setting, **one.swept}))
     return found
-
-
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Settings by dotted names; lists are sweeps, whose values each row of the results has, or protocols."""
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _flat(each, f"{path}.{key}" if path else str(key))
-    elif not isinstance(value, list):
-        yield path, value
 
 
 def _axis(x: str, places: Sequence[_Place]) -> str:

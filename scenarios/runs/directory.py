@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from federation.contract.errors import FederationError, InputError, of_disk
+from federation.contract.errors import FederationError, InputError, of_disk, writing
 from federation.contract.files import is_folder
 from scenarios.runs.checksums import Checksums, replaced, sha256
 from scenarios.scores.results import Row, read_results, write_results
@@ -54,10 +54,8 @@ class RunDirectory:
                 f"{sums} is missing, so that nobody can say whether the worlds beside it are as they were computed; "
                 "restore it, or start again in another directory with --out"
             )
-        try:
+        with writing(f"to {out}", "name another directory with --out"):
             cells.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot write to {out}: {error.strerror}") from error
         return cls(out, Checksums(out, sums), fresh)
 
     @contextmanager

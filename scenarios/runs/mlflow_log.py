@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from federation.contract.errors import InputError
 from federation.contract.files import is_folder, read_object
 from scenarios.reports.summary import VariantSummary, summarise
-from scenarios.scores.results import AIMED, NOBODY, Row, read_results
+from scenarios.scores.results import AIMED, NOBODY, REMEDY, Row, read_results
 from scenarios.settings.loader import load as read_scenario
+from scenarios.settings.yaml_rules import flattened
 
 if TYPE_CHECKING:
     from scenarios.runs.finished_run import Run
 
-_REMEDY = "name a directory that `federation run` has written"
 _EXTRA = "pip install 'multiparty-federation[mlflow]'"
 _LONGEST = 6000  # characters of a parameter, which MLflow limits
 _BATCH = 100  # parameters or tags that it takes at a time
@@ -57,10 +57,10 @@ def log_to_mlflow(run: Run | str | Path, *, experiment: str | None = None, track
     """
     directory = Path(run) if isinstance(run, str | Path) else run.directory
     if not is_folder(directory):
-        raise InputError(f"there is no run in {directory}; {_REMEDY}")
+        raise InputError(f"there is no run in {directory}; {REMEDY}")
     rows = read_results(directory / "results.csv")
     settings = read_scenario(directory / "scenario.yaml").value
-    state, ledger = (read_object(directory / name, _REMEDY) for name in ("run.json", "ledger.json"))
+    state, ledger = (read_object(directory / name, REMEDY) for name in ("run.json", "ledger.json"))
     if "mlflow" not in sys.modules:
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:
@@ -73,7 +73,8 @@ def log_to_mlflow(run: Run | str | Path, *, experiment: str | None = None, track
         status = "FINISHED" if state["status"] == "done" else "FAILED"
         said = {_DESCRIPTION: _UNCOVERED + (_SEEDED if _seeded(ledger) else "")}
         source = {"mlflow.source.name": "federation", **said}
-        whole = log.run(str(settings["name"]), _flat(settings), {}, source, status)
+        parameters = {key: each if isinstance(each, str) else json.dumps(each) for key, each in flattened(settings)}
+        whole = log.run(str(settings["name"]), parameters, {}, source, status)
         for path in sorted(path for path in directory.iterdir() if path.is_file() and not path.name.startswith(".")):
             log.client.log_artifact(whole, str(path))
         for name, parameters, metrics, tags in _releases(rows, ledger):
@@ -155,19 +156,3 @@ def _seeded(ledger: Plain) -> bool:
     """Whether anybody who has the scenario can take the noise of a release away."""
     releases = (entry["guarantee"] for world in ledger["worlds"] for entry in world["releases"])
     return any(told.get("parameters", {}).get("entropy") == "seed" for told in releases)
-
-
-def _flat(settings: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    """Keys with those above them, and what they hold: texts as they are, lists as JSON.
-
-    Examples:
-        >>> _flat({"name": "tiny", "privacy": {"epsilon": [1, 3]}})
-        {'name': 'tiny', 'privacy.epsilon': '[1, 3]'}
-    """
-    found: dict[str, str] = {}
-    for key, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            found |= _flat(value, f"{above}{key}.")
-        else:
-            found[f"{above}{key}"] = value if isinstance(value, str) else json.dumps(value)
-    return found

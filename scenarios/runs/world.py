@@ -167,7 +167,7 @@ class World:
             alike=scenario.parties.alike,
             timeout=scenario.engine.timeout,
             classes=self.split.table.classes,
-            class_names=_class_names(scenario.data) + _public_file(scenario.data),
+            class_names=class_names(scenario.data) + public_file_premise(scenario.data),
             public=self.spec.reference("public_rows"),
             features=tuple(scenario.data.features),
             classifier=scenario.parties.classifier,
@@ -315,7 +315,7 @@ def worlds(scenario: Scenario, data_dir: str | None) -> list[World]:
     return found
 
 
-def _public_file(data: Data) -> str:
+def public_file_premise(data: Data) -> str:
     """What the premise says of public rows that are in a file of their own."""
     if not is_file_name(data.auxiliary):
         return ""
@@ -323,7 +323,7 @@ def _public_file(data: Data) -> str:
     return f"; the public rows are those of the file {file}, none of which is anybody's private row, as declared"
 
 
-def _class_names(data: Data) -> str:
+def class_names(data: Data) -> str:
     """The premise about class names, or the range of real labels, and column types, for the ledger."""
     known = entry(data.source)
     if data.range is not None:

@@ -16,7 +16,7 @@ COLUMNS = (
 )  # fmt: skip
 NOBODY = "none"  # the unit of what has no guarantee
 AIMED = "aimed_epsilon"  # the metric of what a release aimed at, where it keeps another epsilon
-_REMEDY = "name a directory that `federation run` has written"
+REMEDY = "name a directory that `federation run` has written"
 _NUMBERS = {"epsilon": float, "delta": float, "value": float, "split": int, "noise": int, "default": int}
 
 Row = dict[str, Any]
@@ -65,7 +65,7 @@ def read_results(path: Path) -> list[Row]:
     Raises `InputError` when the file is missing or not such a table.
     """
     if not is_file(path):
-        raise InputError(f"there is no {path} to read; {_REMEDY}")
+        raise InputError(f"there is no {path} to read; {REMEDY}")
     try:
         with path.open(newline="", encoding="utf-8") as file:
             table = csv.DictReader(file)
@@ -76,6 +76,6 @@ def read_results(path: Path) -> list[Row]:
             raise ValueError("not every row has a cell for each column")
         return [{name: _NUMBERS.get(name, str)(value) for name, value in row.items()} for row in rows]
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}; {_REMEDY}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}; {REMEDY}") from error
     except (ValueError, TypeError, csv.Error) as error:
-        raise InputError(f"{path} is not a results table: {error}; {_REMEDY}") from error
+        raise InputError(f"{path} is not a results table: {error}; {REMEDY}") from error

@@ -10,13 +10,11 @@ from typing_extensions import TypedDict
 
 from scenarios.settings.problems import rule
 from scenarios.settings.values import ONE_KEY, Count, Name, Share, Sweep, Told, list_of, read_as, word_or_number
-from scenarios.settings.words import LEAST, MOST, PROPORTIONS
-
-_ROUNDING = 1e-9  # by which shares written with few digits may miss their sum
+from scenarios.settings.words import LEAST, MOST, PROPORTIONS, sum_to_one
 
 
-def _sum_to_one(shares: list[float]) -> list[float]:
-    if abs(sum(shares) - 1) > _ROUNDING * len(shares):
+def _of_a_whole(shares: list[float]) -> list[float]:
+    if not sum_to_one(shares):
         raise ValueError
     return shares
 
@@ -39,7 +37,7 @@ _Minority = Annotated[
 _Shares = Annotated[
     list[Annotated[float, Field(strict=True, ge=0, le=1)]],
     Field(min_length=2),
-    AfterValidator(_sum_to_one),
+    AfterValidator(_of_a_whole),
     Told("must be the shares of all classes, numbers from 0 that sum to 1"),
 ]
 

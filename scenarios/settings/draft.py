@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aggregator.advice.ranking import Trust
+from aggregator.world.number_columns import ROWS_OF_IDENTIFIERS
 from federation.contract.errors import InputError
 from scenarios.data.catalogue import NO_RANGE
 from scenarios.data.profile import Column, Profile
@@ -24,7 +25,6 @@ _SHOWN = 12  # columns by name
 _TEST, _PUBLIC = (Data.model_fields[name].default for name in ("test", "auxiliary"))
 _ROWS_OF_A_PARTY, _MOST_PARTIES, _LOCAL_PARTIES = 6, 200, 10
 _SPLITS, _DRAWS = 5, 5
-_ROWS_OF_IDENTIFIERS = 20  # in fewer, different whole numbers are nothing to speak of
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def _of_keys(profile: Profile, features: Sequence[Column]) -> str:
     different = [
         cut(column.name)
         for column in features
-        if column.kind == "whole numbers" and column.distinct == profile.rows - column.missing >= _ROWS_OF_IDENTIFIERS
+        if column.kind == "whole numbers" and column.distinct == profile.rows - column.missing >= ROWS_OF_IDENTIFIERS
     ]
     if not different:
         return ""

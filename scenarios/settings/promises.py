@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -26,14 +26,15 @@ _NOISE = {
 def promises(scenario: Scenario) -> list[dict[str, str]]:
     """For every variant that is no baseline its `variant`, its `promise` and what a party `sends`, in words.
 
-    By what a scenario says alone, without a look at data, at the first of its epsilons and sweeps. Raises `InputError`
-    for an epsilon that a variant cannot work with, be it the first or another.
+    By what a scenario says alone, without a look at data: the guarantees at all of its epsilons, and what is sent at
+    the first, in the first setting of its sweeps. Raises `InputError` for an epsilon that a variant cannot work with.
 
     Examples:
         >>> from scenarios.settings.schema import resolve
         >>> first = promises(resolve("quickstart"))[0]
         >>> first["promise"]
-        'epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted'
+        'epsilon 1, 3, 10, 30 or 100, delta 0 for one party (replace); the aggregator adds the noise and must be
+        trusted'
         >>> first["sends"]
         'a party sends a summary of what its classifier says of the public rows without noise'
     """
@@ -44,8 +45,8 @@ def promises(scenario: Scenario) -> list[dict[str, str]]:
         found.append(
             {
                 "variant": variant.name,
-                "promise": f"{_told(promised.spends)}; {told}",
-                "sends": "a party sends " + " and ".join(_sent(one) for one in promised.sends),
+                "promise": f"{_told([one.spends for one in promised])}; {told}",
+                "sends": "a party sends " + " and ".join(_sent(one) for one in promised[0].sends),
             }
         )
     return found
@@ -76,7 +77,7 @@ def disclosures(scenario: Scenario) -> list[dict[str, Any]]:
                 variant.name: {
                     "protocol": variant.kind,
                     "noise_at": [] if isinstance(where, Refused) else [str(where)] * len(scenario.privacy.epsilon),
-                    "sends": [asdict(one) for one in promised.sends],
+                    "sends": [asdict(one) for one in promised[0].sends],
                 }
                 for variant, promised in _promised(setting.scenario, setting.scenario)
                 for where in (placed(variant.kind, variant.options),)
@@ -86,13 +87,13 @@ def disclosures(scenario: Scenario) -> list[dict[str, Any]]:
     ]
 
 
-def _promised(scenario: Scenario, first: Scenario) -> Iterator[tuple[Variant, Promise]]:
-    """The variants of a scenario that are no baselines, with their promises by the public numbers of `first`."""
+def _promised(scenario: Scenario, first: Scenario) -> Iterator[tuple[Variant, list[Promise]]]:
+    """The variants that are no baselines, with their promises at each epsilon by the public numbers of `first`."""
     public = _public_numbers(first)
     for variant in variants(scenario):
-        asked = [promise(variant.kind, variant.options, epsilon, public) for epsilon in scenario.privacy.epsilon]
-        if asked[0] is not None:  # of the others only whether there is one
-            yield variant, asked[0]
+        asked = (promise(variant.kind, variant.options, epsilon, public) for epsilon in scenario.privacy.epsilon)
+        if promised := [one for one in asked if one is not None]:
+            yield variant, promised
 
 
 def _public_numbers(point: Scenario) -> PublicNumbers:
@@ -112,11 +113,21 @@ def _public_numbers(point: Scenario) -> PublicNumbers:
     )
 
 
-def _told(spends: Guarantee | NoGuarantee) -> str:
-    if isinstance(spends, NoGuarantee):
-        return f"NON-PRIVATE ({spends.reason})"
-    unit = str(spends.unit).replace("_", " ")
-    return f"epsilon {spends.epsilon:g}, delta {spends.delta:g} for one {unit} ({spends.adjacency})"
+def _told(spends: Sequence[Guarantee | NoGuarantee]) -> str:
+    """What releases spend, those together that differ in their epsilons only, and why the first keeps nothing."""
+    alike: dict[str, dict[str, None]] = {}
+    for one in spends:
+        if isinstance(one, Guarantee):
+            rest = f"delta {one.delta:g} for one {str(one.unit).replace('_', ' ')} ({one.adjacency})"
+            alike.setdefault(rest, {})[f"{one.epsilon:g}"] = None
+    found = [f"epsilon {_either(epsilons)}, {rest}" for rest, epsilons in alike.items()]
+    reasons = [one.reason for one in spends if isinstance(one, NoGuarantee)]
+    return "; ".join([*found, *(f"NON-PRIVATE ({reason})" for reason in reasons[:1])])
+
+
+def _either(texts: Iterable[str]) -> str:
+    *most, last = texts
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _sent(one: Sent) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 Kind = Literal["flip", "random", "target", "malformed", "oversized"]  # of attack
@@ -12,3 +13,15 @@ BY_CLASS = ("dirichlet", *PRESCRIBED)  # partitions that need classes
 LEAST, MOST = 1e-6, 1e6  # of a skew's number; nothing changes beyond
 MOST_TARGET_ROWS = 1000  # of a target set whose size is not given
 SHARES = tuple(round(0.1 * tenths, 1) for tenths in range(1, 10))  # of the class that varies over target sets
+
+_ROUNDING = 1e-9  # by which shares written with few digits may miss their sum
+
+
+def sum_to_one(shares: Sequence[float]) -> bool:
+    """Whether shares are those of a whole.
+
+    Examples:
+        >>> sum_to_one([0.1] * 10), sum_to_one([0.1] * 9)
+        (True, False)
+    """
+    return abs(sum(shares) - 1) <= _ROUNDING * len(shares)

@@ -8,7 +8,7 @@ writer quotes a text that either rules would take for something else.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -151,6 +151,20 @@ def dump(value: Any, flow: bool | None = None) -> str:
         value, Dumper=_Dumper, sort_keys=False, default_flow_style=flow, width=endless, allow_unicode=True
     )
     return text.removesuffix("...\n")
+
+
+def flattened(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """What is set by dotted names; lists, and sections with nothing in them, stay whole.
+
+    Examples:
+        >>> dict(flattened({"name": "tiny", "privacy": {"epsilon": [1, 3], "budget": {}}}))
+        {'name': 'tiny', 'privacy.epsilon': [1, 3], 'privacy.budget': {}}
+    """
+    if isinstance(value, Mapping) and value:
+        for key, each in value.items():
+            yield from flattened(each, f"{path}.{key}" if path else str(key))
+    else:
+        yield path, value
 
 
 def _line(node: yaml.Node) -> int:

@@ -10,9 +10,7 @@ import numpy as np
 from federation.contract.errors import InputError
 from federation.contract.numbers import apart
 from federation.numerics.arrays import Floats, Integers
-from scenarios.settings.words import MAJORITY, PROPORTIONS
-
-_ROUNDING = 1e-9  # by which shares written with few digits may miss their sum
+from scenarios.settings.words import MAJORITY, PROPORTIONS, sum_to_one
 
 
 def is_minority(value: object) -> bool:
@@ -26,7 +24,7 @@ def are_shares(value: object) -> bool:
         return False
     if any(isinstance(one, bool) or not isinstance(one, int | float) or not 0 <= one <= 1 for one in value):
         return False
-    return abs(sum(value) - 1) <= _ROUNDING * len(value)
+    return sum_to_one(value)
 
 
 def is_prescription(kind: str, value: Any) -> bool:

@@ -91,7 +91,7 @@ def test_a_complete_protocol_is_listed_shown_and_validated(python):
     assert "features: [standardise, unit_norm]" in told
     code, told = python(CLI, "validate", "theirs.yaml")
     assert code == 0, told
-    assert "class_sums: epsilon 1, delta 0 for one row (replace); every party adds the noise itself" in told
+    assert "class_sums: epsilon 1 or 50, delta 0 for one row (replace); every party adds the noise itself" in told
 
 
 def test_a_complete_protocol_is_run_swept_reported_and_applied(python, tmp_path):

@@ -17,7 +17,7 @@ from federation.contract.guarantee import Guarantee
 from federation.contract.question import PrivateQuestion
 from federation.contract.submission import Submission
 from federation.mechanisms.audit.estimate import AuditResult
-from federation.questions.moments import MomentQuestion
+from federation.questions.moments import SummedQuestion
 from parties.guard.answering import answered
 from parties.guard.registry import answerer
 from scenarios.audits.auditor import audit_sides, private_question, sampler
@@ -80,7 +80,7 @@ class SumOf(WorstSums):
         own = sent.arrays["sums"][list(self.summed)]
         return super().seen([replace(sent, arrays={**sent.arrays, "sums": own})])
 
-    def _summed(self, question: MomentQuestion) -> int:
+    def added(self, question: SummedQuestion) -> int:
         return len(self.summed)
 
 

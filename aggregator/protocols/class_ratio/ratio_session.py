@@ -10,6 +10,7 @@ import numpy as np
 
 from aggregator.answers.bag_answers import BagAnswers, shared_bags
 from aggregator.answers.count_range import CountRange
+from aggregator.answers.honest_range import REACH
 from aggregator.answers.robust_sums import Changes
 from aggregator.contract.premises import local_guarantee
 from aggregator.contract.session import Asked, OneRound
@@ -35,7 +36,6 @@ from federation.questions.bags import (
     RowsQuestion,
 )
 
-_REACH = 40.0  # standard deviations, or records: Laplace noise goes further with a probability below e^-40
 _count_range = lru_cache(CountRange)  # variants that ask the same have the same
 _CHECKS = ("answers about bags were checked on arrival; those out of form were left out",)
 
@@ -153,10 +153,10 @@ class RatioSession(OneRound):
         """How far noise may take counts and sums of rows: as far as that of no honest party ever will."""
         if isinstance(question, NoisyEmbeddingsQuestion):
             deviation = float(question.mechanism().parameters["scale"])
-            return _REACH * deviation / question.label_weight, _REACH * deviation
+            return REACH * deviation / question.label_weight, REACH * deviation
         if isinstance(question, CountsQuestion) and self._options.noise not in (OFF, PUBLISHED):
             variance = question.mechanism().covariance(self._world.plan.largest_bag)[0, 0]
-            return _REACH * max(math.sqrt(variance), 1.0), 0.0  # whole records are many deviations of little noise
+            return REACH * max(math.sqrt(variance), 1.0), 0.0  # whole records are many deviations of little noise
         return 0.0, 0.0
 
     @cached_property

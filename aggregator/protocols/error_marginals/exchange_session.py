@@ -105,7 +105,7 @@ class ExchangeSession(Session):
             self._view.public.rows,
             self._settings,
             deviation=self._deviation * math.sqrt(plan.parties),
-            rows=plan.private_rows if public else options.expected_rows,
+            rows=(plan.private_rows or None) if public else options.expected_rows,
             seed=plan.split,
         )
         return _Chain(draw, name, learner)

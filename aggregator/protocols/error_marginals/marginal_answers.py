@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from aggregator.answers.honest_range import REACH
 from aggregator.answers.local_answers import SummedAnswers
 from aggregator.answers.robust_sums import BOUNDED, Changes, GatedSum, Robustness
 from aggregator.protocols.error_marginals.marginal_range import MarginalRange
@@ -13,7 +14,6 @@ from federation.contract.guarantee import Guarantee, Unit
 from federation.contract.question import OFF
 from federation.questions.marginals import PUBLISHED, MarginalsQuestion
 
-_REACH = 40.0  # standard deviations: Laplace noise goes further with a probability below e^-56
 _GRID = 2.0**20  # published rates times rows are whole multiples of its inverse: their sum is the same in any order
 
 
@@ -41,7 +41,7 @@ class MarginalAnswers(SummedAnswers):
         noise = question.noise.kind
         self._published = noise == PUBLISHED
         self._most = most
-        self._reach = 0.0 if noise == OFF else _REACH * question.mechanism().deviation
+        self._reach = 0.0 if noise == OFF else REACH * question.mechanism().deviation
         self._exact_rows = noise == OFF or question.protect == Unit.LABEL.value
         self.recipe, self._alike, self._scaled = (robustness,), robustness.alike, 0
         bounded = robustness.bounded and noise not in (OFF, PUBLISHED)

@@ -9,61 +9,49 @@ from typing import Any
 import numpy as np
 
 from aggregator.contract.worst_case import (
-    PARTIES,
-    QUORUM,
     ROWS,
     TWO_CLASSES,
-    Exact,
-    PrivateWorstCase,
     Rows,
     Seen,
     Statistic,
+    SummedWorstCase,
+    in_one_sum,
 )
 from federation.contract.errors import InputError
 from federation.contract.question import PrivateQuestion, Question
-from federation.contract.roster import COLLUDING, honest
 from federation.contract.submission import Submission
 from federation.numerics.norms import within_norm
 from federation.questions.moments import MomentQuestion
 
 RUNS = 200_000
 FOURIER = 2  # random features: noise scales with their norm, which is the same for any number
-ALONE = "one party, one row or label changes"
-SUMMED = (
-    f"{honest(PARTIES, QUORUM, COLLUDING)} of {PARTIES} parties, whose answers are seen in one sum only, {ALONE[11:]}"
-)
+CHANGE = "one row or label changes"
 MOST = 2**16  # rows of a party: more than that need noise on their sum only at an epsilon above 13
 _LINE = np.append(np.linspace(0.0, 10.0, 10_001), 1e6)  # along which the worst row is sought
 
 
 @dataclass(frozen=True, eq=False)
-class WorstSums(PrivateWorstCase):
+class WorstSums(SummedWorstCase):
     """Parties that hold the same row several times, with labels 0 and 1 by turns but for those that change.
 
-    There are `changed` of these, at the first party: all are 0 here and 1 there. What is seen is the sum of the answers
-    of the first party alone with its whole noise, or of as many parties as share a noise, `missing` of them left out.
-    Colluders, who tell their shares, are not among these: whoever sees the sum of all takes theirs off it.
+    There are `changed` of these, at the first party: all are 0 here and 1 there. Colluders, who tell their shares, are
+    not among those who are summed: whoever sees the sum of all takes theirs off it.
 
     Where the number of rows decides between noise on the sum and randomised response, there is a party for either, and
     every run is of one of them by turns: whoever sees it knows which.
     """
-
-    changed: int = 1
-    shared: bool = False
-    missing: bool = False
-    answered: Exact | None = None
 
     def side(self, there: bool, question: Question, runs: int) -> tuple[Rows, ...]:
         """All parties that are summed, or seen by turns."""
         asked = _moment(question)
         row = worst_row(asked)
         held = [self._held(row, size, there) for size in self._sizes(asked)]
-        return (*held, *(self._held(row, ROWS, None) for _ in range(self._summed(asked) - 1)))
+        return (*held, *(self._held(row, ROWS, None) for _ in range(self.added(asked) - 1)))
 
     def parties(self, question: PrivateQuestion, runs: int) -> int:
         """All that are summed, or seen by turns."""
         asked = _moment(question)
-        return max(self._summed(asked), len(self._sizes(asked)))
+        return max(self.added(asked), len(self._sizes(asked)))
 
     def asked(self, question: PrivateQuestion, runs: int) -> Sequence[PrivateQuestion]:
         """All runs, or those in which a party's turn comes."""
@@ -93,10 +81,6 @@ class WorstSums(PrivateWorstCase):
             return found
 
         return ratio
-
-    def knowing(self, exact: Exact) -> WorstSums:
-        """With what parties answer in place of what they should."""
-        return replace(self, answered=exact)
 
     @staticmethod
     def _noise(question: MomentQuestion, sums: np.ndarray, here: np.ndarray, there: np.ndarray) -> np.ndarray:
@@ -136,15 +120,11 @@ class WorstSums(PrivateWorstCase):
     def _responding(self, question: MomentQuestion) -> list[bool]:
         return [size < question.response_below for size in self._sizes(question)]
 
-    def _summed(self, question: MomentQuestion) -> int:
-        whole = question.contributors or 1
-        return whole // 2 if self.missing else whole
-
 
 def worst_sums(units: int, *, shared: bool, options: Mapping[str, Any]) -> WorstSums:
     """Of a party's own sum, or of a sum of shares; for two units two rows change, or half of the shares are missing."""
     return WorstSums(
-        SUMMED if shared else ALONE,
+        in_one_sum(CHANGE) if shared else f"one party, {CHANGE}",
         np.eye(2),
         RUNS,
         # Of so many rows that shares of noise on their sum are less than randomised response, and all sizes are there.

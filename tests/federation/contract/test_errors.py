@@ -12,6 +12,7 @@ from federation.contract.errors import (
     QuorumError,
     nearest_name,
     told,
+    writing,
 )
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
 
@@ -59,3 +60,13 @@ def test_what_a_reader_refuses_is_not_called_unreadable_once_more():
     record = Guarantee(1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "none").to_dict()
     with pytest.raises(InputError, match=r"^epsilon must be a positive finite number, got -1"):
         Guarantee.from_dict(record | {"epsilon": -1})
+
+
+def test_what_cannot_be_written_is_told_with_why_and_what_to_do(tmp_path):
+    path = tmp_path / "none" / "file"
+    told_so = rf"^cannot write the table to {path}: No such file or directory; name another file$"
+    with pytest.raises(InputError, match=told_so) as refused, writing(f"the table to {path}", "name another file"):
+        path.write_text("", encoding="utf-8")
+    assert isinstance(refused.value.__cause__, OSError)
+    with pytest.raises(KeyError), writing(path, "allow it there"):  # no fault of the disk
+        {}["none"]

@@ -133,5 +133,5 @@ def test_what_fails_when_rows_are_loaded_is_told_in_a_simulation(monkeypatch):
                                     {"partition-id": float("inf")}])  # fmt: skip
 def test_a_partition_that_is_no_number_is_refused(config):
     message = InlineGrid("parties.node.app:app").create_message(RecordDict(), f"query.{ROLL_CALL}", 5, "")
-    with pytest.raises(InputError, match="must be whole numbers"):
+    with pytest.raises(InputError, match=r"^partition-id and .* must be whole numbers; correct them$"):
         present(message, Context(RUN, 5, config, RecordDict(), {}))

@@ -101,10 +101,10 @@ def test_validate_counts_what_is_asked_for(
         "worlds: 8 (2 settings x 4 splits)",
         "variants: 6 (soft_vote, soft_vote-gaussian, pooled, constant, individual, noise_free)",
         "releases: 240 (8 worlds x 30: 3 epsilons x 5 noise draws per private variant)",
-        "soft_vote: epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted; a "
-        "party sends a summary of what its classifier says of the public rows without noise",
-        "soft_vote-gaussian: epsilon 1, delta 1e-06 for one party (replace); the aggregator adds the noise and must be "
+        "soft_vote: epsilon 1, 2 or 3, delta 0 for one party (replace); the aggregator adds the noise and must be "
         "trusted; a party sends a summary of what its classifier says of the public rows without noise",
+        "soft_vote-gaussian: epsilon 1, 2 or 3, delta 1e-06 for one party (replace); the aggregator adds the noise and "
+        "must be trusted; a party sends a summary of what its classifier says of the public rows without noise",
     ]
 
 
@@ -115,7 +115,8 @@ def test_validate_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert [one["variant"] for one in promised] == found["variants"][:4]
     assert promised[0] == {
         "variant": "soft_vote",
-        "promise": "epsilon 1, delta 0 for one party (replace); the aggregator adds the noise and must be trusted",
+        "promise": "epsilon 1, 3, 10, 30 or 100, delta 0 for one party (replace); the aggregator adds the noise and "
+        "must be trusted",
         "sends": "a party sends a summary of what its classifier says of the public rows without noise",
     }
     assert found == {

@@ -1,13 +1,12 @@
 """The guarantee page: who sees what, in what odds, on whose word, and whether any of it is real."""
 
 import json
-import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.html_page import Page
 
 from aggregator.contract.promise import Sent
 from aggregator.contract.protocol import Place, Trust
@@ -20,32 +19,6 @@ from scenarios.reports.officer import declared_public, keepers, percent, roles, 
 from scenarios.scores.results import read_results
 
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}"
-
-
-class Page(HTMLParser):
-    """The tags, the headings' levels and the visible text of a page."""
-
-    def __init__(self, source):
-        super().__init__()
-        self.tags, self.fetched, self.texts, self._hidden = [], [], [], False
-        self.feed(source)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self._hidden = tag == "style"
-        self.fetched += [value for name, value in attributes if name in ("src", "href", "action", "data")]
-
-    def handle_endtag(self, tag):
-        self._hidden = False
-
-    def handle_data(self, data):
-        if not self._hidden:
-            self.texts.append(data)
-
-    @property
-    def text(self):
-        return re.sub(r"\s+", " ", "".join(self.texts))
-
 
 PREMISES = (
     Assumption("answers are cut", Check.ENFORCED),
@@ -220,7 +193,7 @@ DISCLOSED = {
 def test_the_page_is_complete_by_itself(make_run):
     source = write(make_run, disclosures=[DISCLOSED])
     page = Page(source)
-    assert page.fetched == []
+    assert page.links == page.officers == []
     assert "url(" not in source
     assert {"header", "main", "footer"} <= set(page.tags)
     assert (page.tags.count("h1"), page.tags.count("script")) == (1, 0)

@@ -3,10 +3,10 @@
 import html
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 from support.finished_runs import VALUES, renamed, rewrite
+from support.html_page import Page
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import NoGuarantee
@@ -17,35 +17,6 @@ from scenarios.reports.report import write_report
 from scenarios.scores.results import COLUMNS, read_results, write_results
 
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}<img src=x onerror=alert(1)>"
-
-
-class Page(HTMLParser):
-    """The tags and the visible text of a page."""
-
-    def __init__(self, source):
-        super().__init__()
-        self.tags, self.texts, self.links, self.officers, self.charts, self._hidden = [], [], [], [], 0, False
-        self.feed(source)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self._hidden = tag == "style"
-        self.charts += ("class", "chart") in attributes
-        links = [value for name, value in attributes if name in ("src", "href", "action", "data")]
-        self.officers += [link for link in links if link.endswith(GUARANTEE)]
-        self.links += [link for link in links if link not in self.officers]
-        assert not any(name.startswith("on") for name, _ in attributes)
-
-    def handle_endtag(self, tag):
-        self._hidden = False
-
-    def handle_data(self, data):
-        if not self._hidden:
-            self.texts.append(data)
-
-    @property
-    def text(self):
-        return re.sub(r"\s+", " ", "".join(self.texts))
 
 
 def page(*directories, to=None):

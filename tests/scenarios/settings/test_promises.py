@@ -3,8 +3,11 @@
 import pytest
 
 from federation.contract.errors import InputError
-from scenarios.settings.promises import promises
+from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
+from scenarios.settings.promises import _told, promises
 from scenarios.settings.schema import resolve
+
+LEVELS = [(1.0, 0.0), (2.0, 1e-6), (3.0, 0.0)]  # epsilon and delta
 
 
 def promised(*protocols, data=None, parties=None, privacy=None):
@@ -23,13 +26,13 @@ def promised(*protocols, data=None, parties=None, privacy=None):
     return {one["variant"]: (one["promise"], one["sends"]) for one in found}
 
 
-def test_every_variant_is_told_at_the_first_epsilon_and_baselines_are_left_out():
+def test_every_variant_is_told_at_all_epsilons_and_baselines_are_left_out():
     found = promised({"kind": "soft_vote", "noise": ["pure", "gaussian"]}, {"kind": "pooled"}, {"kind": "individual"})
     aggregator = "for one party (replace); the aggregator adds the noise and must be trusted"
     share = "a party sends a summary of what its classifier says of the public rows without noise"
     assert found == {
-        "soft_vote": (f"epsilon 0.5, delta 0 {aggregator}", share),
-        "soft_vote-gaussian": (f"epsilon 0.5, delta 1e-05 {aggregator}", share),
+        "soft_vote": (f"epsilon 0.5 or 2, delta 0 {aggregator}", share),
+        "soft_vote-gaussian": (f"epsilon 0.5 or 2, delta 1e-05 {aggregator}", share),
     }
 
 
@@ -38,7 +41,16 @@ def test_an_epsilon_that_a_variant_cannot_work_with_is_refused_wherever_it_stand
     with pytest.raises(InputError, match=r"from 0\.01 to 12, got 20; choose noise laplace or auto"):
         promised({"kind": "private_labels", "noise": "unbiased"}, data=real, privacy={"epsilon": [1, 20]})
     [(promise, _)] = promised({"kind": "private_labels"}, data=real, privacy={"epsilon": [20, 1]}).values()
-    assert promise == "epsilon 12, delta 0 for one label (replace); every party adds the noise itself"
+    assert promise == "epsilon 12 or 1, delta 0 for one label (replace); every party adds the noise itself"
+
+
+def test_epsilons_stand_together_where_nothing_else_differs_and_one_that_is_kept_twice_stands_once():
+    bags = {"kind": "class_ratio", "noise": "published_dirichlet"}
+    real = {"source": "diabetes"}
+    [(promise, _)] = promised({"kind": "private_labels"}, data=real, privacy={"epsilon": [1, 20, 30]}).values()
+    assert promise.startswith("epsilon 1 or 12, delta 0 for one label (replace); every")
+    [(promise, _)] = promised(bags, parties={"bags": 2}, privacy={"epsilon": [0.05, 1]}).values()
+    assert promise.count("NON-PRIVATE") == 1
 
 
 def test_nothing_is_promised_without_noise():
@@ -50,7 +62,7 @@ def test_nothing_is_promised_without_noise():
 def test_parties_that_make_the_noise_themselves_send_it():
     two = {"source": "breast_cancer", "auxiliary": 60}
     [(promise, sends)] = promised({"kind": "mean_operator"}, data=two).values()
-    assert promise == "epsilon 0.5, delta 1e-05 for one label (replace); every party adds the noise itself"
+    assert promise == "epsilon 0.5 or 2, delta 1e-05 for one label (replace); every party adds the noise itself"
     assert " with noise and " in sends
     [(promise, _)] = promised({"kind": "mean_operator", "summation": "secure"}, data=two).values()
     assert promise.endswith("parties add shares of one noise, and whoever sums must not look")
@@ -82,3 +94,11 @@ def test_whose_labels_are_protected_follows_from_the_column_of_persons(rows, uni
     data = {"source": "own.csv", "label": "y"} | ({} if rows is None else {"person": "who", "rows_per_person": rows})
     [(promise, _)] = promised({"kind": "class_ratio", "noise": "pure"}, data=data).values()
     assert f"for one {unit} (replace)" in promise
+
+
+def test_guarantees_of_another_kind_stand_apart():
+    spends = [Guarantee(epsilon, delta, Unit.ROW, Adjacency.REPLACE, "noise") for epsilon, delta in LEVELS]
+    assert _told([*spends, NoGuarantee("too loud"), NoGuarantee("louder")]) == (
+        "epsilon 1 or 3, delta 0 for one row (replace); epsilon 2, delta 1e-06 for one row (replace); "
+        "NON-PRIVATE (too loud)"
+    )

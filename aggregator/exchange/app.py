@@ -1,0 +1,136 @@
+"""The Flower ServerApp of an exchange with real sites: asks, learns, charges, and releases once.
+
+The run configuration names the folder `dir` that `federation deploy` has made, the `exchange` in it, and for how many
+seconds sites are waited for. How it went is told by a file, never by a traceback: whoever has started it reads that.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+from threadpoolctl import threadpool_limits
+
+from aggregator.contract.ledger import Budget
+from aggregator.exchange.exchange import Exchange
+from aggregator.exchange.letter_grid import LetterGrid
+from aggregator.exchange.spent import Spent
+from aggregator.node.app import run_plan
+from aggregator.world.plan import WorldPlan
+from federation.contract.errors import FederationError, InputError, told
+from federation.contract.files import read_object, write_lasting
+from federation.contract.guarantee import Guarantee
+from federation.letters.agreement import Agreement
+from federation.letters.keys import load_key
+
+AGREEMENT, WORLD_PLAN, SIGNING_KEY = "plan.json", "world-plan.json", "signing.key"  # in the folder
+NODES, LEDGER = "nodes.json", "ledger.json"
+EXCHANGES, RELEASES = "exchanges", "releases"  # folders, in which each exchange has one under its number
+WORKING, OUTCOME, LOCK = "working", "outcome.json", "lock"  # in that of an exchange
+
+app = ServerApp()
+_log = logging.getLogger(__name__)
+
+
+@app.main()  # type: ignore[untyped-decorator]  # flwr is not typed
+def main(grid: Grid, context: Context) -> None:
+    """Run the exchange that the run configuration names; raises nothing that `outcome.json` can tell."""
+    config = context.run_config
+    folder, number = Path(str(config["dir"])), str(config["exchange"])
+    own = folder / EXCHANGES / number
+    try:
+        with _alone(own):
+            outcome = run_exchange(grid, folder, number, float(config["patience"]), float(config["wait"]))
+    except Exception as error:
+        if not isinstance(error, FederationError):
+            _log.exception("the exchange failed")
+        outcome = {"status": "failed", "why": told(error), "exit_code": getattr(error, "exit_code", 1)}
+    write_lasting(own / OUTCOME, json.dumps(outcome).encode())
+
+
+def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: float) -> dict[str, Any]:
+    """Ask the sites of a deployment, or go on asking them, learn, charge and release; what came of it, in plain values.
+
+    An exchange that has been released is neither asked nor charged again. Raises `FederationError`s.
+    """
+    agreement, plan = Agreement.load(folder / AGREEMENT), WorldPlan.load(folder / WORLD_PLAN)
+    own, released = folder / EXCHANGES / number, folder / RELEASES / number
+    signing = load_key(folder / SIGNING_KEY, Ed25519PrivateKey)  # type: ignore[type-abstract, unused-ignore]
+    exchange = Exchange.opened(own, agreement, signing)
+    spent, name = Spent.load(folder / LEDGER), exchange.identifier.hex()
+    budget = Budget(**plan.budget) if plan.budget else None
+    working = own / WORKING
+    if released.exists():
+        return _done(spent, name, plan, released)
+    set_aside(agreement, spent, name, budget)
+    nodes = read_object(folder / NODES, "run `federation collect` on the folder, which writes it")
+    working.mkdir(mode=0o700, exist_ok=True)
+    letters = LetterGrid(grid, exchange, [int(nodes[site.name]) for site in agreement.sites], patience, wait)
+    public = replace(plan.public, arguments={**plan.public.arguments, "folder": str(folder)})
+    with threadpool_limits(1):  # with which the questions were made that sites have agreed to
+        run_plan(letters, replace(plan, directory=str(working), public=public))
+    summary = read_object(working / "world.json", "collect again")
+    guarantees = [Guarantee.from_dict(entry["guarantee"]) for entry in summary["ledger"]["releases"]]
+    spent.charge(name, guarantees, budget)
+    released.parent.mkdir(mode=0o700, exist_ok=True)
+    working.rename(released)  # this is the release: before it nobody has got anything
+    _lasting(released.parent)
+    return _done(spent, name, plan, released)
+
+
+def set_aside(agreement: Agreement, spent: Spent, exchange: str, budget: Budget | None) -> None:
+    """Hold what an exchange will spend against the budget, before anybody is asked.
+
+    Answers with noise of their own are spent once they are given. Raises `BudgetExceededError`.
+    """
+    promised = [
+        Guarantee(one.epsilon, one.delta, one.unit, one.adjacency, agreement.protocol) for one in agreement.promises
+    ]
+    if exchange not in spent.charged:
+        spent.charge(exchange, promised, budget)
+
+
+def _done(spent: Spent, exchange: str, plan: WorldPlan, released: Path) -> dict[str, Any]:
+    return {
+        "status": "released",
+        "exit_code": 0,
+        "files": sorted(path.name for path in released.iterdir()),
+        "spent": spent.totals(plan.delta, exchange),
+        "spent_in_all": spent.totals(plan.delta),
+    }
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Nobody else works on an exchange in the meantime. Raises `InputError` where somebody does."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / LOCK).open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"another process works on {folder}; wait until it has ended, or end it") from None
+        yield
+
+
+def _lasting(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def outcome_of(folder: Path, number: str) -> Mapping[str, Any] | None:
+    """How the last run of an exchange ended; None where none has."""
+    path = folder / EXCHANGES / number / OUTCOME
+    return read_object(path, "collect again") if path.exists() else None

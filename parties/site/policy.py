@@ -1,0 +1,63 @@
+"""Whether a site's own configuration allows what a plan asks of it; all before anything is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+
+from federation.contract.errors import InputError, nearest_name
+from federation.contract.question import PublicQuestion
+from federation.letters.agreement import Agreement
+from federation.letters.keys import fingerprint
+from parties.guard.registry import question_type
+from parties.site.settings import Settings
+
+
+def objections(settings: Settings, agreement: Agreement, key: EllipticCurvePublicKey) -> Iterator[str]:
+    """Why a plan is none that this site may serve, in sentences; nothing where it is."""
+    policy = settings.policy
+    asking = fingerprint(agreement.aggregator_key)
+    if asking not in policy.aggregators:
+        yield (
+            f"the plan's aggregator has the key {asking}, which is not in policy.aggregators; compare it by telephone, "
+            "and write it there if it is theirs"
+        )
+    if agreement.protocol not in policy.protocols:
+        yield (
+            f"the plan's protocol is '{agreement.protocol}', and policy.protocols allows {', '.join(policy.protocols)}"
+            + nearest_name(agreement.protocol, policy.protocols)
+        )
+    try:
+        member = agreement.keys[agreement.position(settings.name)]
+    except InputError as error:
+        yield str(error) if agreement.sealed else "the plan is an invitation only; wait for the one with all keys"
+    else:
+        if fingerprint(member) != fingerprint(key):
+            yield (
+                f"the plan's key for '{settings.name}' is {fingerprint(member)}, this site's is {fingerprint(key)}; "
+                "send its coordinator the .pub file of this one"
+            )
+    for kind in dict.fromkeys(asked.kind for asked in agreement.asked):
+        try:
+            features = issubclass(question_type(kind), PublicQuestion)
+        except InputError as error:
+            yield f"the plan asks '{kind}', which this installation cannot answer: {error}"
+        else:
+            if features and not policy.public_features:
+                yield (
+                    f"the plan asks '{kind}', whose answer is features as they are; set policy.public-features = true "
+                    "if all but the labels may be known to everybody, else do not serve this plan"
+                )
+    if time.time() > agreement.closing:
+        yield f"the plan has closed, on {time.strftime('%Y-%m-%d %H:%M', time.localtime(agreement.closing))}"
+    allowed = {str(account.unit) for account in settings.allowances.proved}
+    for promise in agreement.promises:
+        if promise.trusted and settings.allowances.trusted is None:
+            yield (
+                "answers of this plan have no noise of this site's own, its aggregator is trusted with them; write "
+                "[allowance.trusted] if it should be"
+            )
+        if not promise.trusted and not allowed:
+            yield f"no account allows answers with noise of this site's own; write [allowance.{promise.unit}]"

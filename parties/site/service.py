@@ -1,0 +1,274 @@
+"""The service of a site: fetches letters, has them answered, and sends what may leave when it may leave.
+
+One question is served at a time, and what was computed from rows leaves at a fixed time after its question came: when
+an answer leaves tells nothing of how long it took, and neither does anything that leaves after it.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+from federation.contract.declared import Declared
+from federation.contract.errors import InputError
+from federation.contract.reference import Reference
+from federation.contract.roster import honest as counted_on
+from federation.letters.agreement import Agreement
+from federation.letters.keys import load_key
+from federation.letters.letters import Head
+from parties.guard.registry import answerer
+from parties.holdings.cohort import Cohort, Holdings
+from parties.site import worker
+from parties.site.accounts import Accounts
+from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals, Decision
+from parties.site.identity import Identity
+from parties.site.journal import Journal
+from parties.site.mailbox import Closed, Letter, Mailbox
+from parties.site.policy import objections
+from parties.site.settings import Settings
+from parties.site.site import AGAIN, BEGUN, REFUSED, WAITING, Site
+from parties.site.state import State
+
+_PAUSE = 0.5  # seconds between looks into an empty mail box
+_DAY = 86_400.0  # seconds
+_FREE = (REFUSED, AGAIN, WAITING)  # events of replies that nothing was computed for
+_log = logging.getLogger(__name__)
+
+
+class Table(Protocol):
+    """A site's rows, wherever they are: `reference` is that of a provider of them, for a process of its own."""
+
+    @property
+    def reference(self) -> str:
+        """Of a provider of this site's rows."""
+        ...
+
+    def changed(self) -> bool:
+        """Whether the rows may be others than when they were last read."""
+        ...
+
+    def read(self) -> tuple[Holdings | None, list[str]]:
+        """The rows, None where they cannot be used; and all that is to be said of them."""
+        ...
+
+
+@dataclass
+class Service:
+    """One site at work: its configuration, the plan, the table, and the state that this process owns."""
+
+    settings: Settings
+    agreement: Agreement
+    table: Table
+    state: State
+    key: EllipticCurvePrivateKey
+    journal: Journal = field(init=False)
+    identity: Identity = field(init=False)
+    site: Site = field(init=False)
+    ready: bool = field(default=False, init=False)
+    _stands: dict[str, str] = field(default_factory=dict, init=False)  # of decisions, by id
+
+    def __post_init__(self) -> None:
+        wrong = [*objections(self.settings, self.agreement, self.key.public_key())]
+        if wrong:
+            raise InputError("\n".join(wrong))
+        self.journal = self.state.journal()
+        self.identity = Identity(self.state.folder / "tables", self.journal)
+        self.approvals = Approvals(self.state.folder / "approvals", self.settings.policy.approve)
+        self.site = Site(
+            self.settings.name,
+            self.key,
+            self.agreement,
+            cohort(self.settings, self.agreement, self.table.reference),
+            accounts(self.settings, self.identity),
+            self.journal,
+            self.state.answers,
+            self._approved,
+            self.settings.means,
+        )
+
+    def look(self) -> None:
+        """Read the table, and be ready if it is as the plan says. Raises `InputError` that says all that is wrong."""
+        self.ready = False
+        holdings, told = self.table.read()
+        if holdings is None:
+            raise InputError("\n".join(told))
+        for sentence in told:
+            _log.info("table '%s': %s", self.settings.data.table, sentence)
+        contents = self.identity.contents(holdings)
+        self.identity.require_settled(self.settings.data.table, contents)
+        self.identity.remember(self.settings.data.table, contents)
+        self.ready = True
+
+    def serve(self, mailbox: Mailbox) -> None:
+        """Answer letters until the mail box is closed."""
+        if self.settings.policy.approve == "plan":
+            self._stand(self.agreement.digest, None)
+        with mailbox.opened():
+            _log.info("connected; waiting for questions")
+            while not mailbox.closing.is_set():
+                letter = mailbox.fetch()
+                if letter is None:
+                    mailbox.closing.wait(_PAUSE)
+                else:
+                    self._answer(mailbox, letter)
+
+    def _answer(self, mailbox: Mailbox, letter: Letter) -> None:
+        """Serve one letter; what was computed for it leaves when its time is over, whatever happened."""
+        due = time.monotonic() + self.settings.limits.seconds
+        if self.table.changed():
+            try:
+                self.look()
+            except InputError as error:
+                _log.error("not ready: %s", error)
+        known = len(self.journal.lines)
+        reply = self.site.reply(letter.parts)
+        new = self.journal.lines[known:]
+        for line in new:
+            _log.info("%s", said(line))
+        if any(line["event"] not in _FREE for line in new):
+            time.sleep(max(0.0, due - time.monotonic()))  # also while the service is being stopped
+        if reply is not None:
+            mailbox.reply(letter, reply)
+
+    def _approved(self, head: Head) -> bool:
+        """Whether a question may be answered now. Raises `InputError` for one too many, and where it was denied."""
+        most, exchange = self.settings.policy.most_questions, head.exchange.hex()
+        begun = [line for line in self.journal.lines if line["event"] == BEGUN]
+        asked = sum(line["slots"][0].startswith(f"{exchange} ") for line in begun)
+        today = sum(line["time"] > time.time() - _DAY for line in begun)
+        if max(asked, today) >= most:
+            raise InputError(f"{most} questions were answered in this exchange or a day, the most that policy allows")
+        decision = self._stand(head.plan, head.exchange)
+        if decision.state == DENIED:
+            raise InputError(f"{decision.by} has denied {decision.id}")
+        return self.ready and decision.state == APPROVED
+
+    def _stand(self, plan: bytes, exchange: bytes | None) -> Decision:
+        """What has been decided; written down in the journal, and told in the log, once it is known."""
+        decision = self.approvals.asked(plan, exchange)
+        if self._stands.get(decision.id) != decision.state:
+            self._stands[decision.id] = decision.state
+            if decision.state == PENDING:
+                _log.info(
+                    "%s waits for approval; type: federation party approve SITE.toml %s", decision.id, decision.id
+                )
+            else:
+                line = self.journal.add(decision.state, id=decision.id, by=decision.by, at=decision.time)
+                _log.info("%s", said(line))
+        return decision
+
+
+def accounts(settings: Settings, identity: Identity) -> Accounts:
+    """Those of the table of this site, under all of its names."""
+    table = settings.data.table
+    return Accounts(table, settings.allowances, identity.journal, identity.names(table))
+
+
+def cohort(settings: Settings, agreement: Agreement, reference: str) -> Cohort:
+    """This site as a node of its own, with all that the agreement says of its table."""
+    bags = agreement.bags.most if agreement.bags else 1
+    try:
+        honest = counted_on(len(agreement.sites), agreement.quorum, agreement.colluding)
+    except InputError:
+        honest = 0  # nobody's shares of a noise may be counted on
+    declared = Declared(
+        most_rows=agreement.rows[1] * bags,
+        label_range=agreement.label.range,
+        classes=len(agreement.label.classes) or None,
+        bags=bags,
+        rows_per_person=agreement.rows_per_person,
+        honest=honest,
+    )
+    return Cohort(
+        reference,
+        agreement.position(settings.name),
+        1,
+        None,
+        public_features=settings.policy.public_features,
+        declared=declared,
+    )
+
+
+def run(settings: Settings, agreement: Agreement, table: Table) -> None:
+    """Serve until a signal says to stop. Raises `InputError` where the configuration, plan or table forbid it."""
+    state = State.found(settings.state)
+    with state.owned():
+        provider, _, _ = Reference.from_json(table.reference).target.partition(":")
+        answerers = [answerer(asked.kind).__module__ for asked in agreement.asked]
+        worker.prepare(provider, *answerers)  # before there is any thread, or a key in memory
+        key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
+        service = Service(settings, agreement, table, state, key)
+        service.look()
+        root = settings.connection.root
+        mailbox = Mailbox(
+            settings.connection.superlink or agreement.superlink,
+            root.read_bytes() if root else agreement.root.encode(),
+            key,
+            settings.limits.letter,
+            service.site.refuse,
+        )
+        service.journal.add("start", plan=agreement.digest.hex(), table=settings.data.table)
+        _log.info("site '%s' of the plan '%s': ready", settings.name, agreement.name)
+        with _stopping(mailbox), suppress(Closed):
+            service.serve(mailbox)
+        service.journal.add("stop")
+        _log.info("stopped; the head of the journal is %s", service.journal.head)
+
+
+@contextmanager
+def _stopping(mailbox: Mailbox) -> Iterator[None]:
+    """Signals that close the mail box, whatever a process was started by."""
+
+    def close(*_: object) -> None:
+        _log.info("stopping")
+        mailbox.closing.set()
+
+    before = {number: signal.signal(number, close) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def said(line: dict[str, Any]) -> str:
+    """A line of a journal in words."""
+    match line["event"]:
+        case "charged":
+            cost = line["guarantee"]
+            whose = "if the aggregator adds its noise" if line["trusted"] else "by noise of this site"
+            return (
+                f"charged table '{line['table']}': epsilon {cost['epsilon']:g}, delta {cost['delta']:g} for one "
+                f"{cost['unit']} ({cost['adjacency']}), {whose}"
+            )
+        case "answered":
+            return f"answered '{line['kind']}': {line['bytes']} bytes"
+        case "answered again":
+            return "sent again what was answered before"
+        case "refused":
+            return f"refused: {line['why']}"
+        case "begun":
+            return "a question is being answered"
+        case "waits for approval":
+            return f"'{line['kind']}' waits"
+        case "approved" | "denied":
+            return f"{line['id']} was {line['event']} by {line['by']}"
+        case "start":
+            return f"started, with the plan {line['plan'][:16]} and the table '{line['table']}'"
+        case "stop":
+            return "stopped"
+        case "table":
+            return f"table '{line['table']}' was read: fewer than {line['rows']} rows, digest {line['content'][:16]}"
+        case "same table":
+            return f"{line['by']} said that table '{line['table']}' is the table '{line['as']}'"
+        case "new table":
+            return f"{line['by']} said that table '{line['table']}' is a new one"
+        case event:
+            return str(event)

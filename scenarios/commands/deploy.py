@@ -1,0 +1,206 @@
+"""`federation deploy`: what real sites are asked to agree to, and what they have agreed to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from scenarios.commands.options import AsJson, DataDirectory, Settings
+from scenarios.commands.output import tell
+
+if TYPE_CHECKING:
+    from scenarios.deployment.folder import Folder
+
+_DAY = 86_400  # seconds
+
+
+def deploy(
+    scenario: Annotated[str, Argument(metavar="SCENARIO", help="A scenario file, or the folder of a deployment.")],
+    folder: Annotated[
+        Path | None, Argument(metavar="[DIR]", help="Folder of the deployment, which is made; nobody else may read it.")
+    ] = None,
+    superlink: Annotated[
+        str | None, Option("--superlink", metavar="HOST:PORT", help="Where sites reach the SuperLink.")
+    ] = None,
+    sites: Annotated[str | None, Option("--sites", metavar="NAME,NAME,...", help="Names of the sites.")] = None,
+    rows: Annotated[
+        str | None,
+        Option(
+            "--rows",
+            metavar="LEAST:MOST",
+            help="Rows of a site, or of each of its bags; public. Default: parties.rows.",
+        ),
+    ] = None,
+    bags: Annotated[
+        int | None, Option("--bags", metavar="MOST", min=1, help="Bags of a site at most, where a column names them.")
+    ] = None,
+    closing: Annotated[
+        float, Option("--closing", metavar="DAYS", min=0.01, help="After that sites answer no more.")
+    ] = 90,
+    hosts: Annotated[
+        str | None,
+        Option("--hosts", metavar="NAME_OR_IP,...", help="What the SuperLink's certificate is for, beside HOST."),
+    ] = None,
+    keys: Annotated[
+        Path | None,
+        Option("--keys", metavar="FOLDER", help="Folder with the NAME.pub files of all sites: seal the plan."),
+    ] = None,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    data_dir: DataDirectory = None,
+    as_json: AsJson = False,
+) -> None:
+    """Plan a federation of real sites; then, with the keys of all sites, seal the plan that they approve.
+
+    First federation deploy SCENARIO DIR --superlink HOST:PORT --sites NAME,NAME, then federation deploy DIR --keys
+    FOLDER. README.txt in DIR says what to type in between. With DIR and --hosts alone the certificate is made anew.
+    """
+    from scenarios.deployment.certificates import make_server
+    from scenarios.deployment.folder import Folder
+
+    first = {"--superlink": superlink, "--sites": sites, "--rows": rows, "--bags": bags}
+    if folder is not None:
+        _refuse({"--keys": keys}, "is for a folder that was made before: federation deploy DIR --keys FOLDER")
+        _begin(scenario, folder, first, closing, _listed(hosts), settings, data_dir, as_json)
+        return
+    _refuse(first, "is for a new deployment, which needs a scenario and a folder: federation deploy SCENARIO DIR ...")
+    known = Folder.opened(Path(scenario))
+    if keys is not None:
+        _seal(known, keys, as_json)
+        return
+    if hosts is None:
+        from federation.contract.errors import InputError
+
+        raise InputError(
+            f"name the folder of the sites' keys: federation deploy {scenario} --keys FOLDER; or what a new "
+            f"certificate is for: federation deploy {scenario} --hosts HOST"
+        )
+    host = known.invitation.superlink.rpartition(":")[0]
+    make_server(known.path, known.invitation.name, [host, *_listed(hosts)])
+    text = ["made a new certificate; it lasts 398 days, and a SuperLink that runs must be started again"]
+    tell(as_json, {"hosts": [host, *_listed(hosts)]}, text=text, hidden=["hosts"])
+
+
+def _begin(
+    scenario: str,
+    folder: Path,
+    given: Mapping[str, object],
+    closing: float,
+    hosts: list[str],
+    settings: list[str],
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
+    from federation.contract.errors import InputError
+    from scenarios.data.catalogue import is_file_name, public_path
+    from scenarios.deployment.folder import INVITATION, README, make_folder
+    from scenarios.settings.schema import resolve
+
+    lacking = [name for name in ("--superlink", "--sites") if not given[name]]
+    if lacking:
+        raise InputError(f"{lacking[0]}: missing; a deployment needs to know it from the beginning")
+    resolved = resolve(scenario, settings)
+    address = str(given["--superlink"])
+    known = {
+        "superlink": address,
+        "sites": tuple(_listed(str(given["--sites"]))),
+        "closing": int(time.time() + closing * _DAY),
+        "rows": None if given["--rows"] is None else parsed_rows(str(given["--rows"])),
+        "bags": given["--bags"],
+    }
+    auxiliary = resolved.data.auxiliary
+    public = public_path(auxiliary, data_dir) if is_file_name(auxiliary) else Path()
+    made, found = make_folder(folder, resolved, public, known, [parsed_address(address), *hosts])
+    names = [site.name for site in found.agreement.sites]
+    promised = [
+        f"epsilon {one.epsilon:g}, delta {one.delta:g} per {one.unit}"
+        + (", if the aggregator is honest, who adds the noise" if one.trusted else ", whoever sees the answers")
+        for one in found.agreement.promises
+    ]
+    record = {
+        "directory": str(made.path),
+        "sites": names,
+        "asks": [f"{one.kind} x {one.times}" for one in found.agreement.asked],
+        "promises": promised,
+        "remarks": list(found.remarks),
+    }
+    text = [
+        *(f"hint: {remark}" for remark in found.remarks),
+        f"wrote {made.path}/: {INVITATION}, {found.agreement.public.file}, {README}",
+        f"asks each of {len(names)} sites: {', '.join(record['asks'])}",
+        *(f"promises: {promise}" for promise in promised),
+        f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}; {made.path / README} says "
+        "what follows",
+    ]
+    tell(as_json, record, text=text, hidden=record)
+
+
+def _seal(folder: Folder, keys: Path, as_json: bool) -> None:
+    from aggregator.exchange.app import AGREEMENT
+    from federation.letters.keys import fingerprint
+
+    agreement = folder.seal(keys)
+    found = [
+        {"site": site.name, "fingerprint": fingerprint(key)}
+        for site, key in zip(agreement.sites, agreement.keys, strict=True)
+    ]
+    record = {
+        "plan": str(folder.path / AGREEMENT),
+        "digest": agreement.digest.hex(),
+        "aggregator": fingerprint(agreement.aggregator_key),
+        "sites": found,
+    }
+    text = [
+        *(f"{one['fingerprint']}  {one['site']}" for one in found),
+        f"{record['aggregator']}  (the key of this deployment)",
+        f"digest of the plan: {record['digest']}",
+        f"next: compare these with the sites by telephone, send them {record['plan']}, and type: federation collect "
+        f"{folder.path}",
+    ]
+    tell(as_json, record, text=text, hidden=record)
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Refuse options that are for the other step. Raises `InputError`."""
+    from federation.contract.errors import InputError
+
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name} {why}")
+
+
+def _listed(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def parsed_rows(text: str) -> tuple[int, int]:
+    """LEAST:MOST as two whole numbers from 1. Raises `InputError` for anything else.
+
+    Examples:
+        >>> parsed_rows("50:5000")
+        (50, 5000)
+    """
+    from federation.contract.errors import InputError
+
+    least, _, most = text.partition(":")
+    if not (least.isdecimal() and most.isdecimal() and 1 <= int(least) <= int(most)):
+        raise InputError(f"--rows must be LEAST:MOST, two whole numbers from 1 such as 50:5000, got '{text}'")
+    return int(least), int(most)
+
+
+def parsed_address(text: str) -> str:
+    """The host of HOST:PORT. Raises `InputError` for anything else.
+
+    Examples:
+        >>> parsed_address("link.example.org:9092")
+        'link.example.org'
+    """
+    from federation.contract.errors import InputError
+
+    host, _, port = text.rpartition(":")
+    if not host or any(c.isspace() for c in text) or not (port.isdecimal() and 0 < int(port) < 1 << 16):
+        raise InputError(f"--superlink must be HOST:PORT, such as link.example.org:9092, got '{text}'")
+    return host

@@ -1,0 +1,207 @@
+"""`federation party`: what a site does: make its keys, look at a plan, approve it, answer, and see what has left."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from federation.contract.errors import BudgetExceededError, InputError
+from scenarios.commands.logs import LogFile, Quiet, logged
+from scenarios.commands.options import AsJson
+from scenarios.commands.output import tell
+
+if TYPE_CHECKING:
+    from federation.letters.agreement import Agreement
+    from parties.site.settings import Settings
+    from scenarios.deployment.site_words import Outlook
+
+party_app = typer.Typer(no_args_is_help=True, help="A site of a real federation: what a hospital runs beside its data.")
+
+SiteFile = Annotated[Path, Argument(metavar="SITE.toml", help="The site's own configuration.")]
+Id = Annotated[str | None, Argument(metavar="ID", help="Which one; default: the only one that waits.")]
+
+
+@party_app.callback()
+def _linux() -> None:
+    if sys.platform != "linux":
+        raise InputError(f"sites run on Linux, whose limits keep a question within its bounds; this is {sys.platform}")
+
+
+@party_app.command()
+def init(
+    site: SiteFile,
+    invitation: Annotated[Path, Option(metavar="FILE", help="invitation.json, from the plan's coordinator.")],
+    name: Annotated[str, Option(help="This site's name, one of those in the invitation.")],
+    data: Annotated[Path, Option(metavar="FILE", help="The rows: csv, parquet, npz or svmlight.")] = Path("rows.csv"),
+) -> None:
+    """Make a site's key and its configuration, which explains itself. Nothing is overwritten."""
+    from federation.letters.agreement import Agreement
+    from federation.letters.keys import fingerprint, new_site_key, public_text, save_key
+    from parties.site.state import State
+    from scenarios.deployment.site_draft import site_draft
+
+    plan = Agreement.load(invitation)
+    plan.position(name)
+    folder = site.absolute().parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    secret, public = folder / "key", folder / f"{name}.pub"
+    for path in (site, secret, public, folder / "state"):
+        if path.exists():
+            raise InputError(f"{path} exists, and is not overwritten; choose another folder for this site")
+    key = new_site_key()
+    save_key(secret, key)
+    public.write_text(public_text(key.public_key()) + "\n", encoding="utf-8")
+    State.made(folder / "state")
+    with os.fdopen(os.open(site, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(site_draft(plan, name, Path(os.path.relpath(data, folder)) if not data.is_absolute() else data))
+    for line in (
+        f"wrote {site}, {secret} and {public}",
+        f"this site's key: {fingerprint(key.public_key())}",
+        f"the aggregator's key: {fingerprint(plan.aggregator_key)}",
+        f"next: send {public} to the plan's coordinator, and compare both keys with them by telephone",
+        f"then: put the plan.json that they send beside {site}, and type: federation party check {site}",
+    ):
+        print(line)
+
+
+@party_app.command()
+def check(site: SiteFile, as_json: AsJson = False) -> None:
+    """Say what a plan asks of this site, what that costs, and whether its table is as the plan has it.
+
+    Nobody is connected to. The exit code is 0 if this site is ready, 2 if not, and 3 if its allowance is too small.
+    """
+    from scenarios.deployment.site_words import record
+
+    found = _outlook(site)
+    tell(as_json, record(found), text=found.lines, hidden=record(found))
+    if found.errors:
+        raise (BudgetExceededError if found.over else InputError)("\n".join(found.errors))
+
+
+@party_app.command()
+def approve(site: SiteFile, name: Id = None) -> None:
+    """Agree to a plan, or to one exchange of it; the running service sees it at once."""
+    from parties.site.approvals import APPROVED
+
+    found = _outlook(site)
+    tell(False, {}, text=[*found.lines, *(f"error: {sentence}" for sentence in found.errors)])
+    _decide(site, name, APPROVED)
+
+
+@party_app.command()
+def deny(site: SiteFile, name: Id = None) -> None:
+    """Refuse a plan, or one exchange of it, also one that was approved."""
+    from parties.site.approvals import DENIED
+
+    _decide(site, name, DENIED)
+
+
+@party_app.command()
+def run(site: SiteFile, quiet: Quiet = False, log_file: LogFile = None) -> None:
+    """Serve: fetch questions, answer those that may be answered, until a signal says to stop."""
+    from parties.site.service import run as serve
+    from scenarios.deployment.site_table import WatchedTable
+
+    settings, agreement = _loaded(site)
+    table = WatchedTable(settings.data, settings.plan, agreement, agreement.position(settings.name))
+    with logged(quiet=quiet, verbose=not quiet, file=log_file):
+        serve(settings, agreement, table)
+
+
+@party_app.command()
+def log(
+    site: SiteFile,
+    verify: Annotated[bool, Option("--verify", help="Only say whether a line is missing or changed.")] = False,
+    show: Annotated[int | None, Option("--show", metavar="N", min=1, help="All of line N, as JSON.")] = None,
+) -> None:
+    """Print what has happened at this site, line by line; every line vouches for all before it."""
+    from parties.site.service import said
+    from parties.site.settings import Settings
+    from parties.site.state import State
+
+    journal = State.found(Settings.load(site).state).journal(reading=True)
+    if verify:
+        print(f"{len(journal.lines)} lines, none of them missing or changed; the last one has the hash {journal.head}")
+        return
+    if show is not None:
+        if show > len(journal.lines):
+            raise InputError(f"--show must be at most {len(journal.lines)}, as many lines as there are, got {show}")
+        print(json.dumps(journal.lines[show - 1], indent=2))
+        return
+    for number, line in enumerate(journal.lines, 1):
+        print(f"{number:>5}  {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(line['time']))}  {said(line)}")
+
+
+@party_app.command()
+def spent(site: SiteFile, as_json: AsJson = False) -> None:
+    """Print what the table has spent of each allowance, under all plans together."""
+    from parties.site.settings import Settings
+    from scenarios.deployment.site_words import spent_by
+
+    settings = Settings.load(site)
+    tell(as_json, {"table": settings.data.table, "accounts": spent_by(settings)})
+
+
+@party_app.command("same-table")
+def same_table(
+    site: SiteFile, other: Annotated[str, Argument(metavar="TABLE", help="What the table was called before.")]
+) -> None:
+    """Say that this site's table is one that is known by another name: both spend one allowance from now on."""
+    from parties.site.identity import Identity
+    from parties.site.settings import Settings
+    from parties.site.state import State
+
+    settings = Settings.load(site)
+    state = State.found(settings.state)
+    with state.owned():
+        Identity(state.folder / "tables", state.journal()).settle_same(settings.data.table, other, getpass.getuser())
+    print(f"the tables '{settings.data.table}' and '{other}' spend one allowance from now on")
+
+
+@party_app.command("new-table")
+def new_table(site: SiteFile) -> None:
+    """Say that this site's table is none of those that are known, whatever rows they share: it has an own allowance."""
+    from parties.site.identity import Identity
+    from parties.site.settings import Settings
+    from parties.site.state import State
+
+    settings = Settings.load(site)
+    state = State.found(settings.state)
+    with state.owned():
+        others = Identity(state.folder / "tables", state.journal()).settle_new(settings.data.table, getpass.getuser())
+    print(f"the table '{settings.data.table}' is another one than {', '.join(others) or 'any'}")
+
+
+def _loaded(site: Path) -> tuple[Settings, Agreement]:
+    from federation.letters.agreement import Agreement
+    from parties.site.settings import Settings
+
+    settings = Settings.load(site)
+    return settings, Agreement.load(settings.plan)
+
+
+def _outlook(site: Path) -> Outlook:
+    from scenarios.deployment.site_words import outlook
+
+    return outlook(*_loaded(site))
+
+
+def _decide(site: Path, name: str | None, state: str) -> None:
+    from parties.site.approvals import Approvals
+    from parties.site.state import State
+    from scenarios.deployment.site_words import decided
+
+    settings, agreement = _loaded(site)
+    approvals = Approvals(State.found(settings.state).folder / "approvals", settings.policy.approve)
+    if settings.policy.approve == "plan":
+        approvals.asked(agreement.digest, None)
+        name = name or approvals.asked(agreement.digest, None).id
+    print(decided(approvals.decide(name, state, getpass.getuser())))

@@ -1,0 +1,222 @@
+"""Collecting: from sites that have agreed to what was released, as often as it is interrupted on the way."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aggregator.contract.ledger import Budget
+from aggregator.exchange.app import OUTCOME, WORLD_PLAN, outcome_of, set_aside
+from aggregator.exchange.exchange import Exchange
+from aggregator.exchange.spent import Spent
+from aggregator.world.plan import WorldPlan
+from federation.contract.errors import InputError
+from federation.contract.files import read_object, write_lasting
+from federation.letters.agreement import Agreement
+from scenarios.deployment.folder import Folder
+from scenarios.deployment.plans import begun
+from scenarios.deployment.superlink import STATE, SuperLink, superlink
+
+_PAUSE = 1.0  # seconds between two looks at a run
+_RUN, _LOCK = "run.json", "collect.lock"
+_SHOWN = 5  # sites by name
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an exchange is: how many of its sites have answered the last question that was asked."""
+
+    sites: int
+    questions: int
+    asked: int
+    answered: int
+    waiting: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.asked:
+            return f"no question has been asked of the {self.sites} sites"
+        names = ", ".join(self.waiting[:_SHOWN])
+        more = f" and {len(self.waiting) - _SHOWN} more" if len(self.waiting) > _SHOWN else ""
+        waiting = f"; waiting for {names}{more}" if self.waiting else ""
+        return f"{self.answered} of {self.sites} sites answered question {self.asked} of {self.questions}{waiting}"
+
+
+@dataclass(frozen=True)
+class Patience:
+    """For how many seconds a site may take for a question, and sites are waited for in all."""
+
+    question: float
+    exchange: float
+
+
+def collect(folder: Folder, patience: Patience, fresh: bool, tell: Callable[[str], None]) -> Mapping[str, Any]:
+    """Go on with the last exchange of a deployment until it is released, or with a `fresh` one; how it ended.
+
+    What was released is not asked for again. `tell` gets a line whenever there is something new. Raises `InputError`s,
+    and `BudgetExceededError` for an exchange beyond the budget, before anybody has been asked.
+    """
+    agreement = folder.agreement
+    with _alone(folder):
+        number = _number(folder, fresh)
+        if folder.release(number).exists():
+            return {**(outcome_of(folder.path, number) or {}), "exchange": number, "status": "released already"}
+        if time.time() > agreement.closing:
+            raise InputError(
+                f"the deployment closed on {time.strftime('%Y-%m-%d %H:%M', time.localtime(agreement.closing))}, and "
+                "sites answer no more; make a new one"
+            )
+        _begin(folder, agreement, number)
+        with superlink(folder, agreement) as link:
+            write_lasting(folder.nodes, json.dumps(link.register(agreement)).encode())
+            _run(folder, agreement, number, patience, link, tell)
+        return {**(outcome_of(folder.path, number) or _lost(folder)), "exchange": number}
+
+
+def progress(folder: Folder, number: str) -> Progress:
+    """How far an exchange is, by what lies in its folder."""
+    agreement, own = folder.agreement, folder.exchange(number)
+    asked = sorted(own.glob("*.question"))
+    times = sum(one.times for one in agreement.asked)
+    last = asked[-1].stem if asked else ""
+    waiting = [
+        site.name for place, site in enumerate(agreement.sites) if not (own / f"{last}-{place:05d}.reply").exists()
+    ]
+    total = len(agreement.sites)
+    return Progress(total, times, len(asked), total - len(waiting), tuple(waiting))
+
+
+def status(folder: Folder) -> list[dict[str, Any]]:
+    """Each exchange: its number, what has become of it, and how far it is."""
+    found = []
+    for number in folder.exchanges:
+        outcome = outcome_of(folder.path, number) or {}
+        released = folder.release(number).exists()
+        state = "released" if released else outcome.get("status", "open")
+        found.append({"exchange": number, "status": state, "progress": str(progress(folder, number))})
+    return found
+
+
+def totals(folder: Folder) -> list[dict[str, Any]]:
+    """What all exchanges have spent together, by unit."""
+    return Spent.load(folder.ledger).totals(WorldPlan.load(folder.path / WORLD_PLAN).delta)
+
+
+def _number(folder: Folder, fresh: bool) -> str:
+    """Of the exchange to go on with, from 001. Raises `InputError` for a fresh one while the last is open."""
+    known = folder.exchanges
+    if not known:
+        return "001"
+    last = known[-1]
+    if not fresh:
+        return last
+    if not folder.release(last).exists():
+        raise InputError(
+            f"exchange {last} has not been released, and what it spends is set aside; go on with it: federation "
+            f"collect {folder.path}"
+        )
+    return f"{int(last) + 1:03d}"
+
+
+def _begin(folder: Folder, agreement: Agreement, number: str) -> None:
+    """Open an exchange and hold what it will spend against the budget. Raises `BudgetExceededError`."""
+    own = folder.exchange(number)
+    plan, new = WorldPlan.load(folder.path / WORLD_PLAN), not own.exists()
+    if new and begun(plan, folder.path)[0] != agreement.asked:
+        raise InputError(
+            "this machine would ask other questions than those that the sites have agreed to, as another version of "
+            "this program or another processor may; collect with those that the deployment was made with, or make a "
+            "new one"
+        )
+    own.parent.mkdir(mode=0o700, exist_ok=True)
+    exchange = Exchange.opened(own, agreement, folder.signing_key)
+    try:
+        budget = Budget(**plan.budget) if plan.budget else None
+        set_aside(agreement, Spent.load(folder.ledger), exchange.identifier.hex(), budget)
+    except BaseException:
+        if new:
+            for file in own.iterdir():
+                file.unlink()
+            own.rmdir()
+        raise
+
+
+def _run(
+    folder: Folder,
+    agreement: Agreement,
+    number: str,
+    patience: Patience,
+    link: SuperLink,
+    tell: Callable[[str], None],
+) -> None:
+    """Start the exchange's app, and wait until it has ended; interrupted, stop it."""
+    record, outcome = folder.path / STATE / _RUN, folder.exchange(number) / OUTCOME
+    record.parent.mkdir(mode=0o700, exist_ok=True)
+    if record.exists():
+        link.stop(int(read_object(record, "remove it")["run"]))
+    outcome.unlink(missing_ok=True)
+    config: dict[str, str | float] = {
+        "dir": str(folder.path),
+        "exchange": number,
+        "patience": patience.question,
+        "wait": patience.exchange,
+    }
+    run = link.start(config)
+    write_lasting(record, json.dumps({"run": run}).encode())
+    last = ""
+    try:
+        while not link.finished(run):
+            if (now := _described(progress(folder, number), link, agreement, folder)) != last:
+                tell(now)
+                last = now
+            time.sleep(_PAUSE)
+    finally:
+        if not outcome.exists():
+            link.stop(run)
+
+
+def _described(found: Progress, link: SuperLink, agreement: Agreement, folder: Folder) -> str:
+    """The progress, and who of those that are waited for is not connected."""
+    nodes = read_object(folder.nodes, "collect again")
+    online = link.online()
+    away = [name for name in found.waiting if nodes[name] not in online]
+    return f"{found} (not connected: {', '.join(away[:_SHOWN])})" if away and found.asked else str(found)
+
+
+def _lost(folder: Folder) -> dict[str, Any]:
+    return {
+        "status": "failed",
+        "why": f"the run ended and did not say how; see the last lines of {folder.path / STATE / 'log'}",
+        "exit_code": 1,
+    }
+
+
+@contextmanager
+def _alone(folder: Folder) -> Iterator[None]:
+    """Nobody else collects in the meantime. Raises `InputError` where somebody does."""
+    with (folder.path / _LOCK).open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"another process collects in {folder.path}; wait for it, or end it") from None
+        yield
+
+
+def spent_lines(totals: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What was spent, a line for each unit, as in `epsilon 1, delta 1e-05 per label`.
+
+    Examples:
+        >>> spent_lines([{"epsilon": 1.0, "delta": 1e-5, "unit": "label"}])
+        ['epsilon 1, delta 1e-05 per label']
+    """
+    return [f"epsilon {one['epsilon']:g}, delta {one['delta']:g} per {one['unit']}" for one in totals]
+
+
+def written(folder: Folder, outcome: Mapping[str, Any]) -> list[Path]:
+    """The files of a release."""
+    return [folder.release(str(outcome["exchange"])) / name for name in outcome.get("files", ())]

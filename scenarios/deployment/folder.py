@@ -1,0 +1,215 @@
+"""The folder of a deployment, which nobody but its coordinator may read, and the files in it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from aggregator.exchange.app import AGREEMENT, EXCHANGES, LEDGER, NODES, RELEASES, SIGNING_KEY, WORLD_PLAN
+from federation.contract.errors import InputError
+from federation.contract.files import is_folder, read_text, write_lasting
+from federation.letters.agreement import Agreement, Member
+from federation.letters.keys import load_key, public_text, require_private, save_key, site_key_from_text
+from scenarios.deployment.certificates import make_authority, make_server
+from scenarios.deployment.plans import Deployment, Terms, deployment
+from scenarios.settings.schema import Scenario
+from scenarios.settings.yaml_rules import dump
+
+INVITATION, SCENARIO, README = "invitation.json", "scenario.yaml", "README.txt"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that `federation deploy` has made, by its absolute path."""
+
+    path: Path
+
+    @classmethod
+    def opened(cls, path: Path) -> Folder:
+        """One that is there. Raises `InputError` for any other folder, and for one that others may read."""
+        folder = cls(path.absolute())
+        if not (folder.path / INVITATION).exists():
+            raise InputError(
+                f"{path} is no folder of a deployment; make one: federation deploy SCENARIO {path} --superlink "
+                "HOST:PORT --sites NAME,NAME,..."
+            )
+        require_private(folder.path)
+        return folder
+
+    @property
+    def invitation(self) -> Agreement:
+        """What sites are asked to agree to, without their keys."""
+        return Agreement.load(self.path / INVITATION)
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the keys of all sites are there."""
+        return (self.path / AGREEMENT).exists()
+
+    @property
+    def agreement(self) -> Agreement:
+        """What sites have agreed to. Raises `InputError` before their keys are there."""
+        if not self.sealed:
+            raise InputError(
+                f"{self.path} has no plan yet; put the NAME.pub files of all sites in a folder and type: federation "
+                f"deploy {self.path} --keys FOLDER"
+            )
+        return Agreement.load(self.path / AGREEMENT)
+
+    @property
+    def signing_key(self) -> Ed25519PrivateKey:
+        """What questions are signed with."""
+        return load_key(self.path / SIGNING_KEY, Ed25519PrivateKey)  # type: ignore[type-abstract, unused-ignore]
+
+    @property
+    def ledger(self) -> Path:
+        """What all exchanges have spent."""
+        return self.path / LEDGER
+
+    @property
+    def nodes(self) -> Path:
+        """By which ids the SuperLink knows the sites."""
+        return self.path / NODES
+
+    def exchange(self, number: str) -> Path:
+        """The folder of an exchange."""
+        return self.path / EXCHANGES / number
+
+    def release(self, number: str) -> Path:
+        """The folder of what an exchange has released."""
+        return self.path / RELEASES / number
+
+    @property
+    def exchanges(self) -> list[str]:
+        """The numbers of the exchanges that were begun, in order."""
+        folder = self.path / EXCHANGES
+        return sorted(one.name for one in folder.iterdir()) if folder.exists() else []
+
+    def seal(self, keys: Path) -> Agreement:
+        """Put the sites' keys, files NAME.pub in a folder, in the plan, and write it down.
+
+        Raises `InputError` for keys that are missing or cannot be read, and for a plan that has been sealed with other
+        ones.
+        """
+        invitation = self.invitation
+        if not is_folder(keys):
+            raise InputError(f"--keys: there is no folder {keys}; name the one with the NAME.pub files of the sites")
+        lacking = [site.name for site in invitation.sites if not (keys / f"{site.name}.pub").exists()]
+        if lacking:
+            raise InputError(
+                f"--keys: {keys} lacks {', '.join(f'{name}.pub' for name in lacking)}; each site sends its own, which "
+                "`federation party init` writes"
+            )
+        members = tuple(Member(name=site.name, key=_key(keys / f"{site.name}.pub")) for site in invitation.sites)
+        try:
+            agreement = Agreement.model_validate({**invitation.model_dump(), "sites": members})
+        except ValueError as error:
+            raise InputError(f"--keys: {error.errors()[0]['msg']}") from error  # type: ignore[attr-defined]
+        if self.sealed and self.agreement.digest != agreement.digest:
+            raise InputError(
+                f"{self.path / AGREEMENT} has been sealed with other keys, and sites may have approved it; make a new "
+                "deployment for these"
+            )
+        write_lasting(self.path / AGREEMENT, _shown(agreement))
+        return agreement
+
+
+def make_folder(
+    path: Path, scenario: Scenario, public: Path, known: Mapping[str, object], hosts: Sequence[str]
+) -> tuple[Folder, Deployment]:
+    """Make the folder of a deployment: keys, certificates, invitation and a page that says what to do next.
+
+    `known` are the parts of `Terms` that need no keys. Raises `InputError` for a folder that is not empty, and as
+    `deployment`; what was begun is then removed.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InputError(f"{path} is there already, and a deployment begins in a folder of its own; name another")
+    made = not path.exists()
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.chmod(0o700)
+    folder = Folder(path.absolute())
+    try:
+        return folder, _filled(folder, scenario, public, known, hosts)
+    except BaseException:
+        for one in folder.path.iterdir():
+            one.unlink()
+        if made:
+            folder.path.rmdir()
+        raise
+
+
+def _filled(
+    folder: Folder, scenario: Scenario, public: Path, known: Mapping[str, object], hosts: Sequence[str]
+) -> Deployment:
+    copy = folder.path / f"public{public.suffix.lower()}"
+    shutil.copyfile(public, copy)
+    key = Ed25519PrivateKey.generate()
+    save_key(folder.path / SIGNING_KEY, key)
+    root = make_authority(folder.path, scenario.name)
+    make_server(folder.path, scenario.name, hosts)
+    terms = Terms(root=root, aggregator=public_text(key.public_key()), **known)  # type: ignore[arg-type]
+    found = deployment(scenario, terms, copy)
+    plain = scenario.to_plain()
+    plain["data"]["auxiliary"] = copy.name
+    write_lasting(folder.path / SCENARIO, dump(plain).encode())
+    found.plan.save(folder.path / WORLD_PLAN)
+    write_lasting(folder.path / INVITATION, _shown(found.agreement))
+    write_lasting(folder.path / README, _readme(folder, found.agreement).encode())
+    return found
+
+
+def _key(path: Path) -> str:
+    """The public key in a file, in the one form that it has. Raises `InputError`."""
+    return public_text(site_key_from_text(read_text(path, "ask the site for another").strip(), str(path)))
+
+
+def _shown(agreement: Agreement) -> bytes:
+    return (json.dumps(agreement.model_dump(mode="json"), indent=1, allow_nan=False) + "\n").encode()
+
+
+def _readme(folder: Folder, agreement: Agreement) -> str:
+    names = [site.name for site in agreement.sites]
+    host, _, port = agreement.superlink.rpartition(":")
+    return f"""The deployment '{agreement.name}'
+{"=" * (len(agreement.name) + 17)}
+
+This folder holds the keys of the deployment. Nobody but you may read it. Keep a copy of it in a safe place: without
+{LEDGER} nobody knows what has been spent.
+
+1. Send {INVITATION} and {agreement.public.file} to each site: {", ".join(names)}.
+   There somebody types, with their own name and table:
+
+     federation party init site.toml --invitation {INVITATION} --name {names[0]} --data TABLE
+
+   and sends you the file {names[0]}.pub that it makes.
+
+2. Put the .pub files of all sites in one folder, say keys, and type:
+
+     federation deploy {folder.path} --keys keys
+
+   It prints the fingerprint of each key. Compare them with the sites by telephone.
+
+3. Send {AGREEMENT} to each site, with the digest that was printed. There somebody types:
+
+     federation party check site.toml
+     federation party approve site.toml
+     federation party run site.toml
+
+4. Collect the answers, learn and release:
+
+     federation collect {folder.path}
+
+   It may be interrupted, and goes on where it was. Nobody is asked twice.
+   federation collect {folder.path} --status says how far it is.
+
+Sites reach the SuperLink at {agreement.superlink}: port {port} of {host} must be open to them, and to nobody else if
+that can be helped. Other machines get answers there to what sites need and to nothing else; what starts and stops runs
+is answered on this machine alone. (That does not hold for a SuperLink that you start yourself, nor behind a proxy of
+this machine that hides where calls come from.)
+The certificate of the SuperLink lasts 398 days. Then type: federation deploy {folder.path} --hosts {host}
+"""

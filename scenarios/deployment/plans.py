@@ -1,0 +1,253 @@
+"""From a scenario to what real sites are asked to agree to, and to what the aggregator will do.
+
+The questions are not foretold but asked for: the protocol is begun on the public rows by the code that runs later, and
+what it would ask is what sites agree to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from aggregator.contract.outlook import told
+from aggregator.contract.protocol import Place
+from aggregator.node.inquiry import Inquiry
+from aggregator.node.variants import Variants
+from aggregator.world.fitting import imputes
+from aggregator.world.plan import VariantPlan, WorldPlan
+from aggregator.world.views import Views
+from aggregator.world.world import World
+from federation.contract.errors import InputError
+from federation.contract.guarantee import NoGuarantee
+from federation.contract.question import PrivateQuestion, Question, TrustedQuestion
+from federation.contract.reference import Reference
+from federation.letters.agreement import Agreement, Asked, Bags, Label, Member, Promise, Public, terms
+from scenarios.data.catalogue import is_file_name
+from scenarios.deployment.public_file import feature_columns, public_rows, sha256
+from scenarios.runs.world import class_names, public_file_premise
+from scenarios.settings.protocol_options import BASELINES, requires
+from scenarios.settings.schema import Scenario
+from scenarios.settings.sections import Data
+from scenarios.settings.sweep import Variant, expand, swept_columns, variants
+
+_BY = "by"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a coordinator decides beside the scenario: where letters go, to whom, until when, and how much a site holds.
+
+    `root` and `aggregator` are the certificate and the public key as texts, `closing` seconds since 1970, `rows` the
+    fewest and most rows of a site, or of each of its bags, of which it has at most `bags`.
+    """
+
+    superlink: str
+    root: str
+    aggregator: str
+    sites: tuple[str, ...]
+    closing: int
+    rows: tuple[int, int] | None
+    bags: int | None
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """An agreement that lacks the keys of its sites, what the aggregator will do, and what public numbers say of it."""
+
+    agreement: Agreement
+    plan: WorldPlan
+    remarks: tuple[str, ...]
+
+
+def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
+    """What a scenario is between real sites, with the rows of the file `public`.
+
+    Raises `InputError`: one line for each thing that must be changed.
+    """
+    if problems := [*_problems(scenario, known)]:
+        raise InputError("\n".join(problems))
+    variant = _released(scenario)[0]
+    data, parties = scenario.data, scenario.parties
+    bags = _bags(scenario, known)
+    others = [data.label, data.person, *data.drop, bags and bags.column, _column(parties.partition)]
+    columns = feature_columns(public, [name for name in others if name])
+    rows, missing = _rows(scenario, known), imputes(data.features)
+    file = {"file": public.name, "digest": sha256(public)}
+    table = {"columns": [one.name for one in columns], "text": [i for i, one in enumerate(columns) if one.text]}
+    plan = WorldPlan(
+        world=scenario.name,
+        directory="",
+        noise_seed=None,
+        simulation=False,
+        split=0,
+        parties=len(known.sites),
+        parties_per_node=1,
+        quorum=parties.quorum,
+        colluding=parties.colluding,
+        robust=parties.robust,
+        alike=parties.alike,
+        timeout=None,
+        classes=data.classes or (),
+        class_names=class_names(data) + public_file_premise(data),
+        public=Reference(f"{public_rows.__module__}:{public_rows.__name__}", {**file, **table, "missing": missing}),
+        features=tuple(data.features),
+        classifier=parties.classifier,
+        variants=(VariantPlan(variant.name, variant.kind, variant.options),),
+        epsilons=tuple(scenario.privacy.epsilon),
+        delta=scenario.privacy.delta,
+        budget=None if scenario.privacy.budget is None else scenario.privacy.budget.model_dump(),
+        draws=1,
+        individual=0,
+        bags=1 if bags is None else bags.most,
+        largest_bag=rows[1],
+        smallest_bag=rows[0],
+        rows_per_person=0 if data.person is None else data.rows_per_person,
+        label_range=data.range,
+        private_rows=len(known.sites) * rows[0] if rows[0] == rows[1] and bags is None else 0,
+        in_letters=True,
+    )
+    asked, promises, remarks, public_count = begun(plan, public.parent)
+    agreement = Agreement(
+        version=1,
+        name=scenario.name,
+        aggregator=known.aggregator,
+        superlink=known.superlink,
+        root=known.root,
+        sites=tuple(Member(name=name) for name in known.sites),
+        closing=known.closing,
+        columns=columns,
+        label=Label(name=data.label or "", classes=data.classes or (), range=data.range),
+        missing=missing,
+        bags=bags,
+        person=data.person,
+        rows_per_person=plan.rows_per_person,
+        rows=rows,
+        public=Public(file=public.name, sha256=file["digest"], rows=public_count),
+        quorum=parties.quorum,
+        colluding=parties.colluding,
+        protocol=variant.kind,
+        options=dict(variant.options),
+        asked=asked,
+        promises=promises,
+    )
+    return Deployment(agreement, plan, remarks)
+
+
+def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int]:
+    """What a plan will ask and promise, what public numbers say of it, and how many public rows there are.
+
+    Raises `InputError` where real sites would refuse.
+    """
+    public = Reference(plan.public.target, {**plan.public.arguments, "folder": str(folder)})
+    plan = replace(plan, public=public)
+    inquiry = Inquiry()
+    with threadpool_limits(1):  # with which the aggregator asks: sums in another order have other last digits
+        views = Views(plan)
+        started = Variants(World(plan, views), inquiry)
+    questions = [question for question, _ in inquiry.questions()]
+    spends = started.spends()
+    trusted = any(isinstance(question, TrustedQuestion) for question in questions)
+    for question in questions:
+        if isinstance(question, PrivateQuestion) and (why := _refused(question)):
+            raise InputError(f"protocols: {why}")
+    promises = []
+    for place, spent in spends:
+        if isinstance(spent, NoGuarantee):
+            raise InputError(
+                f"protocols: {plan.variants[0].kind} promises nothing with these options ({spent.reason}), and real "
+                "sites answer under a guarantee only; choose noise that has one"
+            )
+        if trusted is not (place is Place.AGGREGATOR):
+            raise InputError(
+                f"protocols: {plan.variants[0].kind} asks sites for answers without noise of their own, for which it "
+                "promises nothing; choose other options"
+            )
+        promises.append(
+            Promise(
+                unit=spent.unit, adjacency=spent.adjacency, epsilon=spent.epsilon, delta=spent.delta, trusted=trusted
+            )
+        )
+    asked = tuple(Asked(kind=question.kind, times=_times(question), same=terms(question)) for question in questions)
+    remarks = (*views.remarks(), *told(started.outlooks(), plan.parties))
+    return asked, tuple(promises), remarks, len(views.table.rows)
+
+
+def _times(question: Question) -> int:
+    return question.release.queries if isinstance(question, PrivateQuestion) else 1
+
+
+def _refused(question: PrivateQuestion) -> str | None:
+    """Why a real site would refuse, in words for who wrote the scenario."""
+    if question.shared:
+        return (
+            "summation: secure has each site add a share of one noise, which hides nothing where somebody can see the "
+            "answers one by one, and there is no summation yet that hides them; use summation: parties"
+        )
+    return question.simulated_only()
+
+
+def _released(scenario: Scenario) -> list[Variant]:
+    return [variant for variant in variants(scenario) if variant.kind not in BASELINES]
+
+
+def _column(entry: object) -> str | None:
+    """The column of an entry {by: COLUMN}."""
+    return entry.get(_BY) if isinstance(entry, dict) else None
+
+
+def _bags(scenario: Scenario, known: Terms) -> Bags | None:
+    column = _column(scenario.parties.bags)
+    return None if column is None or known.bags is None else Bags(column=column, most=known.bags)
+
+
+def _rows(scenario: Scenario, known: Terms) -> tuple[int, int]:
+    rows = scenario.parties.rows or 0
+    return known.rows or (rows, rows)
+
+
+def _problems(scenario: Scenario, known: Terms) -> Iterator[str]:
+    """One line for each thing that keeps a scenario from being run between real sites, and what to do about it."""
+    data, parties = scenario.data, scenario.parties
+    released = [protocol for protocol in scenario.protocols if protocol.kind not in BASELINES]
+    swept = [*swept_columns(scenario)] if len(expand(scenario)) > 1 or any(one.sweeps for one in released) else []
+    if swept:
+        yield f"{swept[0]}: several values are for simulations; give it one, with which the sites are asked"
+    if len(released) != 1:
+        listed = ", ".join(protocol.kind for protocol in released) or "none"
+        yield f"protocols: real sites are asked by one protocol, and there are {len(released)} ({listed}); leave one"
+    if len(scenario.privacy.epsilon) > 1:
+        listed = ", ".join(f"{epsilon:g}" for epsilon in scenario.privacy.epsilon)
+        yield f"privacy.epsilon: real sites spend one epsilon, and there are several ({listed}); choose one"
+    yield from _data_problems(data, [protocol.kind for protocol in released])
+    if not isinstance(parties.bags, int) and known.bags is None:
+        yield "parties.bags: say with --bags how many bags a site has at most; noise and sizes follow from it"
+    if isinstance(parties.bags, int) and parties.bags > 1:
+        yield (
+            f"parties.bags: {parties.bags} bags are dealt at random in a simulation; real sites have a column that "
+            "says in which bag a row is: use {by: COLUMN} and --bags, or 1"
+        )
+    if known.rows is None and (parties.rows is None or isinstance(parties.rows, tuple)):
+        yield (
+            "parties.rows: say with --rows LEAST:MOST how many rows a site, or each of its bags, has at least and at "
+            "most; these numbers are public"
+        )
+
+
+def _data_problems(data: Data, kinds: list[str]) -> Iterator[str]:
+    if not is_file_name(data.auxiliary):
+        yield (
+            f"data.auxiliary: must be a file of rows that are really public, as real sites give none away, got "
+            f"{data.auxiliary!r}; name a CSV or Parquet file with the columns of the sites' tables"
+        )
+    if data.label is None:
+        yield "data.label: name the column of the labels in the sites' tables"
+    if data.positive is not None:
+        yield "data.positive: sites have the classes in their tables; write the two there and name them in data.classes"
+    real = any(requires(kind).labels == "real" for kind in kinds)
+    if real and data.range is None:
+        yield "data.range: name the public range [lo, hi] of the labels; it is never taken from the data"
+    if not real and data.classes is None:
+        yield "data.classes: name all classes in order; they are public and never taken from the data"

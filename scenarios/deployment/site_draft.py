@@ -1,0 +1,78 @@
+"""The configuration that a new site begins with: what the invitation says, and comments for what only it knows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from federation.letters.agreement import Agreement
+from federation.letters.keys import fingerprint
+
+
+def site_draft(invitation: Agreement, name: str, data: Path) -> str:
+    """The text of a site.toml, whose paths are those of its folder."""
+    columns = [
+        f"#   {column.name}: {'texts' if column.text else 'numbers'}"
+        for column in sorted(invitation.columns, key=lambda column: column.name)
+    ]
+    label = invitation.label
+    kinds = f"one of {', '.join(label.classes)}" if label.classes else f"a number in {list(label.range or ())}"
+    columns.append(f"#   {label.name}: what is learned, {kinds}")
+    if invitation.bags:
+        columns.append(f"#   {invitation.bags.column}: in which bag a row is, {invitation.bags.most} bags at most")
+    if invitation.person:
+        columns.append(f"#   {invitation.person}: whose row it is")
+    first = invitation.columns[0].name
+    return f"""# The site '{name}' of the plan '{invitation.name}'. Only its owner may read this file.
+name = {_quoted(name)}
+plan = "plan.json"    # comes from the plan's coordinator once all sites have sent their keys
+state = "state"       # what this site has spent and sent; never delete it, never put an older copy back
+
+[connection]
+key = "key"           # never leaves this site
+
+[data]
+file = {_quoted(str(data))}  # csv, parquet, npz or svmlight; or: url = "sqlite:///x.db" and query = "SELECT ..."
+table = {_quoted(data.stem)}  # what this table is called here, for ever: what is spent is spent by it
+# missing = "drop"    # rows without a value: "drop", "refuse", or a section [data.missing] with COLUMN = VALUE
+
+# The plan's columns:
+{chr(10).join(columns)}
+# Write here those that are called otherwise in the file, or have other values:
+[data.columns]
+# {first} = "NAME HERE"
+# {label.name} = {{from = "NAME HERE", map = {{"VALUE HERE" = "VALUE OF THE PLAN"}}}}
+
+[policy]
+# Compare these digits with the plan's coordinator by telephone before you approve anything.
+aggregators = [{_quoted(fingerprint(invitation.aggregator_key))}]
+protocols = [{_quoted(invitation.protocol)}]
+approve = "plan"      # "each": somebody here approves every exchange; "auto": nobody need
+public-features = false  # true only if what a row says is known to all, but its label
+most-questions = 200  # answered in an exchange, and in a day
+
+# What all plans together may cost this table, ever. These are the least that this plan needs.
+{_allowances(invitation)}
+[limits]
+memory = "3GiB"       # of a process that answers a question
+seconds = 30          # that a question may take, and after which its answer leaves
+"""
+
+
+def _allowances(invitation: Agreement) -> str:
+    text = ""
+    for promise in invitation.promises:
+        account = "trusted" if promise.trusted else promise.unit
+        text += f"[allowance.{account}]\n"
+        if promise.trusted:
+            text += (
+                f"# Kept only if the aggregator adds its noise: answers have none.\nunit = {_quoted(promise.unit)}\n"
+            )
+        text += f"epsilon = {promise.epsilon!r}\ndelta = {promise.delta!r}\n"
+        text += f"adjacency = {_quoted(promise.adjacency)}\n" + ("answers = 1\n" if promise.trusted else "") + "\n"
+    return text
+
+
+def _quoted(text: str) -> str:
+    """A text of TOML, which takes the escapes of JSON."""
+    return json.dumps(str(text), ensure_ascii=False)

@@ -1,0 +1,174 @@
+"""What a plan means for a site, in words of people: who asks, what leaves, what it costs, and what is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+from federation.contract.errors import BudgetExceededError, FederationError, InputError
+from federation.contract.question import PublicQuestion, TrustedQuestion
+from federation.letters.agreement import Agreement
+from federation.letters.keys import fingerprint, load_key
+from parties.guard.registry import question_type
+from parties.site.accounts import Accounts
+from parties.site.approvals import APPROVED, PENDING, Approvals, Decision
+from parties.site.identity import Identity
+from parties.site.policy import objections
+from parties.site.service import accounts
+from parties.site.settings import Settings
+from parties.site.state import State
+from scenarios.deployment.site_table import WatchedTable
+
+_TIMES = {1: "once", 2: "twice"}
+
+
+@dataclass
+class Outlook:
+    """What keeps a site from answering: `errors` in sentences, `over` where an allowance is too small."""
+
+    lines: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    over: bool = False
+    waiting: list[Decision] = field(default_factory=list)
+    rows: int | None = None
+    spent: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+def outlook(settings: Settings, agreement: Agreement) -> Outlook:
+    """All that a site has to know before it approves a plan; nothing is asked of anybody, and nothing spent."""
+    found = Outlook()
+    state = State.found(settings.state)
+    journal = state.journal(reading=True)
+    identity = Identity(state.folder / "tables", journal)
+    found.lines += [*_who(agreement), *_what(agreement)]
+    key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
+    found.errors += objections(settings, agreement, key.public_key())
+    own = accounts(settings, identity)
+    found.spent = _spent(settings, own)
+    found.lines += _costs(agreement, settings, found.spent)
+    found.errors += _afforded(agreement, own, found)
+    table = WatchedTable(settings.data, settings.plan, agreement, 0)
+    holdings, told = table.read()
+    name = f"table '{settings.data.table}'"
+    if holdings is None:
+        found.errors += [f"{name}: {sentence}" for sentence in told]
+    else:
+        found.rows = len(holdings.rows)
+        found.lines += [f"{name}: {found.rows} rows", *(f"  note: {sentence}" for sentence in told)]
+        try:
+            identity.require_settled(settings.data.table, identity.contents(holdings))
+        except InputError as error:
+            found.errors.append(str(error))
+    approvals = Approvals(state.folder / "approvals", settings.policy.approve)
+    decision = approvals.asked(agreement.digest, None) if settings.policy.approve != "each" else None
+    found.waiting = approvals.known(PENDING)
+    found.lines += _approval(decision, found.waiting)
+    found.lines.append("NOT ready" if found.errors else "ready")
+    return found
+
+
+def _who(agreement: Agreement) -> Iterator[str]:
+    closing = time.strftime("%Y-%m-%d %H:%M", time.localtime(agreement.closing))
+    yield f"plan: '{agreement.name}', digest {agreement.digest.hex()}"
+    yield f"who asks: whoever has the key {fingerprint(agreement.aggregator_key)}"
+    yield f"sites: {', '.join(site.name for site in agreement.sites)}; the plan closes on {closing}"
+
+
+def _what(agreement: Agreement) -> Iterator[str]:
+    """What leaves a site, question by question."""
+    yield f"what leaves, by the protocol {agreement.protocol}:"
+    for asked in agreement.asked:
+        try:
+            kind = question_type(asked.kind)
+        except FederationError as error:
+            yield f"  {asked.kind}: cannot be answered here: {error}"
+            continue
+        what = (kind.__doc__ or "").strip().partition("\n")[0]
+        how = "protected by noise that this site adds"
+        if issubclass(kind, TrustedQuestion):
+            how = "sent WITHOUT noise: the aggregator is trusted to add it"
+        elif issubclass(kind, PublicQuestion):
+            how = "sent WITHOUT noise: for features that are public"
+        times = _TIMES.get(asked.times, f"{asked.times} times")
+        yield f"  {asked.kind}, {times} at most: {what} It is {how}."
+
+
+def _costs(agreement: Agreement, settings: Settings, spent: dict[str, dict[str, float]]) -> Iterator[str]:
+    for promise in agreement.promises:
+        kept = "if the aggregator is honest" if promise.trusted else "by noise of this site"
+        yield (
+            f"what an exchange costs: epsilon {promise.epsilon:g}, delta {promise.delta:g} for one {promise.unit} "
+            f"({promise.adjacency}), {kept}"
+        )
+    for name, row in spent.items():
+        yield (
+            f"spent by table '{settings.data.table}', {name}: epsilon {row['epsilon']:g} of "
+            f"{row['allowed_epsilon']:g}, delta {row['delta']:g} of {row['allowed_delta']:g}"
+        )
+
+
+def _spent(settings: Settings, own: Accounts) -> dict[str, dict[str, float]]:
+    allowances = settings.allowances
+    allowed = {account.name: account for account in allowances.proved}
+    if allowances.trusted:
+        allowed["trusted"] = allowances.trusted
+    return {
+        name: {
+            "epsilon": epsilon,
+            "allowed_epsilon": allowed[name].epsilon,
+            "delta": delta,
+            "allowed_delta": allowed[name].delta,
+        }
+        for name, (epsilon, delta) in own.spent().items()
+    }
+
+
+def spent_by(settings: Settings) -> list[dict[str, Any]]:
+    """What a table has spent, account by account."""
+    state = State.found(settings.state)
+    journal = state.journal(reading=True)
+    own = accounts(settings, Identity(state.folder / "tables", journal))
+    return [{"account": name, **row} for name, row in _spent(settings, own).items()]
+
+
+def _afforded(agreement: Agreement, own: Accounts, found: Outlook) -> Iterator[str]:
+    """Why one more exchange cannot be paid. The journal is one for reading, so that nothing is."""
+    for promise in agreement.promises:
+        try:
+            own.charge(f"outlook {promise.trusted}", agreement.promised(promise.trusted), promise.trusted, {})
+        except BudgetExceededError as error:
+            found.over = True
+            yield str(error)
+        except InputError as error:
+            yield str(error)
+
+
+def _approval(decision: Decision | None, waiting: list[Decision]) -> Iterator[str]:
+    if decision is not None and decision.state != PENDING:
+        yield decided(decision)
+    if not waiting and decision is None:
+        yield "approval: every exchange waits for it once it is asked for; none does now"
+    for one in waiting:
+        yield f"waits for approval: {one.id}{f' (exchange {one.exchange})' if one.exchange else ''}"
+
+
+def decided(decision: Decision) -> str:
+    """A decision in words."""
+    when = time.strftime(" on %Y-%m-%d %H:%M", time.localtime(decision.time)) if decision.time else ""
+    return f"{'approved' if decision.state == APPROVED else 'denied'}: {decision.id} by {decision.by}{when}"
+
+
+def record(found: Outlook) -> dict[str, Any]:
+    """The same as JSON values."""
+    return {
+        "ready": not found.errors,
+        "errors": found.errors,
+        "rows": found.rows,
+        "spent": found.spent,
+        "waiting": [one.id for one in found.waiting],
+        "text": found.lines,
+    }

@@ -1,0 +1,213 @@
+"""The SuperLink of a deployment: one that runs already, or one that is started behind a gate and stopped again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from flwr.cli.build import build_fab_from_disk
+from flwr.common.serde import fab_to_proto, user_config_to_proto
+from flwr.proto.control_pb2 import (
+    ListNodesRequest,
+    ListRunsRequest,
+    RegisterNodeRequest,
+    StartRunRequest,
+    StopRunRequest,
+)
+from flwr.supercore.control.control_http_client import ControlHttpClient
+from flwr.supercore.fab import Fab
+from flwr.supercore.interceptors.http.runtime_version import RuntimeVersionHttpInterceptor
+from flwr.supercore.primitives.asymmetric import public_key_to_bytes
+
+from federation.contract.errors import FederationError, InputError
+from federation.letters.agreement import Agreement
+from scenarios.deployment.certificates import AUTHORITY, SERVER, SERVER_KEY, require_valid
+from scenarios.deployment.folder import Folder
+
+STATE = "superlink"  # folder in that of the deployment: the SuperLink's database, log and home
+
+_HERE = "127.0.0.1"
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1", "[::1]")
+_STARTING, _STOPPING, _PAUSE = 60.0, 30.0, 0.3  # seconds
+_UNWANTED = ("FLWR_INTERNAL_GRPC_CONTROL_API", "FLWR_INTERNAL_GRPC_FLEET_API", "FLWR_DATABASE", "FORWARDED_ALLOW_IPS")
+_APP = """[project]
+name = "exchange"
+version = "1.0.0"
+license = "Apache-2.0"
+dependencies = []
+
+[tool.flwr.app]
+publisher = "federation"
+
+[tool.flwr.app.components]
+serverapp = "aggregator.exchange.app:app"
+clientapp = "parties.node.app:app"
+
+[tool.flwr.app.config]
+dir = ""
+exchange = ""
+patience = 0.0
+wait = 0.0
+"""
+
+
+@dataclass(frozen=True)
+class SuperLink:
+    """The interface of a SuperLink that registers sites and starts runs."""
+
+    client: Any
+
+    def register(self, agreement: Agreement) -> dict[str, int]:
+        """Have it know the sites' keys; by which ids it knows them."""
+        known = {node.public_key: node.node_id for node in self.nodes()}
+        found = {}
+        for site, key in zip(agreement.sites, agreement.keys, strict=True):
+            public = public_key_to_bytes(key)
+            if public not in known:
+                request = RegisterNodeRequest(public_key=public, name=site.name)
+                known[public] = self.client.RegisterNode(request).node_id
+            found[site.name] = known[public]
+        return found
+
+    def nodes(self) -> list[Any]:
+        """What it knows of sites."""
+        return list(self.client.ListNodes(ListNodesRequest()).nodes_info)
+
+    def online(self) -> set[int]:
+        """The ids of the sites that are connected."""
+        return {node.node_id for node in self.nodes() if node.status == "online"}
+
+    def start(self, config: Mapping[str, str | float]) -> int:
+        """Start an exchange by a run configuration; the run's id."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "pyproject.toml").write_text(_APP)
+            Path(folder, "nothing.py").write_text("")  # an app needs a file; the code is installed here
+            content = build_fab_from_disk(Path(folder))
+        fab = fab_to_proto(Fab(hashlib.sha256(content).hexdigest(), content, {}))
+        override = user_config_to_proto(dict(config))
+        return int(self.client.StartRun(StartRunRequest(fab=fab, override_config=override, federation="")).run_id)
+
+    def finished(self, run: int) -> bool:
+        """Whether a run has ended, as one does that is not known."""
+        runs = self.client.ListRuns(ListRunsRequest(run_id=run)).run_dict
+        return run not in runs or runs[run].status.status == "finished"
+
+    def stop(self, run: int) -> None:
+        """Stop a run, if it goes on."""
+        with suppress(httpx.HTTPError):
+            self.client.StopRun(StopRunRequest(run_id=run))
+
+
+@contextmanager
+def superlink(folder: Folder, agreement: Agreement) -> Iterator[SuperLink]:
+    """The SuperLink of a deployment: the one that listens at its port, or one that runs as long as this lasts.
+
+    Raises `InputError` where none can be reached or started, and for certificates that sites would not accept.
+    """
+    host, _, port = agreement.superlink.rpartition(":")
+    for address in (f"{_HERE}:{port}", agreement.superlink):
+        if (running := _reached(folder, address)) is not None:
+            yield running
+            return
+    require_valid(folder.path, host)
+    process = _started(folder, _HERE if host in _LOOPBACK_NAMES else "0.0.0.0", port)
+    try:
+        yield _up(folder, process, f"{_HERE}:{port}")
+    finally:
+        _stopped(process)
+
+
+def _reached(folder: Folder, address: str) -> SuperLink | None:
+    """The SuperLink at an address; None where nothing listens. Raises `InputError` for something else."""
+    interceptors = [RuntimeVersionHttpInterceptor("flwr CLI")]
+    try:
+        client = ControlHttpClient.from_server_address(
+            address, False, (folder.path / AUTHORITY).read_bytes(), interceptors
+        )
+        found = SuperLink(client)
+        found.nodes()
+    except httpx.ConnectError as error:
+        if isinstance(_root(error), ssl.SSLError):
+            raise InputError(
+                f"what listens at {address} does not show the certificate of this deployment ({_root(error)}); end it, "
+                f"or start it with {folder.path / SERVER} and {folder.path / SERVER_KEY}"
+            ) from error
+        return None
+    except httpx.TimeoutException:
+        return None
+    except httpx.HTTPError as error:
+        raise InputError(
+            f"what listens at {address} is no SuperLink that takes runs from here ({error!s:.200}); end it, or run "
+            "collect on the machine of the SuperLink"
+        ) from error
+    return found
+
+
+def _root(error: BaseException) -> BaseException:
+    """What an error goes back to."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
+
+
+def _started(folder: Folder, host: str, port: str) -> subprocess.Popen[bytes]:
+    own = folder.path / STATE
+    own.mkdir(mode=0o700, exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
+    scripts = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
+    environment = {
+        **kept,
+        "PATH": scripts,  # Flower starts programs of its own by their names
+        "FLWR_HOME": str(own / "home"),
+        "FLWR_TELEMETRY_ENABLED": "0",
+        "FLWR_DISABLE_UPDATE_CHECK": "1",
+    }
+    command = [sys.executable, "-m", "scenarios.deployment.gate", "--host", host, "--port", port]
+    command += ["--ssl-certfile", str(folder.path / SERVER), "--ssl-keyfile", str(folder.path / SERVER_KEY)]
+    command += ["--ssl-ca-certfile", str(folder.path / AUTHORITY), "--database", str(own / "state.db")]
+    command += ["--enable-supernode-auth", "--disable-runtime-dependency-installation"]
+    umask = os.umask(0o077)
+    try:
+        with (own / "log").open("ab") as log:
+            # In a session of its own: an interrupt from the keyboard is for the program that has started it.
+            return subprocess.Popen(
+                command, env=environment, stdout=log, stderr=subprocess.STDOUT, cwd=own, start_new_session=True
+            )
+    finally:
+        os.umask(umask)
+
+
+def _up(folder: Folder, process: subprocess.Popen[bytes], address: str) -> SuperLink:
+    deadline = time.monotonic() + _STARTING
+    while time.monotonic() < deadline and process.poll() is None:
+        if (found := _reached(folder, address)) is not None:
+            return found
+        time.sleep(_PAUSE)
+    raise InputError(
+        f"the SuperLink could not be started at {address}; see the last lines of {folder.path / STATE / 'log'}"
+    )
+
+
+def _stopped(process: subprocess.Popen[bytes]) -> None:
+    """End what was started, with what it has started itself."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_STOPPING)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    try:
+        process.wait(_STOPPING)
+    except subprocess.TimeoutExpired as error:
+        raise FederationError(f"the SuperLink, process {process.pid}, cannot be ended; end it by hand") from error

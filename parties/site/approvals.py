@@ -70,16 +70,14 @@ class Approvals:
 
     def decide(self, name: str | None, state: str, by: str) -> Decision:
         """Approve or deny; without a name the only one that waits. Raises `InputError` for one that is not known."""
-        waiting = self.known(PENDING)
-        if name is None:
-            if len(waiting) != 1:
-                names = ", ".join(one.id for one in waiting) or "nothing"
-                raise InputError(f"{names} waits for approval; name one of them" if waiting else "nothing waits for it")
-            name = waiting[0].id
-        known = self._read(name)
+        waiting = [one.id for one in self.known(PENDING)]
+        if name is None and len(waiting) != 1:
+            several = f"{', '.join(waiting)} wait for approval; name one of them"
+            raise InputError(several if waiting else "nothing waits for approval")
+        known = self._read(name or waiting[0])
         if known is None:
-            names = ", ".join(one.id for one in waiting) or "nothing"
-            raise InputError(f"'{name:.40}' is not known here; waiting for approval: {names}")
+            listed = ", ".join(waiting) or "nothing"
+            raise InputError(f"'{name:.40}' is not known here; waiting for approval: {listed}")
         decided = Decision(known.id, state, known.plan, known.exchange, by, round(time.time(), 3))
         self._write(decided)
         return decided

@@ -65,11 +65,11 @@ class Journal:
         record |= {"nonce": secrets.token_hex(16), "before": self.head}
         line = {**record, "hash": _hash(record)}
         if not self._reading:
-            self._write((json.dumps(line) + "\n").encode())
+            self._append((json.dumps(line) + "\n").encode())
         self.lines.append(line)
         return line
 
-    def _write(self, text: bytes) -> None:
+    def _append(self, text: bytes) -> None:
         """Bring text to the disk, or leave the file as it was."""
         file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:

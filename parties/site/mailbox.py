@@ -66,14 +66,14 @@ class Closed(Exception):
 class Mailbox:
     """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root` (PEM).
 
-    `most` is the largest letter in bytes, and `refused` is told why a message is none. A call that cannot reach the SuperLink tries again until `closing` is set,
-    and raises `Closed` then.
+    `most` is the largest letter in bytes, and `refused` is told why a message is none. A call that cannot reach the
+    SuperLink tries again until `closing` is set, and raises `Closed` then.
     """
 
     def __init__(
         self, address: str, root: bytes, key: ec.EllipticCurvePrivateKey, most: int, refused: Callable[[str], None]
     ) -> None:
-        self._most, self._refused, self._trouble = most, refused, ""
+        self._most, self._refused = most, refused
         self.closing = threading.Event()
         self._public = public_key_to_bytes(key.public_key())
         self._client = FleetHttpClient.from_server_address(
@@ -186,11 +186,12 @@ class Mailbox:
 
     def _tried(self, call: Callable[[object], T], request: object) -> T:
         """Call, again and again while that fails for reasons that pass."""
-        wait = _FIRST_WAIT
+        wait, known = _FIRST_WAIT, ""
         while True:
             try:
                 found = call(request)
-                self._say("")
+                if known:
+                    _log.info("the SuperLink answers again")
                 return found
             except httpx.TransportError as error:
                 cause = f"the SuperLink cannot be reached ({error})"
@@ -202,15 +203,11 @@ class Mailbox:
                     cause, wait = "the SuperLink still holds this site's last connection, up to a minute", 5.0
                 else:
                     cause = f"the SuperLink answers {code}: {error.response.text[:200]}"
-            self._say(cause)
+            if cause != known:  # once: it may last for days
+                _log.warning("%s; trying again until it changes", cause)
+            known = cause
             self._pause(random.uniform(0, wait))
             wait = min(2 * wait, _LONGEST_WAIT)
-
-    def _say(self, trouble: str) -> None:
-        """Tell the log of what keeps this from the SuperLink, once."""
-        if trouble != self._trouble:
-            _log.warning("%s", f"{trouble}; trying again" if trouble else "the SuperLink answers again")
-            self._trouble = trouble
 
 
 def _letter(identifier: str, contents: dict[str, bytes]) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
@@ -35,6 +35,7 @@ from parties.site.policy import objections
 from parties.site.settings import Settings
 from parties.site.site import AGAIN, BEGUN, REFUSED, WAITING, Site
 from parties.site.state import State
+from parties.site.words import said
 
 _PAUSE = 0.5  # seconds between looks into an empty mail box
 _DAY = 86_400.0  # seconds
@@ -72,6 +73,7 @@ class Service:
     identity: Identity = field(init=False)
     site: Site = field(init=False)
     ready: bool = field(default=False, init=False)
+    _followed: int = field(init=False)  # lines of the journal that the log has told
     _stands: dict[str, str] = field(default_factory=dict, init=False)  # of decisions, by id
 
     def __post_init__(self) -> None:
@@ -79,6 +81,7 @@ class Service:
         if wrong:
             raise InputError("\n".join(wrong))
         self.journal = self.state.journal()
+        self._followed = len(self.journal.lines)
         self.identity = Identity(self.state.folder / "tables", self.journal)
         self.approvals = Approvals(self.state.folder / "approvals", self.settings.policy.approve)
         self.site = Site(
@@ -110,6 +113,7 @@ class Service:
         """Answer letters until the mail box is closed."""
         if self.settings.policy.approve == "plan":
             self._stand(self.agreement.digest, None)
+        self._follow()
         with mailbox.opened():
             _log.info("connected; waiting for questions")
             while not mailbox.closing.is_set():
@@ -130,12 +134,17 @@ class Service:
         known = len(self.journal.lines)
         reply = self.site.reply(letter.parts)
         new = self.journal.lines[known:]
-        for line in new:
-            _log.info("%s", said(line))
+        self._follow()
         if any(line["event"] not in _FREE for line in new):
             time.sleep(max(0.0, due - time.monotonic()))  # also while the service is being stopped
         if reply is not None:
             mailbox.reply(letter, reply)
+
+    def _follow(self) -> None:
+        """Tell in the log what is new in the journal."""
+        for line in self.journal.lines[self._followed :]:
+            _log.info("%s", said(line))
+        self._followed = len(self.journal.lines)
 
     def _approved(self, head: Head) -> bool:
         """Whether a question may be answered now. Raises `InputError` for one too many, and where it was denied."""
@@ -151,7 +160,7 @@ class Service:
         return self.ready and decision.state == APPROVED
 
     def _stand(self, plan: bytes, exchange: bytes | None) -> Decision:
-        """What has been decided; written down in the journal, and told in the log, once it is known."""
+        """What has been decided; written down in the journal once it is known."""
         decision = self.approvals.asked(plan, exchange)
         if self._stands.get(decision.id) != decision.state:
             self._stands[decision.id] = decision.state
@@ -160,8 +169,7 @@ class Service:
                     "%s waits for approval; type: federation party approve SITE.toml %s", decision.id, decision.id
                 )
             else:
-                line = self.journal.add(decision.state, id=decision.id, by=decision.by, at=decision.time)
-                _log.info("%s", said(line))
+                self.journal.add(decision.state, id=decision.id, by=decision.by, at=decision.time)
         return decision
 
 
@@ -236,39 +244,3 @@ def _stopping(mailbox: Mailbox) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def said(line: dict[str, Any]) -> str:
-    """A line of a journal in words."""
-    match line["event"]:
-        case "charged":
-            cost = line["guarantee"]
-            whose = "if the aggregator adds its noise" if line["trusted"] else "by noise of this site"
-            return (
-                f"charged table '{line['table']}': epsilon {cost['epsilon']:g}, delta {cost['delta']:g} for one "
-                f"{cost['unit']} ({cost['adjacency']}), {whose}"
-            )
-        case "answered":
-            return f"answered '{line['kind']}': {line['bytes']} bytes"
-        case "answered again":
-            return "sent again what was answered before"
-        case "refused":
-            return f"refused: {line['why']}"
-        case "begun":
-            return "a question is being answered"
-        case "waits for approval":
-            return f"'{line['kind']}' waits"
-        case "approved" | "denied":
-            return f"{line['id']} was {line['event']} by {line['by']}"
-        case "start":
-            return f"started, with the plan {line['plan'][:16]} and the table '{line['table']}'"
-        case "stop":
-            return "stopped"
-        case "table":
-            return f"table '{line['table']}' was read: fewer than {line['rows']} rows, digest {line['content'][:16]}"
-        case "same table":
-            return f"{line['by']} said that table '{line['table']}' is the table '{line['as']}'"
-        case "new table":
-            return f"{line['by']} said that table '{line['table']}' is a new one"
-        case event:
-            return str(event)

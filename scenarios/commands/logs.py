@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,15 +30,17 @@ _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def logged(*, quiet: bool, verbose: bool, file: Path | None) -> Iterator[None]:
+def logged(*, quiet: bool, verbose: bool, file: Path | None, times: bool = False) -> Iterator[None]:
     """Within it standard error hears warnings, nothing where `quiet`, more where `verbose`; a `file` hears everything.
+
+    With `times` lines on standard error begin with theirs.
 
     What is raised inside goes on, and stands in the file. Raises `InputError` where quiet and verbose are asked for
     together, and for a file that cannot be written.
     """
     if quiet and verbose:
         raise InputError("--quiet and --verbose contradict each other; choose one of them")
-    listeners = _to_terminal(logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING)
+    listeners = _to_terminal(logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING, times)
     if file is not None:
         listeners += _to_file(file)
     levels = []
@@ -67,12 +70,16 @@ def logged(*, quiet: bool, verbose: bool, file: Path | None) -> Iterator[None]:
 class _Terminal(logging.Handler):
     """Standard error as it is when a line is written: progress bars stand in its way."""
 
+    def __init__(self, level: int, times: bool) -> None:
+        super().__init__(level)
+        self._begin = "%Y-%m-%d %H:%M:%S " if times else ""
+
     def emit(self, record: logging.LogRecord) -> None:
-        remark(record.getMessage())
+        remark(time.strftime(self._begin, time.localtime(record.created)) + record.getMessage())
 
 
-def _to_terminal(level: int) -> list[_Listener]:
-    handler = _Terminal(level)
+def _to_terminal(level: int, times: bool) -> list[_Listener]:
+    handler = _Terminal(level, times)
     handler.addFilter(lambda record: not hasattr(record, "said"))
     return [(name, handler, level) for name in _OURS]
 

@@ -111,8 +111,8 @@ def run(site: SiteFile, quiet: Quiet = False, log_file: LogFile = None) -> None:
     from scenarios.deployment.site_table import WatchedTable
 
     settings, agreement = _loaded(site)
-    table = WatchedTable(settings.data, settings.plan, agreement, agreement.position(settings.name))
-    with logged(quiet=quiet, verbose=not quiet, file=log_file):
+    table = WatchedTable(settings.data, agreement, agreement.position(settings.name))
+    with logged(quiet=quiet, verbose=not quiet, file=log_file, times=True):
         serve(settings, agreement, table)
 
 
@@ -123,9 +123,9 @@ def log(
     show: Annotated[int | None, Option("--show", metavar="N", min=1, help="All of line N, as JSON.")] = None,
 ) -> None:
     """Print what has happened at this site, line by line; every line vouches for all before it."""
-    from parties.site.service import said
     from parties.site.settings import Settings
     from parties.site.state import State
+    from parties.site.words import said
 
     journal = State.found(Settings.load(site).state).journal(reading=True)
     if verify:

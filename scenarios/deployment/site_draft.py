@@ -7,23 +7,29 @@ from pathlib import Path
 
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint
+from parties.site.words import printable
+from scenarios.data.tables import cut
 
 
 def site_draft(invitation: Agreement, name: str, data: Path) -> str:
     """The text of a site.toml, whose paths are those of its folder."""
     columns = [
-        f"#   {column.name}: {'texts' if column.text else 'numbers'}"
+        f"#   {_plain(column.name)}: {'texts' if column.text else 'numbers'}"
         for column in sorted(invitation.columns, key=lambda column: column.name)
     ]
     label = invitation.label
-    kinds = f"one of {', '.join(label.classes)}" if label.classes else f"a number in {list(label.range or ())}"
-    columns.append(f"#   {label.name}: what is learned, {kinds}")
+    kinds = (
+        f"one of {', '.join(map(_plain, label.classes))}" if label.classes else f"a number in {list(label.range or ())}"
+    )
+    columns.append(f"#   {_plain(label.name)}: what is learned, {kinds}")
     if invitation.bags:
-        columns.append(f"#   {invitation.bags.column}: in which bag a row is, {invitation.bags.most} bags at most")
+        columns.append(
+            f"#   {_plain(invitation.bags.column)}: in which bag a row is, {invitation.bags.most} bags at most"
+        )
     if invitation.person:
-        columns.append(f"#   {invitation.person}: whose row it is")
+        columns.append(f"#   {_plain(invitation.person)}: whose row it is")
     first = invitation.columns[0].name
-    return f"""# The site '{name}' of the plan '{invitation.name}'. Only its owner may read this file.
+    return f"""# The site '{name}' of the plan '{_plain(invitation.name)}'. Only its owner may read this file.
 name = {_quoted(name)}
 plan = "plan.json"    # comes from the plan's coordinator once all sites have sent their keys
 state = "state"       # what this site has spent and sent; never delete it, never put an older copy back
@@ -40,8 +46,8 @@ table = {_quoted(data.stem)}  # what this table is called here, for ever: what i
 {chr(10).join(columns)}
 # Write here those that are called otherwise in the file, or have other values:
 [data.columns]
-# {first} = "NAME HERE"
-# {label.name} = {{from = "NAME HERE", map = {{"VALUE HERE" = "VALUE OF THE PLAN"}}}}
+# {_quoted(first)} = "NAME HERE"
+# {_quoted(label.name)} = {{from = "NAME HERE", map = {{"VALUE HERE" = "VALUE OF THE PLAN"}}}}
 
 [policy]
 # Compare these digits with the plan's coordinator by telephone before you approve anything.
@@ -75,4 +81,9 @@ def _allowances(invitation: Agreement) -> str:
 
 def _quoted(text: str) -> str:
     """A text of TOML, which takes the escapes of JSON."""
-    return json.dumps(str(text), ensure_ascii=False)
+    return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _plain(text: str) -> str:
+    """A text for a comment: whoever wrote the invitation writes no other line than that one."""
+    return printable(cut(text))

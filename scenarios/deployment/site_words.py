@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from federation.contract.errors import BudgetExceededError, FederationError, InputError
@@ -14,6 +15,7 @@ from federation.contract.question import PublicQuestion, TrustedQuestion
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint, load_key
 from parties.guard.registry import question_type
+from parties.holdings.cohort import Holdings
 from parties.site.accounts import Accounts
 from parties.site.approvals import APPROVED, PENDING, Approvals, Decision
 from parties.site.identity import Identity
@@ -21,8 +23,11 @@ from parties.site.policy import objections
 from parties.site.service import accounts
 from parties.site.settings import Settings
 from parties.site.state import State
+from parties.site.words import printable
+from scenarios.data.tables import cut, listed
 from scenarios.deployment.site_table import WatchedTable
 
+_CLASSES_SHOWN = 12
 _TIMES = {1: "once", 2: "twice"}
 
 
@@ -51,14 +56,15 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     found.spent = _spent(settings, own)
     found.lines += _costs(agreement, settings, found.spent)
     found.errors += _afforded(agreement, own, found)
-    table = WatchedTable(settings.data, settings.plan, agreement, 0)
+    table = WatchedTable(settings.data, agreement, 0)
     holdings, told = table.read()
     name = f"table '{settings.data.table}'"
     if holdings is None:
         found.errors += [f"{name}: {sentence}" for sentence in told]
     else:
         found.rows = len(holdings.rows)
-        found.lines += [f"{name}: {found.rows} rows", *(f"  note: {sentence}" for sentence in told)]
+        found.lines.append(f"{name}: {found.rows} rows, {_labels(agreement, holdings)}")
+        found.lines += [f"  note: {sentence}" for sentence in told]
         try:
             identity.require_settled(settings.data.table, identity.contents(holdings))
         except InputError as error:
@@ -68,6 +74,7 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     found.waiting = approvals.known(PENDING)
     found.lines += _approval(decision, found.waiting)
     found.lines.append("NOT ready" if found.errors else "ready")
+    found.lines, found.errors = [*map(printable, found.lines)], [*map(printable, found.errors)]
     return found
 
 
@@ -95,6 +102,16 @@ def _what(agreement: Agreement) -> Iterator[str]:
             how = "sent WITHOUT noise: for features that are public"
         times = _TIMES.get(asked.times, f"{asked.times} times")
         yield f"  {asked.kind}, {times} at most: {what} It is {how}."
+
+
+def _labels(agreement: Agreement, holdings: Holdings) -> str:
+    """What the labels are, for whoever knows what they should be."""
+    name, labels = agreement.label.name, holdings.labels
+    if not agreement.label.classes:
+        return f"{name} from {labels.min():g} to {labels.max():g}"
+    counts = np.bincount(labels, minlength=len(agreement.label.classes)).tolist()
+    each = [f"{cut(one)} {count}" for one, count in zip(agreement.label.classes, counts, strict=True)]
+    return f"{name} {listed(each, _CLASSES_SHOWN)}"
 
 
 def _costs(agreement: Agreement, settings: Settings, spent: dict[str, dict[str, float]]) -> Iterator[str]:
@@ -142,7 +159,7 @@ def _afforded(agreement: Agreement, own: Accounts, found: Outlook) -> Iterator[s
             own.charge(f"outlook {promise.trusted}", agreement.promised(promise.trusted), promise.trusted, {})
         except BudgetExceededError as error:
             found.over = True
-            yield str(error)
+            yield f"one more exchange cannot be paid for: {error}"
         except InputError as error:
             yield str(error)
 

@@ -18,7 +18,7 @@ from federation.contract.errors import InputError
 from federation.features.feature_map import text_code
 from scenarios.data import sheets
 from scenarios.data.files import read_rows, read_table
-from scenarios.data.sheets import read_large
+from scenarios.data.sheets import read_large, read_parquet
 from scenarios.data.tables import CodedTexts
 
 COLUMNS = {"age": [30, 41, 52], "city": [" Rome ", "Oslo", "Rome"], "income": [1e3, 2500.5, -3.0]}
@@ -32,6 +32,15 @@ def save(tmp_path):
         return path
 
     return to_file
+
+
+def test_readings_tell_what_is_missing_from_what_is_no_number(save):
+    found = read_parquet(save(x=["1.5", "n/a", "abc", None, "inf", "-2"], y=[1.0, None, np.inf, np.nan, 2.0, 3.0]))
+    for name, others in (("x", [2, 4]), ("y", [2])):
+        values, rows = found.readings(name)
+        assert rows.tolist() == others
+        assert np.isnan(values[[1, 3, *others]]).all()
+        assert np.isfinite(values[[0, 5]]).all()
 
 
 def test_numbers_texts_and_labels(save):

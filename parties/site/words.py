@@ -1,0 +1,62 @@
+"""What a journal says, in words of people; nothing that a letter said plays with their terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def printable(text: str) -> str:
+    """A text on one line, in which nothing moves a terminal's cursor or changes its colours.
+
+    Examples:
+        >>> printable("plan\\x1b[31m\\n'north'")
+        "plan [31m 'north'"
+    """
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def said(line: Mapping[str, Any]) -> str:
+    """A line of a journal in words.
+
+    Examples:
+        >>> said({"event": "refused", "why": "nobody has agreed to the question 'x\\x1b[2J'"})
+        "refused: nobody has agreed to the question 'x [2J'"
+    """
+    return printable(_said(line))
+
+
+def _said(line: Mapping[str, Any]) -> str:
+    match line["event"]:
+        case "charged":
+            cost = line["guarantee"]
+            whose = "if the aggregator adds its noise" if line["trusted"] else "by noise of this site"
+            return (
+                f"charged table '{line['table']}': epsilon {cost['epsilon']:g}, delta {cost['delta']:g} for one "
+                f"{cost['unit']} ({cost['adjacency']}), {whose}"
+            )
+        case "answered":
+            return f"answered '{line['kind']}': {line['bytes']} bytes"
+        case "answered again":
+            return "sent again what was answered before"
+        case "refused":
+            times = f" ({line['times']} times by now)" if line.get("times", 1) > 1 else ""
+            return f"refused: {line['why']}{times}"
+        case "begun":
+            return "a question is being answered"
+        case "waits for approval":
+            return f"'{line['kind']}' waits for approval, or for a table as agreed"
+        case "approved" | "denied":
+            return f"{line['id']} was {line['event']} by {line['by']}"
+        case "start":
+            return f"started, with the plan {line['plan'][:16]} and the table '{line['table']}'"
+        case "stop":
+            return "stopped"
+        case "table":
+            return f"table '{line['table']}' was read: fewer than {line['rows']} rows, digest {line['content'][:16]}"
+        case "same table":
+            return f"{line['by']} said that table '{line['table']}' is the table '{line['as']}'"
+        case "new table":
+            return f"{line['by']} said that table '{line['table']}' is a new one"
+        case event:
+            return str(event)

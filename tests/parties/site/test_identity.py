@@ -1,0 +1,103 @@
+"""One table under two names spends one allowance, unless somebody says that it is two."""
+
+import numpy as np
+import pytest
+
+from federation.contract.errors import InputError
+from parties.holdings.cohort import Holdings
+from parties.site.identity import Identity
+from parties.site.journal import Journal
+
+
+def holdings(rows, labels=None):
+    rows = np.asarray(rows, dtype=float)
+    return Holdings(0, rows, np.zeros(len(rows)) if labels is None else labels)
+
+
+@pytest.fixture
+def identity(tmp_path):
+    def opened():
+        return Identity(tmp_path / "tables", Journal(tmp_path / "journal.jsonl"))
+
+    return opened
+
+
+OLD = holdings(np.arange(200).reshape(100, 2))
+
+
+def shares(count):
+    """A hundred rows of which so many are of the old table."""
+    return holdings(np.concatenate([OLD.rows[:count], -1.0 - np.arange(2 * (100 - count)).reshape(-1, 2)]))
+
+
+def test_the_same_table_is_settled_whatever_its_order(identity):
+    first = identity()
+    first.remember("old", first.contents(OLD))
+    again = identity()
+    turned = holdings(OLD.rows[::-1])
+    assert again.contents(turned).digest == first.contents(OLD).digest
+    again.require_settled("old", again.contents(turned))
+    again.remember("old", again.contents(turned))
+    assert [line["event"] for line in again.journal.lines] == ["table"]
+
+
+def test_more_than_a_tenth_of_the_rows_under_another_name_is_refused(identity):
+    known = identity()
+    known.remember("old", known.contents(OLD))
+    known.require_settled("new", known.contents(shares(10)))
+    with pytest.raises(InputError, match="11% of the rows of the table 'new' are known here as the table 'old'"):
+        known.require_settled("new", known.contents(shares(11)))
+
+
+def test_rows_are_told_apart_by_their_labels(identity):
+    known = identity()
+    known.remember("old", known.contents(OLD))
+    known.require_settled("new", known.contents(holdings(OLD.rows, np.ones(100))))
+
+
+def test_rows_that_a_table_once_had_are_remembered(identity):
+    known = identity()
+    for count in (100, 50, 0):
+        known.remember("old", known.contents(shares(count)))
+    with pytest.raises(InputError, match="100%"):
+        known.require_settled("new", known.contents(OLD))
+
+
+def test_the_same_table_by_another_name_is_one(identity):
+    known = identity()
+    known.remember("old", known.contents(OLD))
+    known.settle_same("new", "old", "ada")
+    later = identity()
+    later.require_settled("new", later.contents(OLD))
+    assert later.names("new") == later.names("old") == ["new", "old"]
+    assert later.names("else") == ["else"]
+    later.remember("new", later.contents(OLD))
+    later.settle_same("newest", "new", "ada")
+    assert later.names("old") == ["new", "newest", "old"]
+    with pytest.raises(InputError, match="no table 'olb' is known here; did you mean 'old'\\?; known: old, new"):
+        later.settle_same("x", "olb", "ada")
+
+
+def test_a_new_table_is_another_one_than_each_that_was_known_then(identity):
+    known = identity()
+    for name, count in (("old", 100), ("older", 0)):
+        known.remember(name, known.contents(shares(count)))
+    assert known.settle_new("new", "ada") == ["old", "older"]
+    known.require_settled("new", known.contents(OLD))
+    known.remember("new", known.contents(OLD))
+    known.require_settled("old", known.contents(OLD))
+    with pytest.raises(InputError, match="known here as the table 'old'"):
+        known.require_settled("older", known.contents(OLD))
+    with pytest.raises(InputError, match="known here as the table 'old'"):
+        known.require_settled("third", known.contents(OLD))
+
+
+def test_what_is_kept_tells_of_rows_to_nobody_else(identity, tmp_path):
+    first, other = identity(), Identity(tmp_path / "others", Journal(tmp_path / "other.jsonl"))
+    first.remember("old", first.contents(OLD))
+    assert not np.isin(first.contents(OLD).rows, other.contents(OLD).rows).any()
+    line = first.journal.lines[0]
+    assert (line["rows"], line["content"]) == (128, first.contents(OLD).digest)
+    (tmp_path / "tables" / "rows.key").chmod(0o644)
+    with pytest.raises(InputError, match="chmod 600"):
+        identity()

@@ -1,0 +1,72 @@
+"""What keeps a site from serving a plan, before anything is asked."""
+
+import json
+import re
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from support.questions import QUESTIONS
+from support.site_folders import site_folder
+
+from federation.letters.agreement import Agreement
+from federation.letters.keys import load_key, new_site_key, public_text
+from parties.site.policy import objections
+from parties.site.settings import Settings
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    def found(*replaced, plan=(), **changed):
+        path = site_folder(tmp_path, replaced=replaced, **changed)
+        settings = Settings.load(path)
+        text = json.loads(settings.plan.read_text())
+        agreement = Agreement.model_validate_json(json.dumps(text | dict(plan)))
+        return [
+            *objections(settings, agreement, load_key(settings.connection.key, EllipticCurvePrivateKey).public_key())
+        ]
+
+    return found
+
+
+def test_a_plan_that_is_as_the_policy_has_it_is_served(wrong):
+    assert wrong() == []
+
+
+OTHER = {"name": "north", "key": public_text(new_site_key().public_key())}
+
+
+@pytest.mark.parametrize(
+    ("replaced", "changed", "said"),
+    [
+        (
+            ('aggregators = ["', f'aggregators = ["{"0" * 64}"] #'),
+            {},
+            "is not in policy.aggregators; compare it by telep",
+        ),
+        (
+            ("class_ratio", "class_ratios"),
+            {},
+            "the plan's protocol is 'class_ratio', and policy.protocols allows class_r",
+        ),
+        (('name = "north"', 'name = "nord"'), {}, "the plan has no site 'nord'; it has north; did you mean 'north'?"),
+        ((), {"plan": {"sites": [{"name": "north"}]}}, "the plan is an invitation only"),
+        ((), {"plan": {"sites": [OTHER]}}, "send its coordinator the .pub file of this one"),
+        ((), {"closing": -3600.0}, "the plan has closed, on 20"),
+        (
+            (),
+            {"questions": [QUESTIONS["rows"]]},
+            "the plan asks 'rows', whose answer is features as they are; set policy",
+        ),
+        ((), {"plan": {"asked": [{"kind": "loot", "times": 1, "same": {}}]}}, "which this installation cannot answer"),
+        (("[allowance.trusted]", "[allowance.row]"), {}, "write [allowance.trusted] if it should be"),
+        (("[allowance.label]\nepsilon = 1.5", ""), {}, "no account allows answers with noise of this site's own"),
+    ],
+)
+def test_each_objection_is_a_sentence(wrong, replaced, changed, said):
+    found = wrong(*([replaced] if replaced else []), **changed)
+    assert len(found) == 1
+    assert re.search(re.escape(said), found[0])
+
+
+def test_public_features_may_leave_where_the_policy_says_that_they_are(wrong):
+    assert wrong(("[policy]", "[policy]\npublic-features = true"), questions=[QUESTIONS["rows"]]) == []

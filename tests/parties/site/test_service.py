@@ -1,0 +1,231 @@
+"""The service of a site, with a mail box in memory: what is answered, when it leaves, and what a person can follow."""
+
+import logging
+import signal
+import threading
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from support.exchanges import Asker
+from support.questions import QUESTIONS
+from support.site_folders import site_folder
+
+from federation.contract.errors import InputError
+from federation.contract.reference import Reference
+from federation.letters.agreement import Agreement
+from federation.letters.keys import load_key
+from federation.letters.packets import Status
+from parties.holdings.cohort import Holdings
+from parties.site import service, worker
+from parties.site.approvals import APPROVED, DENIED, Approvals
+from parties.site.service import Service, cohort
+from parties.site.settings import Settings
+from parties.site.state import State
+from parties.site.words import said
+
+VOTES = QUESTIONS["votes"]
+APPROVED_BY_NOBODY = ("[policy]", '[policy]\napprove = "auto"')
+
+
+class Rows:
+    """A table in memory, that may have changed."""
+
+    reference = Reference("support.exchanges:Forty").to_json()
+
+    def __init__(self):
+        self.holdings, self.told, self.new = Holdings(0, np.eye(3), np.zeros(3)), ["a remark"], False
+
+    def changed(self):
+        return self.new
+
+    def read(self):
+        self.new = False
+        return self.holdings, self.told
+
+
+class Box:
+    """A mail box with letters, that closes once they are answered."""
+
+    def __init__(self, *letters):
+        self.letters, self.sent, self.closing = [*letters], [], threading.Event()
+
+    @contextmanager
+    def opened(self):
+        yield
+
+    def fetch(self):
+        if not self.letters:
+            self.closing.set()
+            return None
+        return SimpleNamespace(parts=self.letters.pop(0))
+
+    def reply(self, letter, parts):
+        self.sent.append(parts)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _prepared():
+    worker.prepare()
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """Makes a service and whoever asks it; `slept` has the seconds that answers waited."""
+
+    def made(*replaced, **changed):
+        signing = Ed25519PrivateKey.generate()
+        path = site_folder(tmp_path, signing=signing, replaced=replaced, **changed)
+        settings = Settings.load(path)
+        agreement = Agreement.load(settings.plan)
+        key = load_key(settings.connection.key, EllipticCurvePrivateKey)
+        made = Service(settings, agreement, Rows(), State.found(settings.state), key)
+        made.look()
+        asker = Asker(agreement, key.public_key(), signing, X25519PrivateKey.generate(), bytes(16))
+        slept = []
+        monkeypatch.setattr("parties.site.service.time.sleep", slept.append)
+
+        def serve(*letters):
+            box = Box(*letters)
+            made.serve(box)
+            return [asker.read(reply, VOTES)[0] for reply in box.sent]
+
+        return SimpleNamespace(service=made, asker=asker, slept=slept, serve=serve)
+
+    return made
+
+
+def test_an_answer_leaves_when_its_time_is_over_and_what_was_sent_before_at_once(served, caplog):
+    caplog.set_level(logging.INFO)
+    site = served(APPROVED_BY_NOBODY)
+    letter = site.asker.letter(VOTES)
+    assert site.serve(letter, letter) == [Status.ANSWER, Status.ANSWER]
+    assert len(site.slept) == 1
+    assert 0 < site.slept[0] <= 30
+    for sentence in ("table 'patients': a remark", "connected", "answered 'votes'", "sent again"):
+        assert sentence in caplog.text
+
+
+def test_what_is_no_answer_is_sent_at_once(served, caplog):
+    site = served(APPROVED_BY_NOBODY)
+    box = Box(site.asker.letter(VOTES, packet=b"loot\n"), {})
+    site.service.serve(box)
+    assert len(box.sent) == 1
+    assert site.slept == []
+
+
+def test_nothing_is_answered_until_somebody_has_approved(served, caplog):
+    caplog.set_level(logging.INFO)
+    site = served()
+    letter = site.asker.letter(VOTES)
+    assert site.serve(letter) == [Status.BUSY]
+    assert site.slept == []
+    approvals = Approvals(site.service.state.folder / "approvals", "plan")
+    name = approvals.decide(None, DENIED, "eve").id
+    assert f"type: federation party approve SITE.toml {name}" in caplog.text
+    assert site.serve(letter) == [Status.REFUSED]
+    approvals.decide(name, APPROVED, "ada")
+    assert site.serve(letter) == [Status.ANSWER]
+    events = [line["event"] for line in site.service.journal.lines]
+    assert events == ["table", "waits for approval", "denied", "refused", "approved", "charged", "begun", "answered"]
+    assert "was approved by ada" in caplog.text
+
+
+def test_a_table_that_is_no_longer_as_agreed_keeps_a_site_busy_and_tells_nobody_why(served, caplog):
+    site = served(APPROVED_BY_NOBODY)
+    rows = site.service.table
+    rows.holdings, rows.told, rows.new = None, ["column 'p' is gone"], True
+    letter = site.asker.letter(VOTES)
+    assert site.serve(letter) == [Status.BUSY]
+    assert "not ready: column 'p' is gone" in caplog.text
+    rows.holdings, rows.told, rows.new = Holdings(0, np.ones((2, 3)), np.zeros(2)), [], True
+    assert site.serve(letter) == [Status.ANSWER]
+    events = [line["event"] for line in site.service.journal.lines]
+    assert events == ["table", "approved", "waits for approval", "table", "charged", "begun", "answered"]
+
+
+def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_path):
+    site = served(APPROVED_BY_NOBODY)
+    path = tmp_path / "site.toml"
+    path.write_text(path.read_text().replace('table = "patients"', 'table = "people"'))
+    settings = Settings.load(path)
+    again = Service(settings, site.service.agreement, Rows(), site.service.state, site.service.key)
+    with pytest.raises(
+        InputError, match="100% of the rows of the table 'people' are known here as the table 'patients'"
+    ):
+        again.look()
+    again.identity.settle_same("people", "patients", "ada")
+    settled = Service(settings, site.service.agreement, Rows(), site.service.state, site.service.key)
+    settled.look()
+    assert settled.site.accounts.others == ["patients", "people"]
+
+
+def test_an_exchange_has_so_many_questions_and_no_more(served):
+    site = served(
+        APPROVED_BY_NOBODY,
+        ("[policy]", "[policy]\nmost-questions = 1"),
+        ("[allowance.trusted]\nepsilon = 1.0", "[allowance.trusted]\nepsilon = 9.0\nanswers = 9"),
+    )
+    assert site.serve(site.asker.letter(VOTES)) == [Status.ANSWER]
+    site.asker.exchange = bytes([1] * 16)
+    assert site.serve(site.asker.letter(VOTES)) == [Status.REFUSED]
+    assert "1 questions were answered" in site.service.journal.lines[-1]["why"]
+
+
+def test_a_plan_that_the_policy_does_not_allow_is_not_served(served):
+    with pytest.raises(InputError, match=r"policy\.protocols allows soft_vote"):
+        served(('"class_ratio"', '"soft_vote"'))
+
+
+def test_a_site_declares_what_the_plan_says_of_its_table(served):
+    changed = {"bags": {"column": "ward", "most": 3}, "rows": [2, 50], "rows_per_person": 2, "quorum": 1.0}
+    site = served(**changed, colluding=0.0)
+    declared = cohort(site.service.settings, site.service.agreement, "{}").declared
+    assert (declared.most_rows, declared.bags, declared.classes, declared.rows_per_person) == (150, 3, 3, 2)
+    assert (declared.honest, declared.label_range) == (1, None)
+
+
+def test_shares_of_a_noise_that_nobody_can_be_counted_on_for_are_none(served):
+    site = served(quorum=0.1, colluding=0.9)
+    assert cohort(site.service.settings, site.service.agreement, "{}").declared.honest == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_close_the_mail_box(number):
+    box, before = Box(), signal.getsignal(number)
+    with service._stopping(box):
+        signal.raise_signal(number)
+        assert box.closing.is_set()
+    assert signal.getsignal(number) is before
+
+
+def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, monkeypatch):
+    settings = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY]))
+    made = []
+
+    class Known(Box):
+        def __init__(self, address, root, key, most):
+            made.append((address, root, most))
+            super().__init__()
+
+        def fetch(self):
+            with pytest.raises(InputError, match="another process is at work"), State.found(settings.state).owned():
+                pass
+            return super().fetch()
+
+    monkeypatch.setattr(service, "Mailbox", Known)
+    service.run(settings, Agreement.load(settings.plan), Rows())
+    assert made == [("127.0.0.1:1", b"none", 2**26)]
+    lines = State.found(settings.state).journal(reading=True).lines
+    assert [said(line).partition(" ")[0] for line in lines] == ["table", "started,", "stopped"]
+
+
+def test_a_key_that_others_may_read_is_refused(tmp_path):
+    settings = Settings.load(site_folder(tmp_path))
+    settings.connection.key.chmod(0o644)
+    with pytest.raises(InputError, match="chmod 600"):
+        service.run(settings, Agreement.load(settings.plan), Rows())

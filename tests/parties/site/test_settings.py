@@ -1,0 +1,187 @@
+"""A site's own configuration: what it may say, and one sentence for everything else."""
+
+import math
+
+import pytest
+
+from federation.contract.errors import InputError
+from federation.contract.guarantee import Adjacency, Unit
+from parties.site.accounts import Account
+from parties.site.settings import Settings, Source
+
+GOOD = f"""
+name = "north"
+plan = "plan.json"
+state = "state"
+[connection]
+key = "key"
+[data]
+file = "p.csv"
+table = "cardiology"
+missing = "drop"
+[data.columns]
+age = "AGE_Y"
+sex = {{from = "SEX", map = {{M = "male"}}}}
+[policy]
+aggregators = ["{"a" * 64}"]
+protocols = ["soft_vote"]
+[allowance.label]
+epsilon = 2
+delta = 1e-5
+[limits]
+memory = "2GiB"
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    def written(text=GOOD, mode=0o600):
+        path = tmp_path / "site.toml"
+        path.write_text(text)
+        path.chmod(mode)
+        return Settings.load(path)
+
+    return written
+
+
+def changed(old, new):
+    assert old in GOOD
+    return GOOD.replace(old, new, 1)
+
+
+def test_paths_are_those_of_the_folder_and_all_else_has_a_default(load, tmp_path):
+    found = load()
+    assert (found.plan, found.state) == (tmp_path / "plan.json", tmp_path / "state")
+    assert (found.connection.key, found.data.file) == (tmp_path / "key", tmp_path / "p.csv")
+    assert (found.connection.superlink, found.connection.root) == (None, None)
+    assert found.data.columns == {"age": "AGE_Y", "sex": Source.model_validate({"from": "SEX", "map": {"M": "male"}})}
+    assert (found.policy.approve, found.policy.public_features, found.policy.most_questions) == ("plan", False, 200)
+    assert (found.limits.memory, found.limits.seconds, found.limits.letter) == (2 * 2**30, 30, 2**26)
+    assert load(changed('key = "key"', 'key = "/keys/one"\nroot = "ca.crt"')).connection.root == tmp_path / "ca.crt"
+
+
+def test_a_process_and_the_one_for_blank_rows_end_before_their_answer_leaves(load):
+    means = load().means
+    assert means.memory == 2 * 2**30
+    assert 2 * means.seconds < 30
+
+
+def test_accounts_are_those_of_the_file(load):
+    text = (
+        GOOD
+        + '[allowance.row]\nepsilon = 4.0\nadjacency = "add_remove"\n[allowance.trusted]\nepsilon = 3\nanswers = 2\n'
+    )
+    found = load(text).allowances
+    assert found.proved == (
+        Account(Unit.LABEL, Adjacency.REPLACE, 2.0, 1e-5),
+        Account(Unit.ROW, Adjacency.ADD_REMOVE, 4.0, 0.0),
+    )
+    assert (found.trusted, found.trusted_answers) == (Account(Unit.PARTY, Adjacency.REPLACE, 3.0, 0.0), 2)
+    assert not found.features_are_public
+    assert load().allowances.trusted is None
+
+
+def test_a_query_takes_the_place_of_a_file(load, tmp_path):
+    query = 'query = "select 1"\nurl = "sqlite:///x.db"'
+    assert load(changed('file = "p.csv"', query)).data.url == f"sqlite:///{tmp_path}/x.db"
+    absolute = query.replace("x.db", "/var/x.db")
+    assert load(changed('file = "p.csv"', absolute)).data.url == "sqlite:////var/x.db"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("epsilon = 2", "epsilon = inf", "'allowance.label.epsilon' must be a finite number, got Infinity"),
+        ("epsilon = 2", "epsilon = nan", "'allowance.label.epsilon' must be a finite number, got NaN"),
+        ("epsilon = 2", 'epsilon = "2"', "'allowance.label.epsilon' must be a number, got \"2\""),
+        ("epsilon = 2", "epsilon = -1", "'allowance.label.epsilon' must be at least 0.0, got -1"),
+        ("delta = 1e-5", "delta = 1", "'allowance.label.delta' must be less than 1.0, got 1"),
+        (
+            "delta = 1e-5",
+            'adjacency = "replac"',
+            "'allowance.label.adjacency' must be one of replace, add_remove, got \"replac\"; did you mean 'replace'?",
+        ),
+        (
+            "[allowance.label]",
+            "[allowance.lable]",
+            "'allowance.lable' is not known; allowed there: label, row, person, party, trusted; did you mean 'label'?",
+        ),
+        (
+            "[allowance.label]\nepsilon = 2\ndelta = 1e-5",
+            "[allowance]",
+            "'allowance' must have a section such as [allowance.label], for one of label, row, person, party, trusted",
+        ),
+        ('"2GiB"', '"2 gigs"', "'limits.memory' must be a number of bytes, or one with its unit such as \"3GiB\", got"),
+        ('"2GiB"', "1000", "'limits.memory' must be at least 268435456, got 1000"),
+        (
+            "[limits]",
+            "[limit]",
+            "'limit' is not known; allowed there: name, plan, state, connection, data, policy, all",
+        ),
+        ('[limits]\nmemory = "2GiB"', "", None),
+        (
+            '"drop"',
+            '"dropp"',
+            '\'data.missing\' must be "drop", "refuse", or a section [data.missing] with COLUMN = VALUE, got "dropp"',
+        ),
+        ('state = "state"', "state = 3", "'state' "),
+        ('name = "north"', "", "'name' is missing; it has no default"),
+        ('name = "north"', 'name = ""', "'name' must not be empty, got \"\""),
+        ("from =", "form =", "'data.columns.sex.form' is not known; allowed there: from, map; did you mean 'from'?"),
+        ('"AGE_Y"', "3", "'data.columns.age' must be the name of a column here, or {from = NAME, map = {VALUE-HERE"),
+        ("a" * 64, "a" * 20, "'policy.aggregators.0' must be a fingerprint of 64 hexadecimal digits"),
+        (f'["{"a" * 64}"]', "[]", "'policy.aggregators' must not be empty, got []"),
+        ('["soft_vote"]', '"soft_vote"', "'policy.protocols' must be a list, between [ and ], got \"soft_vote\""),
+        ("[policy]", '[policy]\napprove = "never"', "'policy.approve' must be one of each, plan, auto, got \"never\""),
+        ("[policy]", "[policy]\npublic-features = 1", "'policy.public-features' must be true or false, got 1"),
+        ("[policy]", "[policy]\nmost-questions = 1.5", "'policy.most-questions' must be a whole number, got 1.5"),
+        ('file = "p.csv"', "", "'data' must name a file, or a query and the url of its data base"),
+        ('file = "p.csv"', 'query = "select 1"', "'data' must name a file, or a query and the url of its data base"),
+        ('key = "key"', 'key = "key"\nsuperlink = "here"', "'connection.superlink' must be HOST:PORT, got \"here\""),
+        (
+            "[connection]",
+            "connection = 3\n[connectio]",
+            "'connection' must be a section [connection] with key, superli",
+        ),
+        ('name = "north"', "name = ", "is no TOML: Invalid value (at line 2"),
+    ],
+)
+def test_each_mistake_has_a_sentence(load, tmp_path, old, new, said):
+    if said is None:
+        assert load(changed(old, new)).limits.memory == 3 * 2**30
+        return
+    with pytest.raises(InputError) as refused:
+        load(changed(old, new))
+    lines = str(refused.value).splitlines()
+    assert any(
+        line.startswith((f"{tmp_path / 'site.toml'}: {said}", f"{tmp_path / 'site.toml'} {said}")) for line in lines
+    )
+
+
+@pytest.mark.parametrize("key", ["seed", "simulation", "draws", "first-party", "allow-code"])
+@pytest.mark.parametrize("section", ["", "[policy]", "[connection]", "[data]", "[limits]"])
+def test_nothing_of_a_simulation_can_be_written(load, key, section):
+    text = f"{key} = 3\n{GOOD}" if not section else changed(section, f"{section}\n{key} = 3")
+    with pytest.raises(InputError, match=f"{key}' is not known; allowed there: "):
+        load(text)
+
+
+def test_what_is_wrong_is_told_at_once_and_nothing_twice(load):
+    text = changed("epsilon = 2", "epsilonn = 2").replace('state = "state"', "seed = 1")
+    with pytest.raises(InputError) as refused:
+        load(text)
+    assert [line.partition("'")[2].partition("'")[0] for line in str(refused.value).splitlines()] == [
+        "state",
+        "allowance.label.epsilon",
+        "allowance.label.epsilonn",
+        "seed",
+    ]
+
+
+def test_others_must_not_read_it(load, tmp_path):
+    with pytest.raises(InputError, match=f"others than its owner; type: chmod 600 {tmp_path}/site.toml"):
+        load(mode=0o640)
+
+
+def test_allowances_are_finite(load):
+    assert all(math.isfinite(account.epsilon) for account in load().allowances.proved)

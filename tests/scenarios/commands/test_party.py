@@ -1,0 +1,199 @@
+"""`federation party`: a site from its first key to what it has spent, as a person types it."""
+
+import json
+import re
+import stat
+import sys
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.exchanges import agreement_for
+from support.questions import QUESTIONS
+from support.site_folders import ROWS, site_folder
+
+from federation.contract.errors import InputError
+from federation.letters.agreement import Agreement
+from federation.letters.keys import fingerprint, load_key, site_key_from_text
+from parties.site.identity import Identity
+from parties.site.journal import Journal
+from parties.site.settings import Settings
+from parties.site.state import State
+from scenarios.cli import _exit_code
+from scenarios.commands import party
+from scenarios.deployment.site_table import WatchedTable
+
+
+@pytest.fixture
+def typed(monkeypatch, capsys):
+    """Types a command; returns its exit code, what it printed and its errors."""
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["federation", "party", *map(str, arguments)])
+        code = _exit_code()
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture
+def charged(tmp_path):
+    """A site that has answered once."""
+    site = site_folder(tmp_path)
+    journal = State.found(tmp_path / "state").journal()
+    guarantee = {"epsilon": 1.0, "delta": 0.0, "unit": "party", "adjacency": "replace", "mechanism": "x"}
+    guarantee |= {"parameters": {}, "assumptions": [], "gaussian_mu": None}
+    journal.add("charged", key="k", table="patients", trusted=True, guarantee=guarantee)
+    journal.add("answered", kind="votes", bytes=100)
+    return site
+
+
+def test_from_an_invitation_to_an_approved_plan(typed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    signing = Ed25519PrivateKey.generate()
+    label = {"name": "ill", "classes": ["no", "yes", "maybe"]}
+    invited = agreement_for(signing, [], QUESTIONS["votes"], sites=[{"name": "north"}, {"name": "south"}], label=label)
+    (tmp_path / "invitation.json").write_bytes(invited.canonical())
+    (tmp_path / "patients.csv").write_text("p,q,r,ill\n" + ROWS)
+    options = ["--invitation", "invitation.json", "--name", "north", "--data", "patients.csv"]
+    code, printed, _ = typed("init", "site/site.toml", *options)
+    assert code == 0
+    key = load_key(tmp_path / "site/key", EllipticCurvePrivateKey).public_key()
+    public = (tmp_path / "site/north.pub").read_text()
+    assert fingerprint(site_key_from_text(public, "it")) == fingerprint(key)
+    for known in (fingerprint(key), fingerprint(signing.public_key())):
+        assert known in printed
+    assert stat.S_IMODE((tmp_path / "site").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "site/site.toml").stat().st_mode) == 0o600
+    assert Settings.load(tmp_path / "site/site.toml").data.file.resolve() == tmp_path / "patients.csv"
+
+    code, _, error = typed("check", "site/site.toml")
+    assert (code, "plan.json cannot be read" in error) == (2, True)
+    sealed = json.loads(invited.canonical())
+    sealed["sites"] = [{"name": "south", "key": ""}, {"name": "north", "key": public.strip()}]
+    (tmp_path / "site/plan.json").write_text(json.dumps(sealed))
+    code, _, error = typed("check", "site/site.toml")
+    assert (code, "the plan is an invitation only" in error) == (2, True)
+    sealed["sites"] = sealed["sites"][1:]
+    (tmp_path / "site/plan.json").write_text(json.dumps(sealed))
+    code, printed, _ = typed("check", "site/site.toml")
+    assert code == 0
+    for words in ("votes, once at most", "WITHOUT noise: the aggregator is trusted to add it", "40 rows", "ready"):
+        assert words in printed
+    code, printed, _ = typed("approve", "site/site.toml")
+    assert code == 0
+    assert re.search(r"who asks: .*\n(.*\n)*approved: [0-9a-f]{12} by \w+ on 20", printed)
+    assert "approved: " in typed("check", "site/site.toml")[1]
+    assert "denied: " in typed("deny", "site/site.toml")[1]
+
+
+@pytest.mark.parametrize("there", ["site.toml", "key", "north.pub", "state"])
+def test_init_overwrites_nothing(typed, tmp_path, there):
+    invited = agreement_for(Ed25519PrivateKey.generate(), [], QUESTIONS["votes"], sites=[{"name": "north"}])
+    (tmp_path / "invitation.json").write_bytes(invited.canonical())
+    (tmp_path / there).write_text("mine")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    options = ["--invitation", tmp_path / "invitation.json", "--name", "north"]
+    code, _, error = typed("init", tmp_path / "site.toml", *options)
+    assert code == 2
+    assert error == f"error: {tmp_path / there} exists, and is not overwritten; choose another folder for this site\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    code, _, error = typed("init", tmp_path / "new/site.toml", *options[:-1], "nord")
+    assert (code, "the plan has no site 'nord'" in error, (tmp_path / "new").exists()) == (2, True, False)
+
+
+def test_check_says_all_that_is_wrong_and_its_exit_code_what(typed, tmp_path):
+    site = site_folder(tmp_path, replaced=[("epsilon = 1.5", "epsilon = 0.5"), ('"class_ratio"', '"soft_vote"')])
+    (tmp_path / "rows.csv").write_text("p,q,s,ill\n" + ROWS)
+    code, printed, error = typed("check", site)
+    assert code == 3
+    assert printed.endswith("NOT ready\n")
+    assert len(error.splitlines()) == 3
+    for words in ("policy.protocols allows soft_vote", "its allowance is epsilon=0.5", "has no column 'r'"):
+        assert words in error
+    code, printed, _ = typed("check", site, "--json")
+    record = json.loads(printed)
+    assert (code, record["ready"], len(record["errors"])) == (3, False, 3)
+    assert record["spent"]["label/replace"] == {"epsilon": 0, "allowed_epsilon": 0.5, "delta": 0, "allowed_delta": 0}
+
+
+def test_check_spends_and_writes_down_nothing(typed, tmp_path):
+    site = site_folder(tmp_path)
+    for _ in range(2):
+        assert typed("check", site)[0] == 0
+    assert not (tmp_path / "state/journal.jsonl").exists()
+
+
+def test_every_exchange_is_named_where_each_is_approved(typed, tmp_path):
+    site = site_folder(tmp_path, replaced=[("[policy]", '[policy]\napprove = "each"')])
+    code, printed, error = typed("approve", site)
+    assert (code, error) == (2, "error: nothing waits for approval\n")
+    assert "every exchange waits for it once it is asked for" in printed
+    assert typed("approve", site, "0123456789ab")[2].startswith("error: '0123456789ab' is not known here")
+
+
+def test_what_was_spent_and_what_happened(typed, charged):
+    code, printed, _ = typed("spent", charged, "--json")
+    assert code == 0
+    accounts = json.loads(printed)["accounts"]
+    assert [(one["account"], one["epsilon"], one["allowed_epsilon"]) for one in accounts] == [
+        ("label/replace", 0.0, 1.5),
+        ("trusted", 1.0, 1.0),
+    ]
+    code, printed, _ = typed("log", charged)
+    assert [line.split("  ")[-1] for line in printed.splitlines()] == [
+        "charged table 'patients': epsilon 1, delta 0 for one party (replace), if the aggregator adds its noise",
+        "answered 'votes': 100 bytes",
+    ]
+    assert json.loads(typed("log", charged, "--show", 2)[1])["kind"] == "votes"
+    assert (
+        typed("log", charged, "--show", 3)[2] == "error: --show must be at most 2, as many lines as there are, got 3\n"
+    )
+    assert typed("log", charged, "--verify")[1].startswith("2 lines, none of them missing or changed")
+    assert typed("check", charged)[0] == 3
+
+
+def test_a_changed_journal_is_found_out(typed, charged, tmp_path):
+    path = tmp_path / "state/journal.jsonl"
+    path.write_text(path.read_text().replace('"epsilon": 1.0', '"epsilon": 0.1'))
+    code, _, error = typed("log", charged, "--verify")
+    assert (code, "line 1 is not as it was written" in error) == (2, True)
+
+
+def test_a_table_known_by_another_name_is_settled_by_a_person(typed, tmp_path):
+    site = site_folder(tmp_path)
+    settings = Settings.load(site)
+    holdings, _ = WatchedTable(settings.data, Agreement.load(settings.plan), 0).read()
+    known = Identity(tmp_path / "state/tables", Journal(tmp_path / "state/journal.jsonl"))
+    known.remember("patients", known.contents(holdings))
+    site.write_text(site.read_text().replace('table = "patients"', 'table = "people"'))
+    code, _, error = typed("check", site)
+    assert (code, "federation party same-table SITE.toml 'patients'" in error) == (2, True)
+    assert typed("same-table", site, "patient")[2].startswith("error: no table 'patient' is known here; did you mean")
+    assert (
+        typed("same-table", site, "patients")[1]
+        == "the tables 'people' and 'patients' spend one allowance from now on\n"
+    )
+    assert typed("check", site)[0] == 0
+    site.write_text(site.read_text().replace('table = "people"', 'table = "others"'))
+    assert typed("new-table", site)[1] == "the table 'others' is another one than patients\n"
+    assert typed("check", site)[0] == 0
+    with State.found(tmp_path / "state").owned():
+        code, _, error = typed("new-table", site)
+        assert (code, "another process is at work" in error) == (2, True)
+
+
+def test_run_serves_the_plan_with_the_table(typed, tmp_path, monkeypatch):
+    site, served = site_folder(tmp_path), []
+    monkeypatch.setattr("parties.site.service.run", lambda *known: served.append(known))
+    assert typed("run", site, "--quiet")[0] == 0
+    settings, agreement, table = served[0]
+    assert (settings.name, agreement.name, table.party) == ("north", "trial", 0)
+    assert len(table.read()[0].rows) == 40
+
+
+def test_a_site_runs_on_linux(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(InputError, match="sites run on Linux"):
+        party._linux()

@@ -1,0 +1,67 @@
+"""The configuration that a new site begins with is one that it can run with."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.exchanges import agreement_for
+from support.questions import QUESTIONS
+
+from federation.contract.guarantee import Adjacency, Unit
+from federation.letters.keys import fingerprint
+from parties.site.accounts import Account
+from parties.site.settings import Settings
+from scenarios.deployment.site_draft import site_draft
+
+SIGNING = Ed25519PrivateKey.generate()
+
+
+def drafted(tmp_path, data="rows.csv", **changed):
+    invitation = agreement_for(SIGNING, [], QUESTIONS["votes"], sites=[{"name": "north"}], **changed)
+    path = tmp_path / "site.toml"
+    path.write_text(site_draft(invitation, "north", Path(data)))
+    path.chmod(0o600)
+    return Settings.load(path), path.read_text()
+
+
+def test_it_allows_what_the_invitation_asks_and_nothing_more(tmp_path):
+    found, _ = drafted(tmp_path)
+    assert found.policy.aggregators == (fingerprint(SIGNING.public_key()),)
+    assert (found.policy.protocols, found.policy.public_features) == (("class_ratio",), False)
+    assert found.allowances.proved == (Account(Unit.LABEL, Adjacency.REPLACE, 1.0, 0.0),)
+    assert (found.allowances.trusted, found.allowances.trusted_answers) == (
+        Account(Unit.PARTY, Adjacency.REPLACE, 1.0, 0.0),
+        1,
+    )
+    assert (found.data.file, found.data.table) == (tmp_path / "rows.csv", "rows")
+
+
+@pytest.mark.parametrize("label", [{"name": "y", "range": [0.0, 5.0]}, {"name": "ill", "classes": ["no", "yes"]}])
+def test_it_names_every_column_of_the_plan(tmp_path, label):
+    changed = {"bags": {"column": "ward", "most": 3}, "person": "who", "rows_per_person": 1, "label": label}
+    _, text = drafted(tmp_path, **changed)
+    for name in (
+        "p: numbers",
+        "q: numbers",
+        "ward: in which bag",
+        "who: whose row",
+        f"{label['name']}: what is learned",
+    ):
+        assert f"#   {name}" in text
+
+
+@pytest.mark.parametrize("mark", ["\n", "\r", "\x85", "\u2028", "\x00", "\x7f", '"'])
+def test_whoever_wrote_the_invitation_writes_no_line_of_it(tmp_path, mark):
+    text = f"x{mark}[policy]{mark}public-features = true{mark}"
+    label = {"name": text, "classes": [text, "b"]}
+    changed = {"bags": {"column": text, "most": 3}, "person": text, "label": label, "protocol": text}
+    found, _ = drafted(tmp_path, columns=[{"name": text}], name=text, **changed)
+    assert not found.policy.public_features
+    assert found.policy.protocols == (text,)
+
+
+def test_names_that_toml_would_misread_are_quoted(tmp_path):
+    found, _ = drafted(tmp_path, data='a "b"\\c.csv')
+    assert found.data.file == tmp_path / 'a "b"\\c.csv'
+    assert json.dumps(found.data.table) == json.dumps('a "b"\\c')

@@ -1,0 +1,268 @@
+"""What is said of a table that is not as the plan has it, and what becomes of its rows."""
+
+import json
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+from support.exchanges import agreement_for
+from support.questions import QUESTIONS
+
+from federation.features.feature_map import text_code
+from parties.site.settings import Table
+from scenarios.deployment.sources import source
+from scenarios.deployment.table_check import examined, rows_are_fixed
+
+PLAN = agreement_for(Ed25519PrivateKey.generate(), [], QUESTIONS["votes"], sites=[{"name": "north"}])
+CHANGED = {
+    "columns": [{"name": "age"}, {"name": "sex", "text": True}],
+    "label": {"name": "dx", "classes": ["benign", "malignant"]},
+    "rows": [2, 50],
+}
+WORKS = ("AGE_Y,sex,ICD", "30,m,C50", "41,f,D24", "52,f,C50")
+COLUMNS = {"age": "AGE_Y", "dx": {"from": "ICD", "map": {"C50": "malignant", "D24": "benign"}}}
+REAL = {"label": {"name": "dx", "range": [0.0, 5.0]}}
+
+
+def promised(unit, adjacency="replace"):
+    return {"promises": [{"unit": unit, "adjacency": adjacency, "epsilon": 1.0, "delta": 0.0, "trusted": False}]}
+
+
+def plan(**changed):
+    return type(PLAN).model_validate_json(json.dumps(json.loads(PLAN.canonical()) | CHANGED | changed))
+
+
+@pytest.fixture
+def look(tmp_path):
+    """Errors and remarks of a table of some lines, and its rows."""
+
+    def at(lines, settings=None, agreement=None):
+        path = tmp_path / "p.csv"
+        path.write_text("\n".join(lines) + "\n")
+        where = Table.model_validate_json(json.dumps({"table": "t", "file": str(path), **(settings or {})}))
+        found = examined(source(where), agreement or plan(**promised("label")), where, 7)
+        told = [(one.error, one.text.replace(f"{tmp_path}/", "")) for one in found.findings]
+        return [text for error, text in told if error], [text for error, text in told if not error], found.holdings
+
+    return at
+
+
+def spoilt(*lines):
+    return [*WORKS, *lines]
+
+
+def test_a_table_that_is_as_agreed_becomes_rows_and_class_codes(look):
+    errors, remarks, holdings = look(WORKS, {"columns": COLUMNS})
+    assert (errors, remarks) == ([], [])
+    assert holdings.party == 7
+    assert holdings.rows.tolist() == [[30, text_code("m")], [41, text_code("f")], [52, text_code("f")]]
+    assert holdings.labels.tolist() == [1, 0, 1]
+    assert (holdings.labels.dtype, holdings.bags, holdings.persons) == (np.int64, None, None)
+
+
+def test_classes_are_known_by_value_and_real_labels_are_numbers(look):
+    lines = ["age,sex,dx", "1,m,1.0", "2,f,02", "3,f,1"]
+    assert look(lines, agreement=plan(label={"name": "dx", "classes": ["2", "1"]}))[2].labels.tolist() == [1, 0, 1]
+    assert look(lines, agreement=plan(**REAL))[2].labels.tolist() == [1.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "n/a,f,C50",
+            "p.csv:5: column 'AGE_Y' ('age' of the plan) is missing; correct it, or say data.missing = \"drop\"",
+        ),
+        ("old,f,C50", "p.csv:5: column 'AGE_Y' ('age' of the plan) is 'old', no number; correct it"),
+        ("inf,f,C50", "p.csv:5: column 'AGE_Y' ('age' of the plan) is 'inf', no number; correct it"),
+        ("3,,C50", "p.csv:5: column 'sex' is missing; correct it"),
+        (
+            "3,f,C5l",
+            "p.csv:5: column 'ICD' ('dx' of the plan) is 'C5l', none of the classes benign, malignant; correct it, or "
+            'say in [data.columns] which class it is: dx = {from = "ICD", map = {"C5l" = "benign"}}',
+        ),
+        (
+            "3,f,",
+            "p.csv:5: column 'ICD' ('dx' of the plan) is missing; correct it, or give a value in [data.missing]; no",
+        ),
+    ],
+)
+def test_a_cell_that_cannot_be_used_keeps_the_site_from_being_ready(look, line, said):
+    errors, _, holdings = look(spoilt(line), {"columns": COLUMNS})
+    assert len(errors) == 1
+    assert errors[0].startswith(said)
+    assert holdings is None
+    assert look(spoilt(line), {"columns": COLUMNS, "missing": "refuse"})[0] == errors
+
+
+def test_what_is_wrong_is_told_at_once_with_how_often(look):
+    errors, _, _ = look(spoilt(",f,x", "-,f,x", "1,f,y"), {"columns": COLUMNS})
+    assert [error.partition(" (")[0] for error in errors] == ["p.csv:5: column 'AGE_Y'", "p.csv:5: column 'ICD'"]
+    assert "is missing (2 such rows)" in errors[0]
+    assert "no classes are 'x', 'y'" in errors[1]
+    assert "(3 such rows)" in errors[1]
+
+
+def test_rows_without_a_feature_may_be_left_out_and_never_for_their_label(look):
+    dropping = {"columns": COLUMNS, "missing": "drop"}
+    errors, remarks, holdings = look(spoilt(",f,C50", "1,,D24"), dropping)
+    assert errors == []
+    assert remarks == ["2 of 5 rows have a missing or unreadable value, and are left out"]
+    assert holdings.labels.tolist() == [1, 0, 1]
+    assert look(spoilt("1,f,x"), dropping)[0]
+    removable = plan(**promised("row", "add_remove"))
+    assert look(spoilt("1,f,x", ",f,C50"), dropping, removable)[2].labels.tolist() == [1, 0, 1]
+    assert look(spoilt("1,f,x"), {"columns": COLUMNS}, removable)[0]
+
+
+@pytest.mark.parametrize("unit", ["row", "party"])
+def test_where_whole_rows_are_protected_what_cannot_be_used_is_replaced_and_counted(look, unit):
+    lines = spoilt(",m,D24", "abc,f,C50", "60,f,C51")
+    errors, remarks, holdings = look(lines, {"columns": COLUMNS}, plan(**promised(unit)))
+    assert errors == []
+    assert remarks == [
+        "1 of 6 rows have no class in 'ICD' ('dx' of the plan), and count as 'benign'",
+        "2 of 6 rows have a missing or unreadable value, and count as rows of zeros",
+    ]
+    assert holdings.rows[3:].tolist() == [[0, 0], [0, 0], [60, text_code("f")]]
+    assert holdings.labels.tolist() == [1, 0, 1, 0, 1, 0]
+
+
+def test_real_labels_are_cut_to_the_range_where_whole_rows_are_protected(look):
+    lines = ["age,sex,dx", "1,m,-3", "2,f,9", "3,m,x", "4,f,2.5"]
+    _, remarks, holdings = look(lines, agreement=plan(**promised("row"), **REAL))
+    assert holdings.labels.tolist() == [0.0, 5.0, 0.0, 2.5]
+    assert "2 of 4 rows have a number outside [0, 5] in 'dx', and count as its nearer end" in remarks
+    errors, _, _ = look(lines, agreement=plan(**promised("label"), **REAL))
+    assert errors == [
+        "p.csv:4: column 'dx' is 'x', no number; correct it, or give a value in [data.missing]; no row is left out for "
+        "its label, as the number of rows is public",
+        "p.csv:2: column 'dx' is '-3', outside [0, 5] (2 such rows); correct it, or agree on another range with all "
+        "sites",
+    ]
+
+
+@pytest.mark.parametrize("missing", ["drop", "refuse"])
+def test_rows_are_not_left_out_where_their_number_is_public(look, missing):
+    errors, _, _ = look(WORKS, {"columns": COLUMNS, "missing": missing}, plan(**promised("row")))
+    assert errors == [
+        f'data.missing = "{missing}" is not for this plan: it protects whole rows, whose number is public, so that no '
+        "value may change it; leave data.missing out, and rows without a value count as rows of zeros, or give values "
+        "in [data.missing]"
+    ]
+
+
+@pytest.mark.parametrize("unit", ["row", "label"])
+def test_values_can_stand_in_for_those_that_are_missing(look, unit):
+    values = {"age": 33, "sex": "m", "dx": "malignant"}
+    errors, remarks, holdings = look(spoilt("x,,"), {"columns": COLUMNS, "missing": values}, plan(**promised(unit)))
+    assert errors == []
+    assert len(remarks) == 3
+    assert (holdings.rows[3].tolist(), holdings.labels[3]) == ([33, text_code("m")], 1)
+    real = look(["age,sex,dx", "1,m,x", "1,f,2"], {"missing": {"dx": 4}}, plan(**promised(unit), **REAL))[2]
+    assert real.labels.tolist() == [4.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ({"agee": 1}, "data.missing: 'agee' is no feature or label of the plan; did you mean 'age'?"),
+        ({"age": "none"}, "data.missing: 'age' is a column of numbers, so that its value must be one, got 'none'"),
+    ],
+)
+def test_values_that_stand_in_must_fit(look, missing, said):
+    assert look(WORKS, {"columns": COLUMNS, "missing": missing})[0] == [said]
+
+
+def test_cells_may_be_missing_where_the_plan_fills_them_in(look):
+    errors, _, holdings = look(spoilt(",,D24"), {"columns": COLUMNS}, plan(missing=True, **promised("label")))
+    assert errors == []
+    assert np.isnan(holdings.rows[3, 0])
+    assert holdings.rows[3, 1] == text_code("")
+    assert (
+        "is 'x', no number"
+        in look(spoilt("x,m,D24"), {"columns": COLUMNS}, plan(missing=True, **promised("label")))[0][0]
+    )
+    fixed = look(spoilt("x,m,D24"), {"columns": COLUMNS}, plan(missing=True, **promised("row")))[2]
+    assert np.isnan(fixed.rows[3, 0])
+
+
+def test_bags_are_numbered_by_their_names_and_there_are_no_more_than_agreed(look):
+    lines = ["age,sex,dx,ward", "1,m,benign,10", "2,f,malignant,9", "3,f,benign,10"]
+    in_bags = {"bags": {"column": "ward", "most": 2}, "rows": [1, 2]}
+    assert look(lines, agreement=plan(**in_bags))[2].bags.tolist() == [1, 0, 1]
+    assert look(lines, agreement=plan(**in_bags | {"bags": {"column": "ward", "most": 1}}))[0] == [
+        "column 'ward' has 2 values (9, 10), each of which is a bag, and the plan has 1 at most; map some to one"
+    ]
+    assert (
+        "a bag has 1 rows, and the plan has 2 to 2" in look(lines, agreement=plan(**in_bags | {"rows": [2, 2]}))[0][0]
+    )
+    assert "p.csv:5: column 'ward' is missing" in look([*lines, "1,m,benign,"], agreement=plan(**in_bags))[0][0]
+
+
+def test_persons_have_as_many_rows_as_agreed(look):
+    lines = ["age,sex,dx,who", "1,m,benign,ann", "2,f,malignant,bob", "3,f,benign,ann"]
+    assert look(lines, agreement=plan(person="who"))[0] == [
+        "column 'who': persons with more rows than 1: 1, such as 'ann'; keep one row of each"
+    ]
+    several = plan(person="who", rows_per_person=2)
+    assert look(lines, agreement=several)[2].persons.tolist() == [0, 1, 0]
+    assert look(lines, {"rows-per-person": 1}, several)[0][0].endswith("correct data.rows-per-person")
+    assert look(lines[:3], agreement=plan(person="who"))[2].persons.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("rows", [[4, 9], [1, 2]])
+def test_more_or_fewer_rows_than_agreed_are_refused(look, rows):
+    assert look(WORKS, {"columns": COLUMNS}, plan(rows=rows))[0] == [
+        f"the table has 3 rows, and the plan has {rows[0]} to {rows[1]} in each; ask its coordinator for another"
+    ]
+
+
+def test_what_nothing_can_be_learned_from_is_told(look):
+    _, remarks, _ = look(["age,sex,dx", "1,m,benign", "1,f,benign"])
+    assert remarks == ["'age' has the same value in every row", "no row has the class 'malignant'"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "adjacency", "fixed"),
+    [
+        ("row", "replace", True),
+        ("party", "replace", True),
+        ("row", "add_remove", False),
+        ("label", "replace", False),
+        ("person", "replace", False),
+    ],
+)
+def test_rows_are_fixed_where_one_whole_one_may_be_replaced(unit, adjacency, fixed):
+    assert rows_are_fixed(plan(**promised(unit, adjacency))) is fixed
+
+
+@given(
+    row=st.integers(1, 3),
+    column=st.integers(0, 2),
+    cell=st.text(st.characters(codec="utf-8", exclude_characters='\0\r\n",'))
+    | st.sampled_from(["nan", "inf", "1e999"]),
+    missing=st.booleans(),
+    real=st.booleans(),
+)
+def test_no_cell_changes_how_many_rows_there_are_or_whether_they_answer(
+    tmp_path_factory, row, column, cell, missing, real
+):
+    lines = [["age", "sex", "dx"], ["1", "m", "3"], ["2", "f", "4"], ["3", "f", "3"]]
+    lines[row][column] = f'"{cell}"'
+    path = tmp_path_factory.getbasetemp() / "cells.csv"
+    path.write_text("\n".join(map(",".join, lines)) + "\n")
+    label = REAL if real else {"label": {"name": "dx", "classes": ["3", "4"]}}
+    agreement = plan(missing=missing, **label, **promised("row"))
+    where = Table(table="t", file=path)
+    found = examined(source(where), agreement, where, 0).holdings
+    assert found.rows.shape == (3, 2)
+    assert not np.isinf(found.rows).any()
+    assert missing or np.isfinite(found.rows).all()
+    others = [i for i in range(3) if i != row - 1]
+    plain = [[1, text_code("m")], [2, text_code("f")], [3, text_code("f")]]
+    assert found.rows[others].tolist() == [plain[i] for i in others]
+    labels = [3.0, 4.0, 3.0] if real else [0, 1, 0]
+    assert found.labels[others].tolist() == [labels[i] for i in others]

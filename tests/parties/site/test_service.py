@@ -164,6 +164,21 @@ def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_pa
     assert settled.site.accounts.others == ["patients", "people"]
 
 
+def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatch):
+    site = served(APPROVED_BY_NOBODY)
+    monkeypatch.setattr(worker, "rehearsed", lambda cohort, means: 0.6 * means.seconds)
+    site.service.table.new = True
+    letter = site.asker.letter(VOTES)
+    assert site.serve(letter) == [Status.BUSY]
+    with pytest.raises(
+        InputError, match=r"takes 8 s, too much of the 14 s that a question has; .* limits.seconds to 37"
+    ):
+        site.service.look()
+    limits = site.service.settings.limits.model_copy(update={"seconds": 37})
+    raised = site.service.settings.model_copy(update={"limits": limits})
+    assert raised.means.seconds / 2 >= 0.6 * 14  # what is told is enough
+
+
 def test_an_exchange_has_so_many_questions_and_no_more(served):
     site = served(
         APPROVED_BY_NOBODY,

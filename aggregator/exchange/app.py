@@ -11,7 +11,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,8 @@ def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: f
     working.mkdir(mode=0o700, exist_ok=True)
     letters = LetterGrid(grid, exchange, [int(nodes[site.name]) for site in agreement.sites], patience, wait)
     public = replace(plan.public, arguments={**plan.public.arguments, "folder": str(folder)})
-    with threadpool_limits(1):  # with which the questions were made that sites have agreed to
+    # Questions are made on one thread, as those were that sites have agreed to.
+    with closing(letters), threadpool_limits(1):
         run_plan(letters, replace(plan, directory=str(working), public=public))
     summary = read_object(working / "world.json", "collect again")
     guarantees = [Guarantee.from_dict(entry["guarantee"]) for entry in summary["ledger"]["releases"]]

@@ -24,6 +24,8 @@ from federation.letters.keys import fingerprint, load_key, raw_public, save_key
 from federation.letters.letters import Head, SealedAnswer, SignedQuestion
 from federation.letters.packets import kind_of
 
+QUESTION, REPLY, LEFT_OUT = ".question", ".reply", ".left"  # files of an exchange, after the numbers that they are for
+
 
 @dataclass(frozen=True)
 class Exchange:
@@ -64,7 +66,7 @@ class Exchange:
 
         Raises `InputError` where one of another kind was asked.
         """
-        path = self.folder / f"{number:05d}.question"
+        path = self.folder / f"{number:05d}{QUESTION}"
         if path.exists():
             asked = path.read_bytes()
             if kind_of(asked) != kind_of(packet):
@@ -105,6 +107,14 @@ class Exchange:
         """The reply in a letter. Raises `InputError` for a letter that this site has not sent to this question."""
         return answer.opened(self.head(number, packet, site), self._keys[site], self.reply_to)
 
+    def mark_left_out(self, number: int, site: int, left_out: bool) -> None:
+        """Write down that a site is not waited for any longer, or again, for whoever looks how far the exchange is."""
+        path = self._reply_path(number, site).with_suffix(LEFT_OUT)
+        if left_out:
+            path.touch(mode=0o600)
+        else:
+            path.unlink(missing_ok=True)
+
     def keep(self, answer: SealedAnswer, number: int, site: int) -> None:
         """Write down a reply as it came."""
         write_lasting(self._reply_path(number, site), answer.encoded())
@@ -114,4 +124,4 @@ class Exchange:
         return self.agreement.keys
 
     def _reply_path(self, number: int, site: int) -> Path:
-        return self.folder / f"{number:05d}-{site:05d}.reply"
+        return self.folder / f"{number:05d}-{site:05d}{REPLY}"

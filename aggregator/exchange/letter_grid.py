@@ -22,6 +22,7 @@ from federation.letters.letters import SealedAnswer
 from federation.letters.packets import LETTER, Status, packet_of, read_reply
 
 _PAUSE = 0.5  # seconds that replies are waited for at a time
+_AWAY = 3.0  # seconds before a letter is tried again that was not taken
 _AGAIN = 10.0  # seconds before a site is asked again that was busy, or away, or sent something else
 _SAID = {Status.REFUSED: "the site refused", Status.EXPIRED: "the exchange has closed"}
 _log = logging.getLogger(__name__)
@@ -83,6 +84,7 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
             site = message.metadata.dst_node_id - 1
             kind = message.metadata.message_type.removeprefix("query.")
             packet = self._exchange.question(number, packet_of(kind, message.content))
+            self._exchange.mark_left_out(number, site, False)
             name = f"{number}-{site}"
             message.metadata.__dict__["_message_id"] = name
             until = min(time.monotonic() + self._patience, self._end)
@@ -101,6 +103,10 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
             del self._pending[reply.metadata.reply_to_message_id]
         return replies
 
+    def close(self) -> None:
+        """Take no more letters."""
+        self._pulling.close()
+
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
         """As of any grid. Nobody asks so here."""
         raise NotImplementedError
@@ -111,8 +117,12 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
         if packet is not None:
             return self._reply(one, packet)
         if time.monotonic() > one.until:
-            return _failed(one, "the site did not answer in time")
+            return self._left_out(one, "the site did not answer in time")
         return None
+
+    def _left_out(self, one: _Asked, reason: str) -> Message:
+        self._exchange.mark_left_out(one.number, one.site, True)
+        return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=one.message)
 
     def _send(self, due: Sequence[_Asked]) -> None:
         letters = []
@@ -123,8 +133,8 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
             letters.append(self._grid.create_message(content, kind, self._nodes[one.site], group_id=""))
         for one, sent in zip(due, self._grid.push_messages(letters) if letters else [], strict=True):
             one.sent = sent
-            if sent is None:  # Flower's word for a letter that it has not taken
-                one.due = time.monotonic() + _AGAIN
+            if sent is None:  # Flower takes no letter for a site that has never been there
+                one.due = time.monotonic() + _AWAY
             else:
                 self._pulling.expect(one.site, sent)
 
@@ -156,7 +166,7 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
 
     def _reply(self, one: _Asked, packet: bytes) -> Message:
         status, records = read_reply(packet)
-        return _failed(one, _SAID[status]) if status in _SAID else Message(records, reply_to=one.message)
+        return self._left_out(one, _SAID[status]) if status in _SAID else Message(records, reply_to=one.message)
 
 
 def _letter(message: Message | Exception) -> SealedAnswer:
@@ -170,7 +180,3 @@ def _letter(message: Message | Exception) -> SealedAnswer:
         if not all(isinstance(part, bytes) for part in parts.values()):
             raise ValueError("a part that is not bytes")
         return SealedAnswer(**parts)
-
-
-def _failed(one: _Asked, reason: str) -> Message:
-    return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=one.message)

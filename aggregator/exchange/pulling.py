@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections import defaultdict
 
 from flwr.app import Message
@@ -25,6 +24,7 @@ class Pulling:
         self._grid = grid
         self._hands = min(sites, _MOST_HANDS)
         self._waiting: defaultdict[int, set[str]] = defaultdict(set)
+        self._closed = threading.Event()
         self._came: queue.SimpleQueue[tuple[str, Message | Exception]] = queue.SimpleQueue()
         for hand in range(self._hands):
             threading.Thread(target=self._pull, args=(hand,), daemon=True).start()
@@ -43,8 +43,12 @@ class Pulling:
         except queue.Empty:
             return found
 
+    def close(self) -> None:
+        """Fetch nothing more."""
+        self._closed.set()
+
     def _pull(self, hand: int) -> None:
-        while True:
+        while not self._closed.wait(_PAUSE):
             for sent in [*self._waiting[hand]]:
                 came: list[Message | Exception]
                 try:
@@ -54,4 +58,3 @@ class Pulling:
                 if came:
                     self._waiting[hand].discard(sent)
                     self._came.put((sent, came[0]))
-            time.sleep(_PAUSE)

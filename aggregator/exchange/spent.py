@@ -32,9 +32,12 @@ class Spent:
         if not path.exists():
             return cls(path)
         found = read_object(path, _REMEDY)
-        with refusing(f"{path} is damaged ({_REMEDY})"):
-            spent = cls(path, {str(name): list(guarantees) for name, guarantees in found["charged"].items()})
-            spent.guarantees()
+        try:
+            with refusing("it holds something else"):
+                spent = cls(path, {str(name): list(guarantees) for name, guarantees in found["charged"].items()})
+                spent.guarantees()
+        except InputError as error:
+            raise InputError(f"{path} is damaged: {error}; {_REMEDY}") from error
         return spent
 
     def guarantees(self, beside: str = "") -> list[Guarantee]:

@@ -28,7 +28,7 @@ from federation.contract.errors import FederationError
 from federation.contract.reference import Reference
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.failures import Failures
-from federation.grids.stock import StockGrid, numbered
+from federation.grids.stock import StockGrid
 from federation.questions.votes import IndividualQuestion
 
 app = ServerApp()
@@ -39,13 +39,12 @@ _log = logging.getLogger(__name__)
 def main(grid: Grid, context: Context) -> None:
     """Run the plan named by the run configuration, or else the simulation, `module:attribute`, that it names.
 
-    A simulation gets the grid and the configuration, and runs plans of its own. Raises `FederationError`s meant for
-    the user.
+    A plan is for a grid of this process, whose nodes are numbered. A simulation gets Flower's grid and the
+    configuration, and runs plans of its own. Raises `FederationError`s meant for the user.
     """
     config = context.run_config
     if config.get("plan"):
-        plan = WorldPlan.load(Path(str(config["plan"])))
-        run_plan(numbered(grid, -(-plan.parties // plan.parties_per_node)), plan)
+        run_plan(grid, WorldPlan.load(Path(str(config["plan"]))))
         return
     nodes = StockGrid(grid)
     try:

@@ -6,6 +6,7 @@ and under whatever number: what is counted is what happened to a table.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,9 +73,12 @@ class Accounts:
 
         `trusted` says that the guarantee holds only if the aggregator adds its noise; `told` is what else the line
         says. Raises `BudgetExceededError`, and writes nothing, where an account would be overdrawn, and `InputError`
-        where nothing is proved for one of them, or there is none.
+        where nothing is proved for one of them, or there is none, and for a key that was charged for another guarantee.
         """
+        cost = {"key": key, "table": self.table, "trusted": trusted, "guarantee": guarantee.to_dict()}
         if key in self._known:
+            if json.dumps(cost) != json.dumps({name: self._known[key][name] for name in cost}):
+                raise InputError("this release began with another guarantee; begin a new one, whose noise is charged")
             return
         charges = [*self._charges(trusted), guarantee]
         accounts = ([self.allowances.trusted] if self.allowances.trusted else []) if trusted else self.allowances.proved
@@ -89,7 +93,6 @@ class Accounts:
                 f"the table '{self.table}' has given {given} of {self.allowances.trusted_answers} answers without "
                 "noise; more than one allow to tell what has changed between them"
             )
-        cost = {"key": key, "table": self.table, "trusted": trusted, "guarantee": guarantee.to_dict()}
         self._known[key] = self.journal.add(CHARGED, **cost, **told)
 
     @property
@@ -122,7 +125,9 @@ class Accounts:
 
 
 def _require_enough(account: Account, spent: tuple[float, float], before: int) -> None:
-    if spent[0] > account.epsilon * (1 + _ROUNDING) or spent[1] > account.delta * (1 + _ROUNDING):
+    most = 1 + _ROUNDING
+    # Asked in this way, an allowance that is no number allows nothing.
+    if not (spent[0] <= account.epsilon * most and spent[1] <= account.delta * most):
         would, allowed = levels_apart(spent, (account.epsilon, account.delta))
         raise BudgetExceededError(
             f"releases of this table would spend {would} for {account.name} in all, its allowance is {allowed} "

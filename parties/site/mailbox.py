@@ -46,7 +46,7 @@ REFUSED = "refused"  # all that is told of a message that is no letter
 
 _MOST_OBJECTS = 8  # of one message: itself, its content, the letter
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0  # seconds before the next try at a SuperLink that does not answer
-_UNKNOWN_WAIT = 60.0  # seconds before the next try where it does not know this key
+_UNKNOWN_WAIT = 10.0  # seconds before the next try where it does not know this key
 _MOST_PULLS, _PULLS_APART = 200, 0.3  # tries at an object that is on its way, and seconds between them
 _log = logging.getLogger(__name__)
 
@@ -66,12 +66,14 @@ class Closed(Exception):
 class Mailbox:
     """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root` (PEM).
 
-    `most` is the largest letter in bytes. A call that cannot reach the SuperLink tries again until `closing` is set,
-    and raises `Closed` then.
+    `most` is the largest letter in bytes, and `refused` is told why a message is none. A call that cannot reach the
+    SuperLink tries again until `closing` is set, and raises `Closed` then.
     """
 
-    def __init__(self, address: str, root: bytes, key: ec.EllipticCurvePrivateKey, most: int) -> None:
-        self._most = most
+    def __init__(
+        self, address: str, root: bytes, key: ec.EllipticCurvePrivateKey, most: int, refused: Callable[[str], None]
+    ) -> None:
+        self._most, self._refused = most, refused
         self.closing = threading.Event()
         self._public = public_key_to_bytes(key.public_key())
         self._client = FleetHttpClient.from_server_address(
@@ -110,7 +112,7 @@ class Mailbox:
             )
             parts = _letter(message.metadata.message_id, contents)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            _log.warning("refused: a message that is no letter (%s)", error)
+            self._refused(f"a message that is no letter ({error})")
             self._push(Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, REFUSED), reply_to=message))
             return None
         received = ConfirmMessageReceivedRequest(

@@ -24,6 +24,7 @@ from federation.contract.roster import honest as counted_on
 from federation.letters.agreement import Agreement
 from federation.letters.keys import load_key
 from federation.letters.letters import Head
+from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort, Holdings
 from parties.site import worker
 from parties.site.accounts import Accounts
@@ -222,7 +223,8 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
     state = State.found(settings.state)
     with state.owned():
         provider, _, _ = Reference.from_json(table.reference).target.partition(":")
-        worker.prepare(provider)  # before there is any thread, or a key in memory
+        answerers = [answerer(asked.kind).__module__ for asked in agreement.asked]
+        worker.prepare(provider, *answerers)  # before there is any thread, or a key in memory
         key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
         service = Service(settings, agreement, table, state, key)
         service.look()
@@ -232,6 +234,7 @@ def run(settings: Settings, agreement: Agreement, table: Table) -> None:
             root.read_bytes() if root else agreement.root.encode(),
             key,
             settings.limits.letter,
+            service.site.refuse,
         )
         service.journal.add("start", plan=agreement.digest.hex(), table=settings.data.table)
         _log.info("site '%s' of the plan '%s': ready", settings.name, agreement.name)

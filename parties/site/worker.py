@@ -24,12 +24,12 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion, PublicQuestion, Question, TrustedQuestion
+from federation.contract.question import PrivateQuestion, Question, TrustedQuestion
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission, check_submission
 from federation.letters.agreement import Agreement, require_agreed
 from federation.letters.packets import answer_packet, kind_of, read_question, reply_length
-from parties.guard.answering import answered, require_deployable, require_public_features
+from parties.guard.answering import answered, permitted
 from parties.guard.registry import kinds, question_type
 from parties.holdings.cohort import Cohort, Holdings
 
@@ -79,7 +79,7 @@ class Cost:
 
 def prepare(*modules: str) -> None:
     """Start the process from which all others are forked, with all that answers questions, and these modules, in it."""
-    _context.set_forkserver_preload(["parties.site.worker", "parties.node.app", *modules])
+    _context.set_forkserver_preload(["__main__", "parties.site.worker", "parties.node.app", *modules])
     first = _context.Process(target=kinds)
     first.start()
     first.join()
@@ -197,16 +197,14 @@ def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort
     try:
         question = read_question(packet, question_type(kind_of(packet)))
         require_agreed(question, agreement)
-        question.require_bounded(cohort.limits)
-        cohort.declared.require(question.assumes())
-        cost = _cost(question, cohort)
+        cost = cost_of(question, cohort)
     except Exception as error:  # of whatever a hostile question brings about, which the site's own journal may tell
         site.send_bytes(json.dumps(str(error) if isinstance(error, InputError) else repr(error)[:200]).encode())
         return
     site.send_bytes(cost.to_json())
     with contextlib.suppress(EOFError):  # the site does not answer this time
         if site.recv_bytes() == _PAID:
-            site.send_bytes(answer_packet(question, _submission(question, cohort)))
+            site.send_bytes(answer_packet(question, _submission(question, replace(cohort, paid=True))))
 
 
 def _submission(question: Question, cohort: Cohort) -> Submission:
@@ -229,17 +227,12 @@ def _blank(cohort: Cohort) -> Cohort:
     return replace(cohort, reference=Reference(f"{__name__}:Blank", {"reference": cohort.reference}).to_json())
 
 
-def _cost(question: Question, cohort: Cohort) -> Cost:
-    """Refuses, before anything is paid, all that would not be answered then. Raises `InputError`."""
+def cost_of(question: Question, cohort: Cohort) -> Cost:
+    """What an answer of one site costs. Raises `InputError`, before it is paid, for what would not be answered then."""
+    permitted(cohort, question)
     length = reply_length(question)
-    if isinstance(question, TrustedQuestion):
-        return Cost(question.kind, None, True, question.kind, 0, length)
-    if isinstance(question, PublicQuestion):
-        require_public_features(cohort)
-        return Cost(question.kind, None, False, question.kind, 0, length)
     if not isinstance(question, PrivateQuestion):
-        raise InputError(f"the question '{question.kind}' does not say whether answers are private; update its package")
-    require_deployable(cohort, question, question.promise(cohort.declared))
+        return Cost(question.kind, None, isinstance(question, TrustedQuestion), question.kind, 0, length)
     paid = question.payment(cohort.declared)
     if not isinstance(paid, Guarantee):
         raise InputError(f"this site answers under a guarantee only: {paid.reason}")

@@ -106,7 +106,7 @@ def _begin(
     address = str(given["--superlink"])
     known = {
         "superlink": address,
-        "sites": tuple(_listed(str(given["--sites"]))),
+        "sites": parsed_sites(str(given["--sites"])),
         "closing": int(time.time() + closing * _DAY),
         "rows": None if given["--rows"] is None else parsed_rows(str(given["--rows"])),
         "bags": given["--bags"],
@@ -174,6 +174,32 @@ def _refuse(given: Mapping[str, object], why: str) -> None:
 
 def _listed(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def parsed_sites(text: str) -> tuple[str, ...]:
+    """NAME,NAME,... as names that files can have. Raises `InputError` for others, and for two that are alike.
+
+    Examples:
+        >>> parsed_sites("north, south")
+        ('north', 'south')
+    """
+    from pydantic import ValidationError
+
+    from federation.contract.errors import InputError
+    from federation.letters.agreement import Member
+
+    names = tuple(_listed(text))
+    for name in names:
+        try:
+            Member(name=name)
+        except ValidationError:
+            raise InputError(
+                f"--sites: {name!r:.80} must be a name of up to 63 letters a to z, digits, - and _, and begin with a "
+                "letter or digit"
+            ) from None
+    if not names or len({name.lower() for name in names}) < len(names):
+        raise InputError(f"--sites must be different names with commas between, got {text!r:.80}")
+    return names
 
 
 def parsed_rows(text: str) -> tuple[int, int]:

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 
 def predict_command(
-    directory: Annotated[Path, Argument(metavar="DIR", help="Run directory.")],
-    variant: Annotated[str, Option("--variant", metavar="NAME", help="Whose model.")],
+    directory: Annotated[Path, Argument(metavar="DIR", help="Run directory, or the file of a released model.")],
     file: Annotated[Path, Argument(metavar="FILE", help="New rows: csv, npz, Parquet or svmlight.")],
+    variant: Annotated[
+        str,
+        Option("--variant", metavar="NAME", help="Whose model of a run: by default the only one, or the default's."),
+    ] = "default",
     epsilon: Annotated[float | None, Option("--epsilon", help="Which release; default: the largest.")] = None,
     split: Annotated[int, Option("--split", min=0, help="Which split.")] = 0,
     draw: Annotated[int, Option("--draw", min=0, help="Which noise draw.")] = 0,

@@ -13,7 +13,7 @@ from typing import Any
 
 from aggregator.contract.ledger import Budget
 from aggregator.exchange.app import OUTCOME, WORLD_PLAN, outcome_of, set_aside
-from aggregator.exchange.exchange import Exchange
+from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange
 from aggregator.exchange.spent import Spent
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError
@@ -30,21 +30,24 @@ _SHOWN = 5  # sites by name
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an exchange is: how many of its sites have answered the last question that was asked."""
+    """How far an exchange is: which sites have yet to answer the question numbered `asked`, and which are left out.
+
+    That is the first question, from 1, for which somebody is waited for, or else the last; 0 before the first.
+    """
 
     sites: int
     questions: int
     asked: int
-    answered: int
     waiting: tuple[str, ...]
+    left_out: tuple[str, ...]
 
     def __str__(self) -> str:
         if not self.asked:
             return f"no question has been asked of the {self.sites} sites"
-        names = ", ".join(self.waiting[:_SHOWN])
-        more = f" and {len(self.waiting) - _SHOWN} more" if len(self.waiting) > _SHOWN else ""
-        waiting = f"; waiting for {names}{more}" if self.waiting else ""
-        return f"{self.answered} of {self.sites} sites answered question {self.asked} of {self.questions}{waiting}"
+        answered = self.sites - len(self.waiting) - len(self.left_out)
+        waiting = f"; waiting for {_named(self.waiting)}" if self.waiting else ""
+        left_out = f"; left out: {_named(self.left_out)}" if self.left_out else ""
+        return f"{answered} of {self.sites} sites answered question {self.asked} of {self.questions}{waiting}{left_out}"
 
 
 @dataclass(frozen=True)
@@ -74,21 +77,28 @@ def collect(folder: Folder, patience: Patience, fresh: bool, tell: Callable[[str
         _begin(folder, agreement, number)
         with superlink(folder, agreement) as link:
             write_lasting(folder.nodes, json.dumps(link.register(agreement)).encode())
-            _run(folder, agreement, number, patience, link, tell)
+            _run(folder, number, patience, link, tell)
         return {**(outcome_of(folder.path, number) or _lost(folder)), "exchange": number}
 
 
 def progress(folder: Folder, number: str) -> Progress:
     """How far an exchange is, by what lies in its folder."""
     agreement, own = folder.agreement, folder.exchange(number)
-    asked = sorted(own.glob("*.question"))
-    times = sum(one.times for one in agreement.asked)
-    last = asked[-1].stem if asked else ""
-    waiting = [
-        site.name for place, site in enumerate(agreement.sites) if not (own / f"{last}-{place:05d}.reply").exists()
-    ]
-    total = len(agreement.sites)
-    return Progress(total, times, len(asked), total - len(waiting), tuple(waiting))
+    total, times, asked = len(agreement.sites), sum(one.times for one in agreement.asked), 0
+    waiting: list[str] = []
+    left_out: list[str] = []
+    for question in sorted(own.glob(f"*{QUESTION}")):
+        asked = int(question.stem) + 1
+        lacking = [
+            (site.name, place)
+            for place, site in enumerate(agreement.sites)
+            if not (own / f"{question.stem}-{place:05d}{REPLY}").exists()
+        ]
+        left_out = [name for name, place in lacking if (own / f"{question.stem}-{place:05d}{LEFT_OUT}").exists()]
+        waiting = [name for name, _ in lacking if name not in left_out]
+        if waiting:
+            break
+    return Progress(total, times, asked, tuple(waiting), tuple(left_out))
 
 
 def status(folder: Folder) -> list[dict[str, Any]]:
@@ -148,7 +158,6 @@ def _begin(folder: Folder, agreement: Agreement, number: str) -> None:
 
 def _run(
     folder: Folder,
-    agreement: Agreement,
     number: str,
     patience: Patience,
     link: SuperLink,
@@ -171,7 +180,7 @@ def _run(
     last = ""
     try:
         while not link.finished(run):
-            if (now := _described(progress(folder, number), link, agreement, folder)) != last:
+            if (now := _described(progress(folder, number), link, folder)) != last:
                 tell(now)
                 last = now
             time.sleep(_PAUSE)
@@ -180,12 +189,17 @@ def _run(
             link.stop(run)
 
 
-def _described(found: Progress, link: SuperLink, agreement: Agreement, folder: Folder) -> str:
+def _described(found: Progress, link: SuperLink, folder: Folder) -> str:
     """The progress, and who of those that are waited for is not connected."""
     nodes = read_object(folder.nodes, "collect again")
     online = link.online()
     away = [name for name in found.waiting if nodes[name] not in online]
-    return f"{found} (not connected: {', '.join(away[:_SHOWN])})" if away and found.asked else str(found)
+    return f"{found} (not connected: {_named(away)})" if away else str(found)
+
+
+def _named(sites: Sequence[str]) -> str:
+    more = f" and {len(sites) - _SHOWN} more" if len(sites) > _SHOWN else ""
+    return ", ".join(sites[:_SHOWN]) + more
 
 
 def _lost(folder: Folder) -> dict[str, Any]:

@@ -191,9 +191,11 @@ def _started(folder: Folder, host: str, port: str) -> subprocess.Popen[bytes]:
 
 def _up(folder: Folder, process: subprocess.Popen[bytes], address: str) -> SuperLink:
     deadline = time.monotonic() + _STARTING
-    while time.monotonic() < deadline and process.poll() is None:
+    while time.monotonic() < deadline:
         if (found := _reached(folder, address)) is not None:
             return found
+        if process.poll() is not None:
+            break
         time.sleep(_PAUSE)
     raise InputError(
         f"the SuperLink could not be started at {address}; see the last lines of {folder.path / STATE / 'log'}"

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from aggregator.contract.registry import model
 from aggregator.releases.model_files import ReleasedFile, head, reading
 from federation.contract.errors import InputError, nearest_name
-from federation.contract.files import is_folder
+from federation.contract.files import is_file, is_folder
 from federation.contract.guarantee import Guarantee, require_delta, require_epsilon
 from federation.features.steps import OneHot
 from scenarios.data.files import read_group, read_rows
@@ -97,7 +97,7 @@ def predict(
     draw: int = 0,
     by: str | None = None,
 ) -> Prediction | RatioPrediction:
-    """What one released model of a run directory says of the rows of `file` (`scenarios.data.files.read_rows`).
+    """What a released model, one of a run directory or a file, says of the rows of `file` (`scenarios.data.files`).
 
     A model says of which class each row is, ties going to the first; a regression gives each row a number; a model of
     class ratios says what share each class has among all rows, or among those with equal values in the column `by`.
@@ -221,7 +221,12 @@ def _ratios(models: ReleasedFile[Any], release: int, draw: int, rows: NDArray[np
 
 
 def find_model(directory: Path, variant: str, split: int) -> Path:
-    """The file of one variant's releases in one world. Raises `InputError` naming what there is."""
+    """The file of one variant's releases in one world; or `directory` itself, where that is a released model.
+
+    Raises `InputError` naming what there is.
+    """
+    if directory.suffix == ".npz" and is_file(directory):
+        return directory
     if not is_folder(directory):
         raise InputError(f"there is no run in {directory}; {REMEDY}")
     if variant.split("/")[0] in BASELINES:

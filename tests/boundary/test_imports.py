@@ -20,7 +20,8 @@ ONLY_IN = {
         "parties/site/mailbox.py",  # where letters come from
         "aggregator/node/app.py",
         "aggregator/exchange/",  # and go to
-        "scenarios/deployment/",  # starts the servers between
+        "scenarios/deployment/gate.py",  # starts the servers between
+        "scenarios/deployment/superlink.py",
     ),
     "ray": ("federation/grids/",),
     "yaml": ("scenarios/",),

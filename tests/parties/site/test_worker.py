@@ -78,7 +78,7 @@ def test_blank_rows_are_as_many_in_the_same_bags():
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_what_an_answer_costs_is_known_before_it_is_given(kind):
     question = QUESTIONS[kind]
-    found = worker._cost(question, site("Texts"))
+    found = worker.cost_of(question, site("Texts"))
     private = isinstance(question, PrivateQuestion)
     assert (found.guarantee == question.payment()) if private else found.guarantee is None
     assert found.trusted is (question.shared if private else kind not in ("rows", "embeddings"))
@@ -87,7 +87,7 @@ def test_what_an_answer_costs_is_known_before_it_is_given(kind):
 
 def test_a_cost_is_that_of_all_queries_of_a_release():
     question = QUESTIONS["error_marginals"]
-    cost = worker._cost(question, site("Numbers"))
+    cost = worker.cost_of(question, site("Numbers"))
     assert isinstance(cost.guarantee, Guarantee)
     assert (cost.release, cost.query) == (question.release.name, question.release.query)
 

@@ -89,6 +89,18 @@ def test_npz_rows_and_the_largest_epsilon(tmp_path, rng):
     assert found.values == by_hand(tmp_path / "models/soft_vote/split-0.npz", cells, 8.0, 0)
 
 
+def test_a_released_model_is_used_wherever_it_lies(tmp_path, rng):
+    """As where a deployment has released it: without a run around it."""
+    store(tmp_path / "run", rng)
+    _, rows = table(rng, 20)
+    np.savez(tmp_path / "new.npz", X=rows)
+    alone = (tmp_path / "run/models/soft_vote/split-1.npz").rename(tmp_path / "released.npz")
+    wanted = predict(tmp_path / "run", "soft_vote", tmp_path / "new.npz", split=0).values
+    assert predict(alone, "default", tmp_path / "new.npz").values != wanted
+    with pytest.raises(InputError, match=r"there is no run in .*gone\.npz"):
+        predict(tmp_path / "gone.npz", "default", tmp_path / "new.npz")
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [

@@ -1,0 +1,155 @@
+"""An exchange is charged, released once, goes on where it was, and never ends in a traceback."""
+
+import hashlib
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.letter_sites import Post, deployed
+
+from aggregator.exchange import app as module
+from aggregator.exchange.app import main, outcome_of
+from aggregator.releases.models import ReleasedModels
+from federation.contract.errors import FederationError
+from federation.contract.files import read_object
+
+
+@pytest.fixture(autouse=True)
+def in_no_time(monkeypatch, flower_process):
+    for name in ("letter_grid._AWAY", "letter_grid._AGAIN", "letter_grid._PAUSE", "pulling._PAUSE"):
+        monkeypatch.setattr(f"aggregator.exchange.{name}", 0.02)
+
+
+@pytest.fixture
+def deploy(tmp_path):
+    return lambda **changed: Post(*deployed(tmp_path, **changed))
+
+
+def run(post, patience=0.5, exchange="001"):
+    """How a run of the app on the first exchange ended."""
+    config = {"dir": str(post.folder.path), "exchange": exchange, "patience": patience, "wait": 30.0}
+    main(post, SimpleNamespace(run_config=config))
+    return outcome_of(post.folder.path, exchange)
+
+
+def released(post):
+    folder = post.folder.release("001")
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+def test_answers_become_a_release_that_was_charged(deploy):
+    post = deploy()
+    outcome = run(post)
+    assert (outcome["status"], outcome["exit_code"]) == ("released", 0)
+    assert outcome["files"] == ["soft_vote.npz", "world.json"]
+    [spent] = outcome["spent"]
+    assert (spent["unit"], spent["epsilon"]) == ("party", 1.0)
+    world = read_object(post.folder.release("001") / "world.json", "")
+    assert world["disclosure"]["simulation"] is False
+    assert world["answered"] == 3
+    model = ReleasedModels.load(post.folder.release("001") / "soft_vote.npz")
+    assert model.classes == ("no", "yes")
+    assert np.isfinite(model.releases[0]).all()
+    ledger = json.loads(post.folder.ledger.read_text())["charged"]
+    assert [entry["unit"] for [entry] in ledger.values()] == ["party"]
+
+
+def test_what_was_released_is_released_once(deploy):
+    post = deploy()
+    run(post)
+    before, ledger, asked = released(post), post.folder.ledger.read_bytes(), len(post.asked)
+    outcome = run(post)
+    assert outcome["status"] == "released"
+    assert (released(post), post.folder.ledger.read_bytes(), len(post.asked)) == (before, ledger, asked)
+
+
+def test_a_missing_site_is_left_out_as_long_as_enough_answer(deploy):
+    post = deploy()
+    post.conduct["south"] = "silent"
+    assert run(post)["exit_code"] == 0
+    world = read_object(post.folder.release("001") / "world.json", "")
+    assert world["answered"] == 2
+    assert world["failures"] == {"no usable answer": 1}
+
+
+def test_without_a_quorum_nothing_is_released_and_the_next_run_goes_on_with_what_came(deploy):
+    post = deploy()
+    post.conduct.update(south="silent", west="forged")
+    outcome = run(post)
+    assert (outcome["status"], outcome["exit_code"]) == ("failed", 4)
+    assert "1 of 3 parties answered" in outcome["why"]
+    assert not post.folder.release("001").exists()
+    post.conduct.clear()
+    post.asked.clear()
+    assert run(post)["exit_code"] == 0
+    assert sorted(post.asked) == [("south", 0), ("west", 0)]
+
+
+def test_a_run_that_ended_between_the_charge_and_the_release_goes_on_and_is_charged_once(deploy, monkeypatch):
+    post = deploy()
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(post.folder.path), "rename", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(post)
+    assert not post.folder.release("001").exists()
+    assert len(json.loads(post.folder.ledger.read_text())["charged"]) == 1
+    assert run(post)["exit_code"] == 0
+    assert [one["epsilon"] for one in run(post)["spent_in_all"]] == [1.0]
+
+
+def test_several_rounds_are_asked_and_their_queries_are_counted(deploy):
+    post = deploy(kind="error_marginals")
+    outcome = run(post)
+    assert outcome["exit_code"] == 0
+    assert sorted({number for _, number in post.asked}) == [0, 1]
+    [spent] = outcome["spent"]
+    assert (spent["unit"], spent["adjacency"], spent["epsilon"]) == ("row", "add_remove", 1.0)
+
+
+def test_rows_and_sums_are_asked_for_in_one_round(deploy):
+    assert run(deploy(kind="mean_operator"))["files"] == ["mean_operator.npz", "world.json"]
+
+
+def test_a_budget_that_others_have_spent_refuses_before_anybody_is_asked(deploy):
+    post = deploy(privacy={"budget": {"epsilon": 1.5, "delta": 1e-4}})
+    assert run(post)["exit_code"] == 0
+    post.asked.clear()
+    outcome = run(post, exchange="002")
+    assert outcome["exit_code"] == 3
+    assert "epsilon=2" in outcome["why"]
+    assert post.asked == []
+    assert not post.folder.release("002").exists()
+
+
+@pytest.mark.parametrize("file", ["plan.json", "world-plan.json", "signing.key", "nodes.json", "public.csv"])
+def test_files_that_were_damaged_are_told_in_a_sentence(deploy, file):
+    post = deploy()
+    (post.folder.path / file).write_text("x")
+    outcome = run(post)
+    assert outcome["exit_code"] == 2
+    assert file in outcome["why"]
+    assert "Traceback" not in outcome["why"]
+
+
+def test_two_runs_of_one_exchange_do_not_work_at_once(deploy):
+    post = deploy()
+    with module._alone(post.folder.exchange("001")):
+        outcome = run(post)
+    assert outcome["exit_code"] == 2
+    assert "another process works on" in outcome["why"]
+    assert post.asked == []
+
+
+def test_what_nobody_foresaw_is_told_without_a_traceback(deploy, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("the wall is wet")
+
+    monkeypatch.setattr(module, "run_plan", fail)
+    outcome = run(deploy())
+    assert outcome["exit_code"] == FederationError.exit_code
+    assert "the wall is wet" in outcome["why"]

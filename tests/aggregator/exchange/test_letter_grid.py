@@ -1,0 +1,110 @@
+"""Letters go to sites and come back, and no site costs another one anything."""
+
+from contextlib import closing
+
+import pytest
+from support.letter_sites import FIRST_NODE, Post, deployed
+
+from aggregator.exchange.exchange import Exchange
+from aggregator.exchange.letter_grid import LetterGrid
+from federation.contract.question import ReleaseId
+from federation.grids.codec import decode_submission, encode_question
+from federation.letters.agreement import Asked, terms
+from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+
+QUESTION = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("one"))
+
+
+@pytest.fixture(autouse=True)
+def in_no_time(monkeypatch, flower_process):
+    for name in ("letter_grid._AWAY", "letter_grid._AGAIN", "letter_grid._PAUSE", "pulling._PAUSE"):
+        monkeypatch.setattr(f"aggregator.exchange.{name}", 0.02)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return deployed(tmp_path_factory.mktemp("sites"), kind="class_ratio")
+
+
+class Meeting:
+    """A deployment whose sites are asked for counts, as often as wanted."""
+
+    def __init__(self, made, folder, **conduct):
+        self.post = Post(*made, conduct=conduct)
+        asked = (Asked(kind=QUESTION.kind, times=1, same=terms(QUESTION)),)
+        self.post.agreement = self.post.agreement.model_copy(update={"asked": asked})
+        self.folder = folder
+
+    def ask(self, patience=5.0, wait=30.0, questions=(QUESTION,)):
+        """The replies by site, of a new run on the same exchange."""
+        signing = self.post.folder.signing_key
+        exchange = Exchange.opened(self.folder / "exchange", self.post.agreement, signing)
+        nodes = [FIRST_NODE + place for place in range(3)]
+        grid = LetterGrid(self.post, exchange, nodes, patience, wait)
+        pending, found = {}, {}
+        contents = [encode_question(question) for question in questions]
+        for node in grid.get_node_ids():
+            for content, question in zip(contents, questions, strict=True):
+                [name] = grid.push_messages([grid.create_message(content, f"query.{question.kind}", node, "")])
+                pending[name] = self.post.agreement.sites[node - 1].name
+        with closing(grid):
+            while pending:
+                for reply in grid.pull_messages(list(pending)):
+                    found[pending.pop(reply.metadata.reply_to_message_id)] = reply
+        return found
+
+
+def counts(reply):
+    return decode_submission(reply.content, QUESTION.fields()).arrays["counts"]
+
+
+def test_every_site_answers_for_itself(made, tmp_path):
+    meeting = Meeting(made, tmp_path)
+    found = meeting.ask()
+    assert {name: counts(reply).shape for name, reply in found.items()} == dict.fromkeys(found, (1, 1, 1, 2))
+    assert sorted(meeting.post.asked) == [("north", 0), ("south", 0), ("west", 0)]
+
+
+def test_a_later_run_gets_the_same_answers_and_asks_nobody(made, tmp_path):
+    meeting = Meeting(made, tmp_path)
+    first = meeting.ask()
+    asked = len(meeting.post.asked)
+    again = meeting.ask()
+    assert {name: counts(reply).tobytes() for name, reply in first.items()} == {
+        name: counts(reply).tobytes() for name, reply in again.items()
+    }
+    assert len(meeting.post.asked) == asked
+
+
+@pytest.mark.parametrize("conduct", ["silent", "away", "forged", "wrong", "broken", "failing"])
+def test_whoever_does_not_answer_is_left_out_and_asked_again_in_the_next_run(made, tmp_path, conduct):
+    meeting = Meeting(made, tmp_path, south=conduct)
+    found = meeting.ask(patience=0.5)
+    assert found["south"].has_error()
+    assert found["south"].error.reason == "the site did not answer in time"
+    assert not found["north"].has_error()
+    assert not found["west"].has_error()
+    del meeting.post.conduct["south"]
+    asked = len(meeting.post.asked)
+    assert not meeting.ask()["south"].has_error()
+    assert meeting.post.asked[asked:] == [("south", 0)]
+
+
+def test_a_refusal_is_told_at_once_and_not_kept(made, tmp_path):
+    meeting = Meeting(made, tmp_path, south="refusing")
+    assert meeting.ask(patience=60.0)["south"].error.reason == "the site refused"
+    del meeting.post.conduct["south"]
+    assert not meeting.ask()["south"].has_error()
+
+
+def test_a_site_where_somebody_has_yet_to_decide_is_waited_for_longer_than_others(made, tmp_path):
+    meeting = Meeting(made, tmp_path, south="busy", west="silent")
+    found = meeting.ask(patience=0.5)
+    assert not found["south"].has_error()
+    assert found["west"].has_error()
+    assert [who for who, _ in meeting.post.asked].count("south") == 2
+
+
+def test_sites_are_waited_for_no_longer_than_was_said_for_all_questions(made, tmp_path):
+    found = Meeting(made, tmp_path, north="silent", south="silent", west="silent").ask(patience=60.0, wait=0.3)
+    assert all(reply.has_error() for reply in found.values())

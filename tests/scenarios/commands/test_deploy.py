@@ -1,0 +1,117 @@
+"""`federation deploy`: a plan, its seal, and what is told when something lacks."""
+
+import json
+
+import pytest
+from support.command_line import call
+from support.letter_sites import scenario, write_public
+
+from federation.contract.errors import InputError
+from federation.letters.agreement import Agreement
+from federation.letters.keys import fingerprint, new_site_key, public_text
+from scenarios.commands.deploy import parsed_address, parsed_rows
+from scenarios.settings.yaml_rules import dump
+
+OPTIONS = ("--superlink", "localhost:9", "--sites", "north, south", "--rows", "60:67")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    write_public(tmp_path / "public.csv")
+    (tmp_path / "trial.yaml").write_text(dump(scenario()))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def sealed(monkeypatch, place, *options):
+    (place / "keys").mkdir()
+    keys = {name: new_site_key().public_key() for name in ("north", "south")}
+    for name, key in keys.items():
+        (place / "keys" / f"{name}.pub").write_text(public_text(key))
+    assert call(monkeypatch, "deploy", "D", "--keys", "keys", *options) == 0
+    return keys
+
+
+def test_it_writes_a_folder_and_says_what_is_next(monkeypatch, place, capsys):
+    assert call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS) == 0
+    told = capsys.readouterr().out
+    assert f"wrote {place}/D/: invitation.json, public.csv, README.txt" in told
+    assert "asks each of 2 sites: statistic x 1" in told
+    assert "promises: epsilon 1, delta 0 per party, if the aggregator is honest, who adds the noise" in told
+    assert "next: send invitation.json and public.csv to north, south" in told
+
+
+def test_it_says_the_same_in_json(monkeypatch, place, capsys):
+    call(monkeypatch, "deploy", "trial.yaml", "D", "--json", *OPTIONS)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["directory"], told["sites"], told["asks"]) == (f"{place}/D", ["north", "south"], ["statistic x 1"])
+
+
+def test_settings_of_the_scenario_and_the_closing_can_be_given(monkeypatch, place):
+    options = (*OPTIONS, "--closing", "2", "--set", "privacy.epsilon=3", "--set", "protocols.0.kind=mean_operator")
+    assert call(monkeypatch, "deploy", "trial.yaml", "D", *options) == 0
+    found = Agreement.load(place / "D" / "invitation.json")
+    assert (found.protocol, found.promises[0].epsilon) == ("mean_operator", 3.0)
+    now = (place / "D" / "invitation.json").stat().st_mtime
+    assert 1.9 < (found.closing - now) / 86_400 <= 2.0
+
+
+def test_with_keys_it_seals_and_shows_what_people_compare(monkeypatch, place, capsys):
+    call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS)
+    capsys.readouterr()
+    keys = sealed(monkeypatch, place)
+    told, agreement = capsys.readouterr().out, Agreement.load(place / "D" / "plan.json")
+    for name, key in keys.items():
+        assert f"{fingerprint(key)}  {name}\n" in told
+    assert f"digest of the plan: {agreement.digest.hex()}" in told
+    assert fingerprint(agreement.aggregator_key) in told
+
+
+def test_a_new_certificate_is_made_on_demand(monkeypatch, place, capsys):
+    call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS)
+    before = (place / "D" / "server.crt").read_bytes()
+    assert call(monkeypatch, "deploy", "D", "--hosts", "link.example.org") == 0
+    assert (place / "D" / "server.crt").read_bytes() != before
+    assert "made a new certificate" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("trial.yaml", "D", "--sites", "a"), "--superlink: missing"),
+        (("trial.yaml", "D", "--superlink", "localhost:9"), "--sites: missing"),
+        (("trial.yaml", "D", *OPTIONS[:4]), "parties.rows: say with --rows"),
+        (("trial.yaml", "D", *OPTIONS, "--rows", "9:3"), "--rows must be LEAST:MOST"),
+        (("trial.yaml", "D", *OPTIONS, "--superlink", "localhost"), "--superlink must be HOST:PORT"),
+        (("trial.yaml", "D", *OPTIONS, "--keys", "keys"), "--keys is for a folder that was made before"),
+        (("trial.yaml", "D", *OPTIONS, "--sites", "a,a"), "--sites must be different names"),
+        (("trial.yaml", "D", *OPTIONS, "--sites", "a b"), "--sites: 'a b'"),
+        (("none.yaml", "D", *OPTIONS), "none.yaml"),
+        (("D", "--keys", "keys"), "is no folder of a deployment"),
+        (("D", "--superlink", "localhost:9"), "--superlink is for a new deployment"),
+        (("trial.yaml",), "is no folder of a deployment"),
+    ],
+)
+def test_what_lacks_or_is_wrong_is_told_in_a_sentence(monkeypatch, place, capsys, arguments, told):
+    assert call(monkeypatch, "deploy", *arguments) == 2
+    assert told in capsys.readouterr().err
+    assert not (place / "D").exists()
+
+
+def test_a_folder_alone_says_what_it_could_be_for(monkeypatch, place, capsys):
+    call(monkeypatch, "deploy", "trial.yaml", "D", *OPTIONS)
+    assert call(monkeypatch, "deploy", "D") == 2
+    assert "federation deploy D --keys FOLDER" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "5", "5:", "0:3", "4:3", "a:b", "1:2:3", "-1:3"])
+def test_rows_that_are_no_two_numbers_are_refused(text):
+    with pytest.raises(InputError, match="--rows must be LEAST:MOST"):
+        parsed_rows(text)
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", ":9", "host:x", "host:0", "host:70000", "a b:9"])
+def test_addresses_that_are_none_are_refused(text):
+    with pytest.raises(InputError, match="--superlink must be HOST:PORT"):
+        parsed_address(text)
+    assert parsed_address("[::1]:9") == "[::1]"

@@ -1,0 +1,142 @@
+"""The authority and the certificate of a SuperLink do what OpenSSL takes them for, and are refused in a sentence."""
+
+import datetime
+import socket
+import ssl
+import threading
+
+import pytest
+from cryptography import x509
+
+from federation.contract.errors import InputError
+from scenarios.deployment.certificates import (
+    AUTHORITY,
+    AUTHORITY_KEY,
+    SERVER,
+    SERVER_KEY,
+    make_authority,
+    make_server,
+    require_valid,
+)
+
+LATER = datetime.timedelta(days=399)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    make_authority(tmp_path, "trial")
+    make_server(tmp_path, "trial", ["link.example.org", "192.0.2.7"])
+    return tmp_path
+
+
+def shaken(folder, root, host):
+    """What a client that trusts `root` says of a server with the certificate of `folder`, over real TLS."""
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(folder / SERVER, folder / SERVER_KEY)
+    client = ssl.create_default_context(cafile=root)
+    client.verify_flags |= ssl.VERIFY_X509_STRICT
+    here, there = socket.socketpair()
+
+    def serve():
+        try:
+            server.wrap_socket(there, server_side=True).close()
+        except OSError:
+            there.close()
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    try:
+        client.wrap_socket(here, server_hostname=host).close()
+    except ssl.SSLError as error:
+        return str(error)
+    finally:
+        here.close()
+        serving.join()
+    return "trusted"
+
+
+@pytest.mark.parametrize("host", ["link.example.org", "192.0.2.7", "localhost", "127.0.0.1"])
+def test_whoever_knows_the_authority_trusts_the_superlink_under_its_names(folder, host):
+    assert shaken(folder, folder / AUTHORITY, host) == "trusted"
+
+
+def test_nobody_trusts_it_under_another_name_or_by_another_authority(folder, tmp_path):
+    assert "mismatch" in shaken(folder, folder / AUTHORITY, "other.example.org")
+    other = tmp_path / "other"
+    other.mkdir()
+    make_authority(other, "trial")
+    assert "CERTIFICATE_VERIFY_FAILED" in shaken(folder, other / AUTHORITY, "localhost")
+
+
+def test_the_authority_signs_certificates_and_the_certificate_serves(folder):
+    read = x509.load_pem_x509_certificate
+    authority, server = read((folder / AUTHORITY).read_bytes()), read((folder / SERVER).read_bytes())
+    constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints)
+    assert constraints.critical
+    assert constraints.value.ca
+    assert authority.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
+    assert not server.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    assert not server.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
+    assert (server.not_valid_after_utc - server.not_valid_before_utc).days == 399
+
+
+def test_keys_are_for_their_owner_alone(folder):
+    assert [(folder / name).stat().st_mode & 0o777 for name in (AUTHORITY_KEY, SERVER_KEY)] == [0o600, 0o600]
+
+
+def test_a_new_certificate_replaces_the_old_one_under_the_same_authority(folder):
+    before = (folder / SERVER).read_bytes()
+    make_server(folder, "trial", ["new.example.org"])
+    assert (folder / SERVER).read_bytes() != before
+    assert shaken(folder, folder / AUTHORITY, "new.example.org") == "trusted"
+
+
+def test_what_sites_would_accept_is_accepted(folder):
+    for host in ("link.example.org", "192.0.2.7", "127.0.0.1"):
+        require_valid(folder, host)
+
+
+def test_an_expired_one_is_refused_with_what_to_type(folder):
+    with pytest.raises(InputError, match=r"server.crt was valid until .*federation deploy .* --hosts localhost"):
+        require_valid(folder, "localhost", datetime.datetime.now(datetime.UTC) + LATER)
+    with pytest.raises(InputError, match=r"ca.crt was valid until .*in a new folder"):
+        require_valid(folder, "localhost", datetime.datetime.now(datetime.UTC) + 10 * LATER)
+
+
+def test_one_of_the_future_is_a_matter_of_clocks(folder):
+    with pytest.raises(InputError, match=r"ca.crt is valid from .*set the clock"):
+        require_valid(folder, "localhost", datetime.datetime.now(datetime.UTC) - LATER)
+
+
+def test_one_of_another_authority_is_refused(folder, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    make_authority(other, "trial")
+    make_server(other, "trial", [])
+    (other / SERVER).replace(folder / SERVER)
+    with pytest.raises(InputError, match=r"server.crt was not signed by the authority in .*ca.crt"):
+        require_valid(folder, "localhost")
+
+
+def test_one_for_another_host_is_refused_with_what_to_type(folder):
+    with pytest.raises(InputError, match=r"is not for other.org.*federation deploy .* --hosts other.org"):
+        require_valid(folder, "other.org")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
+def test_what_is_no_certificate_is_refused(folder, content):
+    (folder / SERVER).unlink()
+    if content is not None:
+        (folder / SERVER).write_bytes(content)
+    with pytest.raises(InputError, match=r"server.crt (cannot be read|holds no certificate)"):
+        require_valid(folder, "localhost")
+
+
+def test_a_host_that_no_certificate_can_name_is_refused(folder):
+    with pytest.raises(InputError, match="neither the name nor the address"):
+        make_server(folder, "trial", ["zürich.example"])
+
+
+def test_no_authority_is_replaced(folder):
+    with pytest.raises(FileExistsError):
+        make_authority(folder, "trial")

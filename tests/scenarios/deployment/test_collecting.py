@@ -1,0 +1,176 @@
+"""Collecting goes on until there is a release, and says how far it is; without servers."""
+
+import json
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from support.letter_sites import FIRST_NODE, Post, deployed
+
+from aggregator.exchange.app import main
+from federation.contract.errors import BudgetExceededError, InputError
+from scenarios.deployment import collecting
+from scenarios.deployment.collecting import Patience, Progress, collect, progress, spent_lines, status, totals, written
+from scenarios.deployment.folder import Folder
+
+PATIENCE = Patience(0.5, 30.0)
+
+
+class Link:
+    """A SuperLink that runs the app in this process, over letters to sites in it."""
+
+    def __init__(self, post):
+        self.post, self.runs, self.stopped, self.dies = post, [], [], False
+
+    def register(self, agreement):
+        return {site.name: FIRST_NODE + place for place, site in enumerate(agreement.sites)}
+
+    def online(self):
+        return {FIRST_NODE}
+
+    def start(self, config):
+        self.runs.append(config)
+        if not self.dies:
+            main(self.post, SimpleNamespace(run_config=config))
+        return len(self.runs)
+
+    def finished(self, run):
+        return True
+
+    def stop(self, run):
+        self.stopped.append(run)
+
+
+@pytest.fixture
+def link(tmp_path, monkeypatch, flower_process):
+    for name in ("letter_grid._AWAY", "letter_grid._AGAIN", "letter_grid._PAUSE", "pulling._PAUSE"):
+        monkeypatch.setattr(f"aggregator.exchange.{name}", 0.02)
+    made = Link(Post(*deployed(tmp_path, privacy={"budget": {"epsilon": 2, "delta": 1e-4}})))
+
+    @contextmanager
+    def superlink(folder, agreement):
+        yield made
+
+    monkeypatch.setattr(collecting, "superlink", superlink)
+    return made
+
+
+def run(link, fresh=False):
+    told = []
+    return collect(link.post.folder, PATIENCE, fresh, told.append), told
+
+
+def test_it_ends_with_a_release(link):
+    outcome, _ = run(link)
+    assert (outcome["status"], outcome["exchange"], outcome["exit_code"]) == ("released", "001", 0)
+    assert all(path.exists() for path in written(link.post.folder, outcome))
+    assert link.runs == [{"dir": str(link.post.folder.path), "exchange": "001", "patience": 0.5, "wait": 30.0}]
+    assert json.loads(link.post.folder.nodes.read_text())["west"] == FIRST_NODE + 2
+
+
+def test_what_was_released_is_not_asked_for_again(link):
+    run(link)
+    outcome, _ = run(link)
+    assert outcome["status"] == "released already"
+    assert len(link.runs) == 1
+    assert [path.name for path in written(link.post.folder, outcome)] == ["soft_vote.npz", "world.json"]
+
+
+def test_an_exchange_that_failed_goes_on(link):
+    link.post.conduct.update(south="silent", west="silent")
+    outcome, _ = run(link)
+    assert (outcome["status"], outcome["exit_code"]) == ("failed", 4)
+    assert status(link.post.folder)[0]["status"] == "failed"
+    link.post.conduct.clear()
+    outcome, _ = run(link)
+    assert (outcome["status"], outcome["exchange"]) == ("released", "001")
+    assert link.stopped[0] == 1  # the run before, should it go on
+
+
+def test_a_new_exchange_is_paid_for_as_far_as_the_budget_reaches(link):
+    run(link)
+    outcome, _ = run(link, fresh=True)
+    assert outcome["exchange"] == "002"
+    assert totals(link.post.folder)[0]["epsilon"] == 2.0
+    asked = len(link.post.asked)
+    with pytest.raises(BudgetExceededError, match="epsilon=3"):
+        run(link, fresh=True)
+    assert len(link.post.asked) == asked
+    assert link.post.folder.exchanges == ["001", "002"]
+    assert [one["status"] for one in status(link.post.folder)] == ["released", "released"]
+
+
+def test_no_new_exchange_begins_while_one_is_open(link):
+    link.post.conduct.update(south="silent", west="silent")
+    run(link)
+    with pytest.raises(InputError, match="exchange 001 has not been released"):
+        run(link, fresh=True)
+
+
+def test_a_run_that_says_nothing_is_a_fault(link):
+    link.dies = True
+    outcome, _ = run(link)
+    assert outcome["exit_code"] == 1
+    assert "did not say how" in outcome["why"]
+    assert link.stopped == [1]
+
+
+def test_after_closing_nobody_is_asked(link, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: link.post.agreement.closing + 1.0)
+    with pytest.raises(InputError, match="closed on"):
+        run(link)
+    assert link.runs == []
+    assert link.post.folder.exchanges == []
+
+
+def test_two_do_not_collect_at_once(link):
+    with collecting._alone(link.post.folder), pytest.raises(InputError, match="another process collects"):
+        run(link)
+
+
+def test_a_machine_that_would_ask_something_else_asks_nobody(link, monkeypatch):
+    monkeypatch.setattr(collecting, "begun", lambda *_: ((),))
+    with pytest.raises(InputError, match="would ask other questions"):
+        run(link)
+    assert link.runs == []
+    assert link.post.folder.exchanges == []
+
+
+def test_progress_is_read_from_what_lies_there(link):
+    link.post.conduct.update(west="silent", south="silent")
+    run(link)
+    found = progress(link.post.folder, "001")
+    assert found == Progress(3, 1, 1, (), ("south", "west"))
+    assert str(found) == "1 of 3 sites answered question 1 of 1; left out: south, west"
+    link.post.folder.exchange("001").joinpath("00000-00001.left").unlink()  # as when it is asked again
+    assert progress(link.post.folder, "001") == Progress(3, 1, 1, ("south",), ("west",))
+
+
+def test_the_first_question_that_somebody_is_waited_for_is_told(link):
+    own = link.post.folder.exchange("001")
+    own.mkdir(parents=True)
+    assert progress(link.post.folder, "001").asked == 0
+    for name in ("00000.question", "00001.question", "00000-00000.reply", "00001-00000.reply", "00000-00001.left"):
+        (own / name).touch()
+    assert progress(link.post.folder, "001") == Progress(3, 1, 1, ("west",), ("south",))
+    (own / "00000-00002.reply").touch()
+    assert progress(link.post.folder, "001") == Progress(3, 1, 2, ("south", "west"), ())
+
+
+def test_progress_in_words():
+    assert str(Progress(3, 2, 0, (), ())) == "no question has been asked of the 3 sites"
+    many = Progress(9, 2, 1, tuple("abcdefg"), ("x",))
+    assert str(many) == "1 of 9 sites answered question 1 of 2; waiting for a, b, c, d, e and 2 more; left out: x"
+    assert str(Progress(3, 2, 2, (), ())) == "3 of 3 sites answered question 2 of 2"
+
+
+def test_who_is_waited_for_and_not_connected_is_named(link):
+    folder = Folder(link.post.folder.path)
+    found = Progress(3, 1, 1, ("north", "south", "west"), ())
+    told = collecting._described(found, link, folder)
+    assert told.endswith("waiting for north, south, west (not connected: south, west)")
+
+
+def test_nothing_spent_is_no_line():
+    assert spent_lines([]) == []

@@ -1,0 +1,118 @@
+"""The folder of a deployment is its coordinator's alone, and is sealed once."""
+
+import pytest
+from support.letter_sites import CLOSING, deployed, scenario, write_public
+
+from aggregator.world.plan import WorldPlan
+from federation.contract.errors import InputError
+from federation.letters.agreement import Agreement
+from federation.letters.keys import new_site_key, public_text
+from scenarios.deployment.certificates import require_valid
+from scenarios.deployment.folder import Folder, make_folder
+from scenarios.settings.schema import resolve
+
+FILES = {
+    "README.txt", "ca.crt", "ca.key", "invitation.json", "public.csv", "scenario.yaml", "server.crt", "server.key",
+    "signing.key", "world-plan.json",
+}  # fmt: skip
+KNOWN = {"superlink": "link.org:9", "sites": ("north", "south"), "closing": CLOSING, "rows": (60, 67), "bags": None}
+
+
+def make(tmp_path, folder="D", **changed):
+    public = write_public(tmp_path / "public.csv")
+    return make_folder(tmp_path / folder, resolve(scenario(**changed)), public, KNOWN, ["link.org"])[0]
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sealed")
+    return deployed(folder)[0], folder / "keys"
+
+
+def test_it_has_all_that_is_needed_and_only_its_owner_may_look(tmp_path):
+    folder = make(tmp_path)
+    assert {path.name for path in folder.path.iterdir()} == FILES
+    assert folder.path.stat().st_mode & 0o777 == 0o700
+    modes = {path.name: path.stat().st_mode & 0o077 for path in folder.path.glob("*.key")}
+    assert modes == dict.fromkeys(modes, 0)
+    assert folder.invitation.root == (folder.path / "ca.crt").read_text()
+    assert folder.invitation.aggregator == public_text(folder.signing_key.public_key())
+    require_valid(folder.path, "link.org")
+    WorldPlan.load(folder.path / "world-plan.json")
+
+
+def test_its_scenario_is_the_one_that_was_given_with_the_public_rows_beside_it(tmp_path):
+    folder = make(tmp_path)
+    again = resolve(str(folder.path / "scenario.yaml"))
+    assert again.data.auxiliary == str(folder.path / "public.csv")
+    assert again.model_copy(update={"data": None}) == resolve(scenario()).model_copy(update={"data": None})
+
+
+def test_its_page_has_commands_filled_in(tmp_path):
+    text = (make(tmp_path).path / "README.txt").read_text()
+    for part in ("--name north", f"federation collect {tmp_path}/D", "port 9 of link.org", "federation party approve"):
+        assert part in text
+    assert max(map(len, text.splitlines())) <= 200
+
+
+def test_nothing_is_left_of_one_that_could_not_be_made(tmp_path):
+    with pytest.raises(InputError, match="promises nothing"):
+        make(tmp_path, options={"noise": "off"})
+    assert not (tmp_path / "D").exists()
+    make(tmp_path)
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+    (tmp_path / "D").mkdir()
+    (tmp_path / "D" / "mine").write_text("kept")
+    with pytest.raises(InputError, match="is there already"):
+        make(tmp_path)
+    assert [path.name for path in (tmp_path / "D").iterdir()] == ["mine"]
+
+
+def test_keys_seal_the_plan_and_nothing_but_them_is_added(sealed):
+    folder, keys = sealed
+    assert folder.sealed
+    assert folder.agreement.sealed
+    plain, invited = folder.agreement.model_dump(), folder.invitation.model_dump()
+    assert {name for name in plain if plain[name] != invited[name]} == {"sites"}
+    assert folder.seal(keys).digest == Agreement.load(folder.path / "plan.json").digest  # again, and nothing changes
+
+
+def test_a_sealed_plan_is_not_sealed_with_other_keys(sealed, tmp_path):
+    folder, _ = sealed
+    before = (folder.path / "plan.json").read_bytes()
+    for site in folder.agreement.sites:
+        (tmp_path / f"{site.name}.pub").write_text(public_text(new_site_key().public_key()))
+    with pytest.raises(InputError, match="has been sealed with other keys"):
+        folder.seal(tmp_path)
+    assert (folder.path / "plan.json").read_bytes() == before
+
+
+def test_keys_that_lack_are_equal_or_are_none_are_told(tmp_path):
+    folder, keys = make(tmp_path), tmp_path / "keys"
+    with pytest.raises(InputError, match="there is no folder"):
+        folder.seal(keys)
+    keys.mkdir()
+    (keys / "north.pub").write_text(public_text(new_site_key().public_key()))
+    with pytest.raises(InputError, match=r"lacks south\.pub"):
+        folder.seal(keys)
+    (keys / "south.pub").write_text("ssh-rsa AAAA")
+    with pytest.raises(InputError, match=r"south\.pub: no public key"):
+        folder.seal(keys)
+    (keys / "south.pub").write_bytes((keys / "north.pub").read_bytes())
+    with pytest.raises(InputError, match="two sites have the same key"):
+        folder.seal(keys)
+    assert not folder.sealed
+    with pytest.raises(InputError, match=r"has no plan yet.*--keys FOLDER"):
+        folder.agreement  # noqa: B018 - what is asked for
+
+
+def test_a_folder_that_others_may_read_or_that_is_none_is_refused(tmp_path):
+    folder = make(tmp_path)
+    assert Folder.opened(folder.path).path == folder.path
+    folder.path.chmod(0o755)
+    with pytest.raises(InputError, match="chmod 700"):
+        Folder.opened(folder.path)
+    with pytest.raises(InputError, match="is no folder of a deployment"):
+        Folder.opened(tmp_path)

@@ -1,0 +1,124 @@
+"""A scenario becomes questions that sites can agree to, or one sentence for each thing that must be changed."""
+
+import json
+
+import pytest
+from support.letter_sites import CLOSING, scenario, write_public
+
+from aggregator.contract.registry import protocol_names
+from federation.contract.errors import InputError
+from federation.letters.agreement import Agreement
+from scenarios.deployment.plans import Terms, begun, deployment
+from scenarios.settings.schema import resolve
+
+REAL = {"classes": None, "range": [0, 1]}
+SIZES = {"weighted_lba": {"size": 30}, "noisy_weighted_llp": {"size": 30}}
+LABELS = {"label_sums": REAL, "private_labels": REAL, "weighted_lba": REAL, "noisy_weighted_llp": REAL}
+
+
+def plan(folder, rows=(60, 67), bags=None, **changed):
+    known = Terms("link:1", "root", "key", ("north", "south", "west"), CLOSING, rows, bags)
+    return deployment(resolve(scenario(**changed)), known, write_public(folder / "public.csv"))
+
+
+@pytest.mark.parametrize("kind", protocol_names())
+def test_every_protocol_can_be_agreed_on(tmp_path, kind):
+    found = plan(tmp_path, kind=kind, options=SIZES.get(kind, {}), data=LABELS.get(kind, {}))
+    agreement = found.agreement
+    assert agreement.protocol == kind
+    assert agreement.asked
+    assert agreement.promises
+    # What was agreed on is what would be asked at any other time, and is the same from a file.
+    assert begun(found.plan, tmp_path)[0] == agreement.asked
+    stored = json.dumps(agreement.model_dump(mode="json"))
+    assert Agreement.model_validate_json(stored).digest == agreement.digest
+
+
+def test_what_public_rows_tell_is_in_the_agreement(tmp_path):
+    found = plan(tmp_path).agreement
+    assert [(one.name, one.text) for one in found.columns] == [("p", False), ("q", False), ("r", False)]
+    assert (found.label.name, found.label.classes) == ("ill", ("no", "yes"))
+    assert (found.rows, found.public.rows, found.quorum, found.missing) == ((60, 67), 400, 0.6, True)
+    assert [site.key for site in found.sites] == ["", "", ""]
+    assert not found.sealed
+
+
+def test_the_plan_is_for_real_parties(tmp_path):
+    found = plan(tmp_path, privacy={"budget": {"epsilon": 3, "delta": 1e-4}}).plan
+    assert (found.simulation, found.noise_seed, found.draws, found.individual) == (False, None, 1, 0)
+    assert (found.parties, found.parties_per_node, found.in_letters) == (3, 1, True)
+    assert (found.smallest_bag, found.largest_bag, found.private_rows) == (60, 67, 0)
+    assert found.budget == {"epsilon": 3.0, "delta": 1e-4}
+    assert [variant.kind for variant in found.variants] == ["soft_vote"]  # and no baseline
+    assert plan(tmp_path, rows=(60, 60)).plan.private_rows == 180
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "trusted"),
+    [("soft_vote", "party", True), ("parameter_average", "party", True), ("mean_operator", "label", False)],
+)
+def test_promises_say_who_makes_the_noise(tmp_path, kind, unit, trusted):
+    [promise] = plan(tmp_path, kind=kind).agreement.promises
+    assert (str(promise.unit), promise.trusted, promise.epsilon) == (unit, trusted, 1.0)
+
+
+def test_a_protocol_of_rounds_is_agreed_on_for_all_of_them(tmp_path):
+    [asked] = plan(tmp_path, kind="error_marginals", options={"rounds": 3}).agreement.asked
+    assert asked.times == 3
+    assert not any(name.startswith("hypothesis") for name in asked.same)
+
+
+def test_columns_that_say_whose_a_row_is_are_no_features(tmp_path):
+    found = plan(tmp_path, bags=4, kind="class_ratio", data={"person": "p"}, parties={"bags": {"by": "q"}}).agreement
+    assert [one.name for one in found.columns] == ["r"]
+    assert (found.person, found.rows_per_person, found.bags.column, found.bags.most) == ("p", 1, "q", 4)
+
+
+def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp_path):
+    assert plan(tmp_path, rows=None, parties={"rows": 40}).agreement.rows == (40, 40)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"data": {"auxiliary": 0.5}}, "data.auxiliary: must be a file of rows that are really public"),
+        ({"data": {"classes": None}}, "data.classes: name all classes in order"),
+        ({"data": {"source": "digits", "label": None}}, "data.label: name the column"),
+        ({"data": {"positive": ["yes"]}}, "data.positive: sites have the classes"),
+        ({"kind": "label_sums", "data": {"classes": None, "source": "diabetes"}}, "data.range: name the public range"),
+        ({"kind": "class_ratio", "parties": {"bags": 2, "rows": 60}}, "parties.bags: 2 bags are dealt at random"),
+        ({"kind": "class_ratio", "parties": {"bags": {"by": "q"}}}, "parties.bags: say with --bags"),
+        ({"parties": {"count": [3, 5]}}, "parties.count: several values are for simulations"),
+        ({"options": {"noise": ["pure", "gaussian"]}}, "protocols.noise: several values are for simulations"),
+        ({"privacy": {"epsilon": [1, 2]}}, "privacy.epsilon: real sites spend one epsilon"),
+        ({"rows": None}, "parties.rows: say with --rows"),
+        ({"options": {"noise": "off"}}, "promises nothing with these options"),
+        ({"kind": "mean_operator", "options": {"summation": "secure"}}, "no summation yet.*use summation: parties"),
+        (
+            {"kind": "label_sums", "options": {"protect": "row", "summation": "secure"}, "data": REAL},
+            "no summation yet.*use summation: parties",
+        ),
+        ({"kind": "class_ratio", "options": {"noise": "dirichlet_floor", "floor": 20}}, "a floor protects only where"),
+    ],
+)
+def test_what_cannot_be_asked_of_real_sites_is_told_with_what_to_change(tmp_path, changed, told):
+    with pytest.raises(InputError, match=told):
+        plan(tmp_path, **changed)
+
+
+def test_all_that_must_be_changed_is_told_at_once(tmp_path):
+    with pytest.raises(InputError) as told:
+        plan(tmp_path, rows=None, data={"auxiliary": 100, "classes": None}, privacy={"epsilon": [1, 2]})
+    assert [line.split(":")[0] for line in str(told.value).splitlines()] == [
+        "privacy.epsilon",
+        "data.auxiliary",
+        "data.classes",
+        "parties.rows",
+    ]
+
+
+def test_two_protocols_are_one_too_many(tmp_path):
+    known = Terms("link:1", "root", "key", ("north",), CLOSING, (60, 67), None)
+    two = scenario() | {"protocols": [{"kind": "soft_vote"}, {"kind": "mean_operator"}]}
+    with pytest.raises(InputError, match=r"there are 2 \(soft_vote, mean_operator\); leave one"):
+        deployment(resolve(two), known, write_public(tmp_path / "public.csv"))

@@ -1,0 +1,162 @@
+"""Sites of a deployment in this process, behind a grid that carries letters: honest, slow, hostile and absent ones."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from flwr.app import ConfigRecord, Error, Message, RecordDict
+from flwr.serverapp import Grid
+from support.two_class_parties import public_table
+
+from federation.contract.reference import Reference
+from federation.letters.agreement import Agreement, require_agreed
+from federation.letters.keys import new_site_key, public_text
+from federation.letters.letters import SealedAnswer, SignedQuestion
+from federation.letters.packets import (
+    LETTER,
+    SHORTEST_REPLY,
+    Status,
+    answer_packet,
+    kind_of,
+    read_question,
+    status_packet,
+)
+from parties.guard.answering import answered
+from parties.guard.registry import question_type
+from parties.holdings.cohort import Cohort
+from scenarios.deployment.folder import Folder, make_folder
+from scenarios.settings.schema import resolve
+
+FIRST_NODE = 1001  # Flower's ids of nodes are no numbers from 1
+CLOSING = 4_000_000_000  # seconds since 1970
+
+
+def write_public(path: Path) -> Path:
+    """The public rows of `support.two_class_parties` as a CSV file, with a column of labels that nobody may look at."""
+    lines = [",".join(map(repr, row)) + ",no" for row in public_table().rows.tolist()]
+    path.write_text("\n".join(["p,q,r,ill", *lines]) + "\n")
+    return path
+
+
+def scenario(kind="soft_vote", options=(), data=(), parties=(), privacy=()):
+    """A scenario that real sites can be asked by."""
+    return {
+        "name": "trial",
+        "data": {
+            "source": "private.csv",
+            "label": "ill",
+            "classes": ["no", "yes"],
+            "auxiliary": "public.csv",
+            **dict(data),
+        },
+        "parties": {"count": 3, "quorum": 0.6, **dict(parties)},
+        "protocols": [{"kind": kind, **dict(options)}],
+        "privacy": {"epsilon": 1, "delta": 1e-5, **dict(privacy)},
+    }
+
+
+def deployed(folder: Path, sites=("north", "south", "west"), **changed):
+    """A sealed deployment in a folder, and the private keys of its sites."""
+    known = {
+        "superlink": "127.0.0.1:9",
+        "sites": sites,
+        "closing": CLOSING,
+        "rows": (60, 67),
+        "bags": None,
+    }
+    made, _ = make_folder(folder / "D", resolve(scenario(**changed)), write_public(folder / "public.csv"), known, [])
+    keys = {name: new_site_key() for name in sites}
+    (folder / "keys").mkdir()
+    for name, key in keys.items():
+        (folder / "keys" / f"{name}.pub").write_text(public_text(key.public_key()))
+    made.seal(folder / "keys")
+    nodes = {name: FIRST_NODE + place for place, name in enumerate(sites)}
+    (made.path / "nodes.json").write_text(json.dumps(nodes))
+    return made, keys
+
+
+@dataclass
+class Post(Grid):
+    """A grid to the sites of a deployment: what each does is `conduct`, else it answers.
+
+    `silent` ones say nothing, `away` ones cannot be reached, `refusing` and `busy` ones say so (a `busy` one once),
+    `forged` ones send what they have not signed, `wrong` ones a letter of other parts, and `broken` ones what cannot
+    even be fetched.
+    """
+
+    folder: Folder
+    keys: Mapping[str, object]
+    conduct: dict[str, str] = field(default_factory=dict)
+    asked: list[tuple[str, int]] = field(default_factory=list)  # who was asked which question, in order
+    _out: dict[str, Message] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.agreement = Agreement.load(self.folder.path / "plan.json")
+
+    def set_run(self, run):
+        raise NotImplementedError
+
+    run = None
+
+    def get_node_ids(self):
+        return range(FIRST_NODE, FIRST_NODE + len(self.keys))
+
+    def create_message(self, content, message_type, dst_node_id, group_id, ttl=None):
+        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
+
+    def push_messages(self, messages):
+        names = []
+        for message in messages:
+            site = self.agreement.sites[message.metadata.dst_node_id - FIRST_NODE].name
+            name = None if self.conduct.get(site) == "away" else os.urandom(8).hex()
+            if name is not None:
+                message.metadata.__dict__["_message_id"] = name
+                self._out[name] = message
+            names.append(name)
+        return names
+
+    def pull_messages(self, message_ids):
+        for name in message_ids:
+            if name in self._out and (reply := self._reply(self._out[name])) is not None:
+                del self._out[name]
+                yield reply
+
+    def send_and_receive(self, messages, *, timeout=None):
+        raise NotImplementedError
+
+    def _reply(self, message):
+        place = message.metadata.dst_node_id - FIRST_NODE
+        name = self.agreement.sites[place].name
+        conduct = self.conduct.get(name)
+        if conduct == "silent":
+            return None
+        if conduct == "broken":
+            raise ValueError("an object that Flower cannot read")
+        if conduct == "failing":
+            return Message(Error(code=1, reason="something else"), reply_to=message)
+        if conduct == "wrong":
+            return Message(RecordDict({LETTER: ConfigRecord({"a": 3})}), reply_to=message)
+        signed = SignedQuestion(**message.content[LETTER])
+        head = signed.opened(self.agreement.aggregator_key)
+        assert (head.site, head.position) == (name, place)
+        self.asked.append((name, head.number))
+        if conduct in ("busy", "refusing"):
+            packet = status_packet(Status.BUSY if conduct == "busy" else Status.REFUSED, SHORTEST_REPLY)
+            self.conduct.pop(name) if conduct == "busy" else None
+        else:
+            packet = self._answer(signed.question, place)
+        key = new_site_key() if conduct == "forged" else self.keys[name]
+        return Message(
+            RecordDict({LETTER: ConfigRecord(asdict(SealedAnswer.sealed_for(head, packet, key)))}), reply_to=message
+        )
+
+    def _answer(self, packet, place):
+        question = read_question(packet, question_type(kind_of(packet)))
+        require_agreed(question, self.agreement)
+        holdings = Reference("support.two_class_parties:Parties").to_json()
+        cohort = Cohort(holdings, place, 1, None, public_features=True, paid=True)
+        return answer_packet(question, answered(cohort, question))

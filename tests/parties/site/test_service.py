@@ -223,7 +223,8 @@ def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, mo
     made = []
 
     class Known(Box):
-        def __init__(self, address, root, key, most):
+        def __init__(self, address, root, key, most, refused):
+            refused("no letter")
             made.append((address, root, most))
             super().__init__()
 
@@ -236,7 +237,7 @@ def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, mo
     service.run(settings, Agreement.load(settings.plan), Rows())
     assert made == [("127.0.0.1:1", b"none", 2**26)]
     lines = State.found(settings.state).journal(reading=True).lines
-    assert [said(line).partition(" ")[0] for line in lines] == ["table", "started,", "stopped"]
+    assert [said(line).partition(" ")[0] for line in lines] == ["table", "refused:", "started,", "stopped"]
 
 
 def test_a_key_that_others_may_read_is_refused(tmp_path):

@@ -114,7 +114,7 @@ def read(
     then. An answer with noise that fails is given for blank rows, that nothing is told by its failing; None where that
     fails, too, or an answer without noise does.
     """
-    asked = partial(_asked, packet, agreement, means=means)
+    asked = partial(_limited, means, _serve, packet, agreement)
     with asked(cohort) as (said, pay):
         first = said()
         if first is None:
@@ -134,13 +134,25 @@ def read(
         yield cost, answer
 
 
+def rehearsed(cohort: Cohort, means: Means) -> float:
+    """How many seconds a process with these means takes to read the rows. Raises `InputError` where it cannot."""
+    began = time.monotonic()
+    with _limited(means, _look, cohort) as (said, _):
+        if said() is None:
+            raise InputError(
+                f"a process that may use {means.memory} bytes could not read the table within {means.seconds} s; raise "
+                "limits.memory and limits.seconds"
+            )
+    return time.monotonic() - began
+
+
 @contextmanager
-def _asked(
-    packet: bytes, agreement: Agreement, cohort: Cohort, means: Means
+def _limited(
+    means: Means, act: Callable[..., None], *known: object
 ) -> Iterator[tuple[Callable[[], bytes | None], Callable[[], None]]]:
-    """A process for one question: what it says next, if it does, and what tells it that it has been paid."""
+    """A process with so many means: what it says next, if it does, and what tells it that it has been paid."""
     own, other = _context.Pipe()
-    process = _context.Process(target=_serve, args=(other, packet, agreement, cohort, means), daemon=True)
+    process = _context.Process(target=_start, args=(means, act, other, *known), daemon=True)
     process.start()
     other.close()
     deadline = time.monotonic() + means.seconds
@@ -165,12 +177,23 @@ def _asked(
         process.join()
 
 
-def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort, means: Means) -> None:
-    """The process of one question."""
+def _start(means: Means, act: Callable[..., None], *known: object) -> None:
+    """What a process begins with."""
     os.setsid()
     bounds = {resource.RLIMIT_AS: means.memory, resource.RLIMIT_CPU: means.seconds, resource.RLIMIT_CORE: 0}
     for limit, most in bounds.items():
         resource.setrlimit(limit, (most, most))
+    act(*known)
+
+
+def _look(site: Connection, cohort: Cohort) -> None:
+    """The process of a rehearsal."""
+    cohort.holdings(cohort.first)
+    site.send_bytes(b"read")
+
+
+def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort) -> None:
+    """The process of one question."""
     try:
         question = read_question(packet, question_type(kind_of(packet)))
         require_agreed(question, agreement)

@@ -110,6 +110,21 @@ def test_rows_are_looked_for_once_they_have_been_paid_for(tmp_path):
         assert mark.exists()
 
 
+class Hungry(Numbers):
+    """Rows that take 2 GiB."""
+
+    def holdings(self, party):
+        return Holdings(party, np.ones((2**28, 1)), np.zeros(2**28))
+
+
+def test_a_rehearsal_reads_the_rows_within_the_means():
+    assert worker.rehearsed(site("Numbers"), worker.Means()) > 0
+    with pytest.raises(
+        InputError, match="a process that may use 1073741824 bytes could not read the table within 20 s"
+    ):
+        worker.rehearsed(site("Hungry"), worker.Means(memory=2**30, seconds=20))
+
+
 def test_what_contradicts_a_site_is_refused_before_it_is_paid_for():
     question = QUESTIONS["counts"]
     agreement = agreement_for(Ed25519PrivateKey.generate(), [new_site_key().public_key()], question)

@@ -28,7 +28,7 @@ from federation.contract.errors import FederationError
 from federation.contract.reference import Reference
 from federation.grids.asking import Asking, require_quorum
 from federation.grids.failures import Failures
-from federation.grids.stock import StockGrid, numbered
+from federation.grids.stock import StockGrid
 from federation.questions.votes import IndividualQuestion
 
 app = ServerApp()
@@ -44,8 +44,7 @@ def main(grid: Grid, context: Context) -> None:
     """
     config = context.run_config
     if config.get("plan"):
-        plan = WorldPlan.load(Path(str(config["plan"])))
-        run_plan(numbered(grid, -(-plan.parties // plan.parties_per_node)), plan)
+        run_plan(grid, WorldPlan.load(Path(str(config["plan"]))))
         return
     nodes = StockGrid(grid)
     try:

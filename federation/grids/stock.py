@@ -163,12 +163,3 @@ class StockGrid(SimulationGrid):
         """Withdraw what was published for the nodes."""
         if self._published is not None:
             self._published.unlink(missing_ok=True)
-
-
-def numbered(grid: Grid, nodes: int) -> Grid:
-    """A grid whose nodes are numbered from 1: the grid itself in a simulation, else once that many have joined."""
-    if isinstance(grid, SimulationGrid):
-        return grid
-    stock = StockGrid(grid)
-    stock.expect(nodes)
-    return stock

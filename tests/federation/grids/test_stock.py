@@ -21,6 +21,13 @@ from parties.node.app import app
 pytestmark = pytest.mark.usefixtures("flower_process")
 
 
+def joined(configurations):
+    """Nodes that have all said which they are."""
+    grid = StockGrid(ScatteredGrid(configurations))
+    grid.expect(len(configurations))
+    return grid
+
+
 def test_scattered_nodes_release_the_bytes_of_inline(make_plan, flower_process):
     plan = make_plan(individual=10)
     heard = []
@@ -41,7 +48,7 @@ def test_nodes_that_know_their_holdings_need_no_placement(make_plan):
     run(open_grid("inline"), plan, 20)
     expected = (Path(plan.directory) / "soft_vote.npz").read_bytes()
     placement = Placement(40, 20, SYNTHETIC, 1)
-    grid = ScatteredGrid([placement.config(1), placement.config(0)])
+    grid = joined([placement.config(1), placement.config(0)])
     run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
     assert (Path(plan.directory) / "soft_vote.npz").read_bytes() == expected
 
@@ -50,7 +57,7 @@ def test_a_node_without_holdings_says_so(make_plan):
     plan = make_plan(parties_per_node=20)
     plan.save(Path(plan.directory) / "plan.json")
     with pytest.raises(QuorumError, match="40 x the node's configuration lacks 'holdings'"):
-        run_server_app(ScatteredGrid(partitions(2)), {"plan": str(Path(plan.directory) / "plan.json")})
+        run_server_app(joined(partitions(2)), {"plan": str(Path(plan.directory) / "plan.json")})
 
 
 def test_a_node_without_a_number_cannot_be_used():
@@ -115,7 +122,7 @@ def test_what_is_published_for_another_run_is_not_taken(make_plan):
     Placement(40, 20, SYNTHETIC, 1).publish(RUN + 1)
     plan = make_plan(parties_per_node=20)
     with pytest.raises(QuorumError, match="lacks 'holdings'"):
-        run_server_app(ScatteredGrid(partitions(2)), {"plan": str(Path(plan.directory) / "plan.json")})
+        run_server_app(joined(partitions(2)), {"plan": str(Path(plan.directory) / "plan.json")})
 
 
 def test_a_message_cannot_say_what_a_node_serves(make_plan):

@@ -10,6 +10,7 @@ import fcntl
 import json
 import logging
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -38,6 +39,8 @@ NODES, LEDGER = "nodes.json", "ledger.json"
 EXCHANGES, RELEASES = "exchanges", "releases"  # folders, in which each exchange has one under its number
 WORKING, OUTCOME, LOCK = "working", "outcome.json", "lock"  # in that of an exchange
 
+_ENDING, _PAUSE = 60.0, 0.5  # seconds that a run takes to end which was stopped, and between two looks
+
 app = ServerApp()
 _log = logging.getLogger(__name__)
 
@@ -55,7 +58,7 @@ def main(grid: Grid, context: Context) -> None:
         if not isinstance(error, FederationError):
             _log.exception("the exchange failed")
         outcome = {"status": "failed", "why": told(error), "exit_code": getattr(error, "exit_code", 1)}
-    write_lasting(own / OUTCOME, json.dumps(outcome).encode())
+    write_lasting(own / OUTCOME, json.dumps({**outcome, "run": context.run_id}).encode())
 
 
 def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: float) -> dict[str, Any]:
@@ -113,13 +116,18 @@ def _done(spent: Spent, exchange: str, plan: WorldPlan, released: Path) -> dict[
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else works on an exchange in the meantime. Raises `InputError` where somebody does."""
+    """Nobody else works on an exchange in the meantime. Raises `InputError` where somebody goes on doing so."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    deadline = time.monotonic() + _ENDING
     with (folder / LOCK).open("wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"another process works on {folder}; wait until it has ended, or end it") from None
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise InputError(f"another process works on {folder}; wait until it has ended, or end it") from None
+                time.sleep(_PAUSE)
         yield
 
 

@@ -68,17 +68,22 @@ class Accounts:
     def __post_init__(self) -> None:
         self._known = {line["key"]: line for line in self.journal.lines if line["event"] == CHARGED}
 
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (self.table, *self.others)
+
     def charge(self, key: str, guarantee: Guarantee, trusted: bool, told: Mapping[str, Any]) -> None:
         """Write down what an answer costs before it is given, however it ends; once for each key.
 
         `trusted` says that the guarantee holds only if the aggregator adds its noise; `told` is what else the line
         says. Raises `BudgetExceededError`, and writes nothing, where an account would be overdrawn, and `InputError`
-        where nothing is proved for one of them, or there is none, and for a key that was charged for another guarantee.
+        where nothing is proved for one of them, or there is none, and for a key charged with another.
         """
-        cost = {"key": key, "table": self.table, "trusted": trusted, "guarantee": guarantee.to_dict()}
-        if key in self._known:
-            if json.dumps(cost) != json.dumps({name: self._known[key][name] for name in cost}):
-                raise InputError("this release began with another guarantee; begin a new one, whose noise is charged")
+        cost = {"trusted": trusted, "guarantee": guarantee.to_dict()}
+        if (begun := self._known.get(key)) is not None:
+            same = json.dumps(cost) == json.dumps({name: begun[name] for name in cost})
+            if not (same and begun["table"] in self._names):
+                raise InputError("this release began with another guarantee or table; begin a new one, to be charged")
             return
         charges = [*self._charges(trusted), guarantee]
         accounts = ([self.allowances.trusted] if self.allowances.trusted else []) if trusted else self.allowances.proved
@@ -93,7 +98,7 @@ class Accounts:
                 f"the table '{self.table}' has given {given} of {self.allowances.trusted_answers} answers without "
                 "noise; more than one allow to tell what has changed between them"
             )
-        self._known[key] = self.journal.add(CHARGED, **cost, **told)
+        self._known[key] = self.journal.add(CHARGED, key=key, table=self.table, **cost, **told)
 
     @property
     def answers_given(self) -> int:
@@ -111,7 +116,7 @@ class Accounts:
         return [
             Guarantee.from_dict(line["guarantee"])
             for line in self._known.values()
-            if line["table"] in (self.table, *self.others) and line["trusted"] is trusted
+            if line["table"] in self._names and line["trusted"] is trusted
         ]
 
     def _total(self, account: Account, charges: list[Guarantee]) -> tuple[float, float]:

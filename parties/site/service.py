@@ -214,7 +214,6 @@ def cohort(settings: Settings, agreement: Agreement, reference: str) -> Cohort:
         None,
         public_features=settings.policy.public_features,
         declared=declared,
-        paid=True,
     )
 
 

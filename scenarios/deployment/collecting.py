@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.contract.ledger import Budget
-from aggregator.exchange.app import OUTCOME, WORLD_PLAN, outcome_of, set_aside
+from aggregator.exchange.app import WORLD_PLAN, outcome_of, set_aside
 from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange
 from aggregator.exchange.spent import Spent
 from aggregator.world.plan import WorldPlan
@@ -77,8 +77,8 @@ def collect(folder: Folder, patience: Patience, fresh: bool, tell: Callable[[str
         _begin(folder, agreement, number)
         with superlink(folder, agreement) as link:
             write_lasting(folder.nodes, json.dumps(link.register(agreement)).encode())
-            _run(folder, number, patience, link, tell)
-        return {**(outcome_of(folder.path, number) or _lost(folder)), "exchange": number}
+            outcome = _run(folder, number, patience, link, tell)
+        return {**(outcome or _lost(folder)), "exchange": number}
 
 
 def progress(folder: Folder, number: str) -> Progress:
@@ -162,13 +162,12 @@ def _run(
     patience: Patience,
     link: SuperLink,
     tell: Callable[[str], None],
-) -> None:
-    """Start the exchange's app, and wait until it has ended; interrupted, stop it."""
-    record, outcome = folder.path / STATE / _RUN, folder.exchange(number) / OUTCOME
+) -> Mapping[str, Any] | None:
+    """Start the exchange's app, and wait until it has ended, interrupted stop it; what it says of how it went."""
+    record = folder.path / STATE / _RUN
     record.parent.mkdir(mode=0o700, exist_ok=True)
     if record.exists():
         link.stop(int(read_object(record, "remove it")["run"]))
-    outcome.unlink(missing_ok=True)
     config: dict[str, str | float] = {
         "dir": str(folder.path),
         "exchange": number,
@@ -177,15 +176,18 @@ def _run(
     }
     run = link.start(config)
     write_lasting(record, json.dumps({"run": run}).encode())
-    last = ""
+    last, outcome = "", None
     try:
         while not link.finished(run):
             if (now := _described(progress(folder, number), link, folder)) != last:
                 tell(now)
                 last = now
             time.sleep(_PAUSE)
+        said = outcome_of(folder.path, number) or {}
+        outcome = said if said.get("run") == run else None
+        return outcome
     finally:
-        if not outcome.exists():
+        if outcome is None:
             link.stop(run)
 
 

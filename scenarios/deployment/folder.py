@@ -159,7 +159,7 @@ def _filled(
     write_lasting(folder.path / SCENARIO, dump(plain).encode())
     found.plan.save(folder.path / WORLD_PLAN)
     write_lasting(folder.path / INVITATION, _shown(found.agreement))
-    write_lasting(folder.path / README, _readme(folder, found.agreement).encode())
+    write_lasting(folder.path / README, _readme(folder, found).encode())
     return found
 
 
@@ -172,7 +172,8 @@ def _shown(agreement: Agreement) -> bytes:
     return (json.dumps(agreement.model_dump(mode="json"), indent=1, allow_nan=False) + "\n").encode()
 
 
-def _readme(folder: Folder, agreement: Agreement) -> str:
+def _readme(folder: Folder, found: Deployment) -> str:
+    agreement = found.agreement
     names = [site.name for site in agreement.sites]
     host, _, port = agreement.superlink.rpartition(":")
     return f"""The deployment '{agreement.name}'
@@ -206,6 +207,11 @@ This folder holds the keys of the deployment. Nobody but you may read it. Keep a
 
    It may be interrupted, and goes on where it was. Nobody is asked twice.
    federation collect {folder.path} --status says how far it is.
+
+5. What was released lies in {folder.path}/{RELEASES}/001:
+
+     federation predict {folder.path}/{RELEASES}/001/{found.plan.variants[0].name}.npz ROWS.csv
+     federation report {folder.path}/{RELEASES}/001     a page for whoever must sign
 
 Sites reach the SuperLink at {agreement.superlink}: port {port} of {host} must be open to them, and to nobody else if
 that can be helped. Other machines get answers there to what sites need and to nothing else; what starts and stops runs

@@ -114,19 +114,25 @@ class SuperLink:
 def superlink(folder: Folder, agreement: Agreement) -> Iterator[SuperLink]:
     """The SuperLink of a deployment: the one that listens at its port, or one that runs as long as this lasts.
 
-    Raises `InputError` where none can be reached or started, and for certificates that sites would not accept.
+    Raises `InputError` where none can be reached or started, and for certificates that sites would not accept, and
+    `FederationError` where it is lost on the way.
     """
     host, _, port = agreement.superlink.rpartition(":")
-    for address in (f"{_HERE}:{port}", agreement.superlink):
-        if (running := _reached(folder, address)) is not None:
-            yield running
-            return
-    require_valid(folder.path, host)
-    process = _started(folder, _HERE if host in _LOOPBACK_NAMES else "0.0.0.0", port)
+    running = _reached(folder, f"{_HERE}:{port}") or _reached(folder, agreement.superlink)
+    process = None
+    if running is None:
+        require_valid(folder.path, host)
+        process = _started(folder, _HERE if host in _LOOPBACK_NAMES else "0.0.0.0", port)
     try:
-        yield _up(folder, process, f"{_HERE}:{port}")
+        yield running or _up(folder, process, f"{_HERE}:{port}")
+    except httpx.HTTPError as error:
+        raise FederationError(
+            f"the SuperLink at port {port} has ended or does not answer ({error!s:.200}); collect again, which goes on "
+            "where this was"
+        ) from error
     finally:
-        _stopped(process)
+        if process is not None:
+            _stopped(process)
 
 
 def _reached(folder: Folder, address: str) -> SuperLink | None:
@@ -189,12 +195,12 @@ def _started(folder: Folder, host: str, port: str) -> subprocess.Popen[bytes]:
         os.umask(umask)
 
 
-def _up(folder: Folder, process: subprocess.Popen[bytes], address: str) -> SuperLink:
+def _up(folder: Folder, process: subprocess.Popen[bytes] | None, address: str) -> SuperLink:
     deadline = time.monotonic() + _STARTING
     while time.monotonic() < deadline:
         if (found := _reached(folder, address)) is not None:
             return found
-        if process.poll() is not None:
+        if process is None or process.poll() is not None:
             break
         time.sleep(_PAUSE)
     raise InputError(

@@ -29,7 +29,7 @@ def deploy(tmp_path):
 def run(post, patience=0.5, exchange="001"):
     """How a run of the app on the first exchange ended."""
     config = {"dir": str(post.folder.path), "exchange": exchange, "patience": patience, "wait": 30.0}
-    main(post, SimpleNamespace(run_config=config))
+    main(post, SimpleNamespace(run_config=config, run_id=7))
     return outcome_of(post.folder.path, exchange)
 
 
@@ -136,7 +136,9 @@ def test_files_that_were_damaged_are_told_in_a_sentence(deploy, file):
     assert "Traceback" not in outcome["why"]
 
 
-def test_two_runs_of_one_exchange_do_not_work_at_once(deploy):
+def test_two_runs_of_one_exchange_do_not_work_at_once(deploy, monkeypatch):
+    monkeypatch.setattr(module, "_ENDING", 0.1)
+    monkeypatch.setattr(module, "_PAUSE", 0.05)
     post = deploy()
     with module._alone(post.folder.exchange("001")):
         outcome = run(post)

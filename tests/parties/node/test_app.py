@@ -112,6 +112,14 @@ def test_a_simulated_node_says_why_and_its_own_log_has_the_traceback(provider, w
     assert isinstance(told.exc_info[1], OSError if provider == "Secretive" else InputError)
 
 
+def test_where_a_simulation_is_published_is_not_told(flower_process):
+    (flower_process / "federation" / "1.json").mkdir(parents=True)
+    context = Context(1, 1, {"partition-id": 0}, RecordDict(), {})
+    reply = app(Message(RecordDict(), 1, f"query.{PREPARE}", group_id=""), context)
+    assert reply.error.reason == "the node's configuration lacks 'holdings'"
+    (flower_process / "federation" / "1.json").rmdir()
+
+
 def test_an_answer_of_another_form_than_its_question_asks_for_does_not_leave(question, monkeypatch):
     def shorter(cohort, question):
         whole = answered(cohort, question)

@@ -31,9 +31,10 @@ class Link:
 
     def start(self, config):
         self.runs.append(config)
+        run = len(self.runs)
         if not self.dies:
-            main(self.post, SimpleNamespace(run_config=config))
-        return len(self.runs)
+            main(self.post, SimpleNamespace(run_config=config, run_id=run))
+        return run
 
     def finished(self, run):
         return True
@@ -113,6 +114,20 @@ def test_a_run_that_says_nothing_is_a_fault(link):
     outcome, _ = run(link)
     assert outcome["exit_code"] == 1
     assert "did not say how" in outcome["why"]
+    assert link.stopped == [1]
+
+
+def test_what_a_run_says_that_was_stopped_before_is_no_word_of_this_one(link, monkeypatch):
+    link.dies = True
+    outcome = link.post.folder.exchange("001") / "outcome.json"
+    start = Link.start
+
+    def late(config):
+        outcome.write_text('{"status": "released", "run": 99, "exit_code": 0}')
+        return start(link, config)
+
+    monkeypatch.setattr(link, "start", late)
+    assert "did not say how" in run(link)[0]["why"]
     assert link.stopped == [1]
 
 

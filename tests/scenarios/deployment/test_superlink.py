@@ -14,7 +14,7 @@ import httpx
 import pytest
 from support.letter_sites import deployed
 
-from federation.contract.errors import InputError
+from federation.contract.errors import FederationError, InputError
 from scenarios.deployment import superlink as module
 from scenarios.deployment.certificates import SERVER, SERVER_KEY, make_authority, make_server
 from scenarios.deployment.superlink import SuperLink, superlink
@@ -129,6 +129,14 @@ def test_one_that_runs_is_used_and_left_alone(folder, monkeypatch):
     monkeypatch.setattr(module, "_started", None)
     with superlink(folder, folder.agreement) as found:
         assert found is running
+
+
+def test_one_that_is_lost_on_the_way_is_told_in_a_sentence(folder, monkeypatch):
+    monkeypatch.setattr(module, "_reached", lambda *_: SuperLink(Client()))
+    told = pytest.raises(FederationError, match=r"at port 9 has ended or does not answer \(gone\); collect again")
+    with told as raised, superlink(folder, folder.agreement):
+        raise httpx.ConnectError("gone")
+    assert raised.value.exit_code == 1
 
 
 def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_started(folder, monkeypatch):

@@ -118,7 +118,7 @@ def run(
 
     settings, agreement = _loaded(site)
     table = WatchedTable(settings.data, agreement, agreement.position(settings.name))
-    with logged(quiet=quiet, verbose=not quiet, file=log_file, times=True):
+    with logged(quiet=False, verbose=not quiet, file=log_file, times=True):
         serve(settings, agreement, table)
 
 

@@ -38,18 +38,20 @@ class Trial:
         self.folder, self.changes = folder, {PORT: str(free_port()), **changes}
         self.sites: dict[str, subprocess.Popen[bytes]] = {}
 
-    def follow(self, page: str, until: str | None = None) -> None:
-        """Write its files, run its code and its commands, up to the command that begins with `until`."""
+    def follow(self, page: str, since: str = "", until: str = "nothing") -> None:
+        """Write its files, run its code and its commands, from one that begins with `since` to one with `until`."""
         for old, new in self.changes.items():
             page = page.replace(old, new)
-        for fence in fences(page):
+        known = fences(page)
+        first = next(place for place, fence in enumerate(known) if since in fence.text)
+        for fence in known[first:]:
             if fence.language == "yaml":
                 (self.folder / fence.text.split()[1]).write_text(fence.text)
             elif fence.language == "python":
                 exec(compile(fence.text, "the page", "exec"), {"__name__": "page"})
             elif fence.language == "sh":
                 for command in commands(fence):
-                    if until is not None and command.startswith(until):
+                    if command.startswith(until):
                         return
                     self.do(command)
 

@@ -88,7 +88,7 @@ class Table(_Closed):
     url: str | None = None
     columns: dict[str, str | Source] = Field(default_factory=dict)
     missing: Literal["drop", "refuse"] | dict[str, float | str] | None = None
-    rows_per_person: Annotated[int, Field(ge=0)] = 0
+    rows_per_person: Annotated[int, Field(ge=0, le=10**6)] = 0
 
     @model_validator(mode="after")
     def _one_source(self) -> Table:
@@ -146,7 +146,7 @@ class Allowance(_Closed):
 class Bounds(_Closed):
     """What a question may use: bytes of memory, and seconds, after which its answer leaves; bytes of a `letter`."""
 
-    memory: Annotated[Size, Field(ge=2**28)] = 3 * 2**30
+    memory: Annotated[Size, Field(ge=2**28, le=2**50)] = 3 * 2**30
     seconds: Annotated[int, Field(ge=8, le=3600)] = 30
     letter: Annotated[Size, Field(ge=2**16, le=2**30)] = 2**26
 
@@ -226,6 +226,7 @@ _WORDS = {
     "tuple_type": "must be a list, between [ and ]",
     "string_too_short": "must not be empty",
     "too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
     "greater_than_equal": "must be at least {ge}",
     "less_than_equal": "must be at most {le}",
     "less_than": "must be less than {lt}",

@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from federation.contract.errors import BudgetExceededError, InputError
-from scenarios.commands.logs import LogFile, Quiet, logged
+from scenarios.commands.logs import logged
 from scenarios.commands.options import AsJson
 from scenarios.commands.output import tell
 
@@ -105,14 +105,20 @@ def deny(site: SiteFile, name: Id = None) -> None:
 
 
 @party_app.command()
-def run(site: SiteFile, quiet: Quiet = False, log_file: LogFile = None) -> None:
+def run(
+    site: SiteFile,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Say only what goes wrong.")] = False,
+    log_file: Annotated[
+        Path | None, Option("--log-file", metavar="FILE", help="Add all that is said here, with times.")
+    ] = None,
+) -> None:
     """Serve: fetch questions, answer those that may be answered, until a signal says to stop."""
     from parties.site.service import run as serve
     from scenarios.deployment.site_table import WatchedTable
 
     settings, agreement = _loaded(site)
     table = WatchedTable(settings.data, agreement, agreement.position(settings.name))
-    with logged(quiet=quiet, verbose=not quiet, file=log_file, times=True):
+    with logged(quiet=False, verbose=not quiet, file=log_file, times=True):
         serve(settings, agreement, table)
 
 

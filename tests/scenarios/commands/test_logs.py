@@ -37,6 +37,12 @@ def test_the_terminal_hears_as_much_as_was_asked_for(how, heard, capsys):
     assert capsys.readouterr() == ("", "".join(f"{level} of {name}\n" for name in NAMES for level in heard))
 
 
+def test_lines_of_the_terminal_may_have_their_times(capsys):
+    with logged(quiet=False, verbose=False, file=None, times=True):
+        logging.getLogger("parties.site").warning("a letter came")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d a letter came\n", capsys.readouterr().err)
+
+
 @pytest.mark.parametrize("quiet", [True, False])
 def test_a_file_hears_everything_once_with_its_time_even_of_others(tmp_path, quiet):
     others = {name: logging.getLogger(name) for name in ("flwr", "ray.worker", "elsewhere")}

@@ -23,6 +23,7 @@ CHANGED = {
 }
 WORKS = ("AGE_Y,sex,ICD", "30,m,C50", "41,f,D24", "52,f,C50")
 COLUMNS = {"age": "AGE_Y", "dx": {"from": "ICD", "map": {"C50": "malignant", "D24": "benign"}}}
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters='\0\r\n",')) | st.sampled_from(["nan", "inf", "1e999"])
 REAL = {"label": {"name": "dx", "range": [0.0, 5.0]}}
 
 
@@ -244,8 +245,7 @@ def test_rows_are_fixed_where_one_whole_one_may_be_replaced(unit, adjacency, fix
 @given(
     row=st.integers(1, 3),
     column=st.integers(0, 2),
-    cell=st.text(st.characters(codec="utf-8", exclude_characters='\0\r\n",'))
-    | st.sampled_from(["nan", "inf", "1e999"]),
+    cell=CELLS,
     missing=st.booleans(),
     real=st.booleans(),
 )
@@ -268,3 +268,16 @@ def test_no_cell_changes_how_many_rows_there_are_or_whether_they_answer(
     assert found.rows[others].tolist() == [plain[i] for i in others]
     labels = [3.0, 4.0, 3.0] if real else [0, 1, 0]
     assert found.labels[others].tolist() == [labels[i] for i in others]
+
+
+@given(cell=CELLS, missing=st.sampled_from([None, "drop", "refuse"]), real=st.booleans())
+def test_no_label_changes_which_rows_are_answered_for(tmp_path_factory, cell, missing, real):
+    """Also where the site is no longer ready: an answer that is paid for has as many rows."""
+    path = tmp_path_factory.getbasetemp() / "labels.csv"
+    path.write_text(f'age,sex,dx\n1,m,3\n,f,3\n2,f,"{cell}"\n')
+    agreement = plan(**(REAL if real else {"label": {"name": "dx", "classes": ["3", "4"]}}), **promised("label"))
+    where = Table(table="t", file=path, missing=missing)
+    found = examined(source(where), agreement, where, 0).holdings
+    first, absent, last = [1, text_code("m")], [0, 0], [2, text_code("f")]
+    assert found.rows.tolist() == ([first, last] if missing == "drop" else [first, absent, last])
+    assert (0 <= found.labels[-1] <= 5) if real else (found.labels[-1] in (0, 1))

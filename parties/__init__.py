@@ -7,7 +7,6 @@ from federation.contract.public import PublicNames
 _PUBLIC = PublicNames(
     __name__,
     {
-        "guard.allowance": "Allowance",
         "guard.answering": "Arrays NoisyAct PlainAct",
         "holdings.cohort": "Cohort Holdings Provider",
     },

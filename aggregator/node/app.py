@@ -39,8 +39,8 @@ _log = logging.getLogger(__name__)
 def main(grid: Grid, context: Context) -> None:
     """Run the plan named by the run configuration, or else the simulation, `module:attribute`, that it names.
 
-    A simulation gets the grid and the configuration, and runs plans of its own. Raises `FederationError`s meant for
-    the user.
+    A plan is for a grid of this process, whose nodes are numbered. A simulation gets Flower's grid and the
+    configuration, and runs plans of its own. Raises `FederationError`s meant for the user.
     """
     config = context.run_config
     if config.get("plan"):

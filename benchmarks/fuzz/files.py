@@ -89,7 +89,7 @@ class Files(Target):
             file = self.folder / "rows.csv"
             file.write_text(tables.csv_text(), encoding="utf-8")
         by = "place" if how == _NEW and kind in _WITH_SETS else None
-        predict_command(self.folder / "run", _VARIANT, file, None, 0, 0, by, None, False)
+        predict_command(self.folder / "run", file, _VARIANT, None, 0, 0, by, None, False)
         return "applied"
 
     @classmethod

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,38 +27,37 @@ from benchmarks.fuzz.mutation import Mutation
 from benchmarks.fuzz.records import changed, from_bytes, to_bytes
 from benchmarks.fuzz.worlds import PER_NODE, WORLDS, SmallWorld
 from federation.contract.collector import Collector
+from federation.contract.declared import Declared
 from federation.contract.question import PrivateQuestion, Question
 from federation.contract.reference import Reference
-from federation.grids.codec import decode_submission, encode_question
+from federation.contract.submission import check_submission
+from federation.grids.codec import decode_question, decode_submission, encode_question
 from federation.grids.failures import Failures, describe
 from federation.grids.nodes import Placement, node_config
 from federation.grids.queue import QueueGrid
 from federation.grids.replies import handle
 from federation.grids.stock import ROLL_CALL, StockGrid, present
+from parties.guard.answering import answered
+from parties.guard.registry import question_type
 from parties.holdings.cohort import Cohort
 from parties.node.app import app
+from parties.site.worker import cost_of
 
-QUESTION, ASKED, ANSWER, ROLL, ERROR, PLAN, SITE = (
+QUESTION, ASKED, ANSWER, ROLL, ERROR, PLAN, NODE = (
     "question",  # to the app of a node in a simulation
-    "asked",  # to that of a deployed node, which has an allowance
+    "asked",  # to a site
     "answer",  # to the collectors of a world, which then learns
     "roll",  # to a grid that numbers its nodes
     "error",  # the reason of a reply without an answer
     "plan",  # what an aggregator is asked to do
-    "site",  # a node's own configuration
+    "node",  # a node's own configuration
 )
 _RECORDS = (QUESTION, ASKED, ANSWER, ROLL)  # whose content are records; that of the others is text
 _SLOW = ("class_ratio", "class_means", "row_class_means", "error_marginals")  # worlds that take long to learn
 _SELDOM = 20  # of the answers to them, one in so many is learned from
 _DEPLOYED: Mapping[str, Any] = {"simulation": False, "noise_seed": None, "draws": 1}
-_LEDGER, _ALLOWANCE = "spent-0.json", "allowance"
 _ONE_NODE = Placement(PER_NODE, PER_NODE, Reference("builtins:dict"), small.SEED)
-_ROSTER = {"parties": 9, "quorum": 0.9}
-_FURTHER = {  # what a site may say beside what it must
-    "declared": json.dumps({"most_rows": small.ROWS, "label_range": [0.0, 1.0], "roster": _ROSTER}),
-    "limits": json.dumps({"numbers": 10**6}),
-    "num-partitions": 3,
-}
+_DECLARED = Declared(most_rows=small.ROWS, label_range=(0.0, 1.0))  # by the sites that are asked
 
 
 class _Witness(logging.Handler):
@@ -66,6 +66,14 @@ class _Witness(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self.errors: list[BaseException] = []
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Raises the first that was noted meanwhile."""
+        self.errors.clear()
+        yield
+        for error in self.errors:
+            raise error
 
     def emit(self, record: logging.LogRecord) -> None:
         """Note what a party or node failed of; not what several parties at once fail of, who are then served alone."""
@@ -127,9 +135,8 @@ class Messages(Target):
         )
         found += [Input(ERROR, text.encode()) for text in ("ValueError: no\nTraceback", "the party 3 has no rows", "")]
         name = "label_sums"
-        deployed = self._deployed(name, "/").config(0)  # its ledger is put into the own folder when it is tried
-        sites = (self._worlds[name].placement.config(0), {**deployed, **_FURTHER})
-        return [*found, *(Input(f"{SITE}+{name}", json.dumps(site).encode()) for site in sites)]
+        config = {**self._worlds[name].placement.config(0), "num-partitions": 3}
+        return [*found, Input(f"{NODE}+{name}", json.dumps(config).encode())]
 
     def mutated(self, source: random.Random, known: Sequence[Input]) -> Input:
         """Records as records, the rest as JSON or text."""
@@ -151,8 +158,10 @@ class Messages(Target):
         """Hand it to whom it is for."""
         how, *further = given.route.split("+")
         match how:
-            case "question" | "asked":
-                return self._ask(how, further[0], int(further[1]), from_bytes(given.content))
+            case "question":
+                return self._ask(further[0], int(further[1]), from_bytes(given.content))
+            case "asked":
+                return self._charged(further[0], int(further[1]), from_bytes(given.content))
             case "answer":
                 return self._answer(further[0], int(further[1]), given.content)
             case "roll":
@@ -169,29 +178,31 @@ class Messages(Target):
         """Flower's records, or text."""
         return ".pb" if given.route.split("+")[0] in _RECORDS else ".json"
 
-    def _ask(self, how: str, name: str, number: int, records: RecordDict) -> str:
-        (self.folder / _LEDGER).unlink(missing_ok=True)
-        placement = self._worlds[name].placement if how == QUESTION else self._deployed(name)
+    def _ask(self, name: str, number: int, records: RecordDict) -> str:
         question = self._questions(name)[number][0]
-        reply = self._replied(placement.config(0), question, records)
+        reply = self._replied(self._worlds[name].placement.config(0), question, records)
         return "an error" if reply.has_error() else f"{len(reply.content)} records"
+
+    def _charged(self, name: str, number: int, records: RecordDict) -> str:
+        """What a site would charge for an answer, and the answer."""
+        known, kind = self._worlds[name].placement, self._questions(name, **_DEPLOYED)[number][0].kind
+        question = decode_question(records, question_type(kind))
+        site = Cohort(known.holdings.to_json(), 0, 1, None, public_features=True, declared=_DECLARED)
+        cost = cost_of(question, site)
+        with self._witness.told():
+            submission = answered(replace(site, paid=True), question)
+        check_submission(question, submission)
+        return f"{cost.length} bytes, {len(submission.failures)} failed"
 
     def _replied(self, config: Mapping[str, Any], question: Question, records: RecordDict) -> Message:
         """A node's reply. Raises the first error that it kept to itself."""
         grid = _Replies(lambda message: message)
         message = grid.create_message(records, f"query.{question.kind}", 1, group_id="")
-        self._witness.errors.clear()
-        reply = handle(app, message, Context(1, 1, dict(config), RecordDict(), {}))
-        for error in self._witness.errors:
-            raise error
-        return reply
+        with self._witness.told():
+            return handle(app, message, Context(1, 1, dict(config), RecordDict(), {}))
 
     def _questions(self, name: str, **changes: Any) -> list[tuple[Question, list[Collector]]]:
         return _asked(self._worlds[name].begun(**changes)[1])
-
-    def _deployed(self, name: str, folder: str | None = None) -> Placement:
-        known = self._worlds[name].placement
-        return small.Deployment(known.parties, known.per_node, known.holdings, known.seed, folder or str(self.folder))
 
     def _answer(self, name: str, number: int, content: bytes) -> str:
         """The first node's answer to one question, beside all other answers; what is taken is learned from."""
@@ -228,25 +239,12 @@ class Messages(Target):
             return "no configuration"
         if not isinstance(config, dict):
             return "no configuration"
-        (self.folder / _LEDGER).unlink(missing_ok=True)
-        if isinstance(config.get(_ALLOWANCE), str):  # which says where a file is written
-            config[_ALLOWANCE] = self._in_folder(config[_ALLOWANCE])
         context = Context(1, 1, config, RecordDict(), {})
         Cohort.from_config(node_config(context))
-        deployed = {} if "seed" in config else _DEPLOYED
-        question = self._questions(name, **deployed)[0][0]
+        question = self._questions(name)[0][0]
         self._replied(config, question, encode_question(question))
         present(_Replies(lambda message: message).create_message(RecordDict(), f"query.{ROLL_CALL}", 1, ""), context)
         return "answered"
-
-    def _in_folder(self, allowance: str) -> str:
-        try:
-            found = json.loads(allowance)
-        except (ValueError, RecursionError):
-            return allowance
-        if isinstance(found, dict) and isinstance(found.get("ledger"), str):
-            return json.dumps({**found, "ledger": str(self.folder / _LEDGER)})
-        return allowance
 
 
 def _asked(inquiry: Inquiry) -> list[tuple[Question, list[Collector]]]:
@@ -259,8 +257,7 @@ def _called_up(records: RecordDict) -> str:
     nodes = _Replies(lambda message: Message(records, reply_to=message))
     nodes.assign(_ONE_NODE)
     TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1  # as Flower says of the process of an app
-    StockGrid(nodes).expect(1)
-    return "called up"
+    return f"one of {StockGrid(nodes).partitions} called up"
 
 
 def _failed(reason: str) -> str:

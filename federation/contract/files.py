@@ -95,8 +95,13 @@ def write_lasting(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)  # else a power failure may bring the old file back
+
+
+def sync_folder(path: Path) -> None:
+    """Bring to the disk which files a folder has. Raises `OSError`."""
+    folder = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)  # else a power failure may bring the old file back
+        os.fsync(folder)
     finally:
         os.close(folder)

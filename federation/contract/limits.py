@@ -6,11 +6,10 @@ exact integers before anything of that size is allocated.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from federation.contract.errors import InputError, refusing
+from federation.contract.errors import InputError
 
 MOST_CONFIGURED = 2**31  # numbers that a site may allow
 MOST_FEATURES = 100_000  # that a map makes of a row, and between its steps
@@ -30,8 +29,6 @@ class Limits:
     Raises `InputError` for anything but 1 to 2^31 of them.
 
     Examples:
-        >>> Limits.from_json('{"numbers": 1000}')
-        Limits(numbers=1000)
         >>> Limits().numbers
         33554432
     """
@@ -40,12 +37,6 @@ class Limits:
 
     def __post_init__(self) -> None:
         whole("numbers of a node's limits", self.numbers, 1, MOST_CONFIGURED)
-
-    @classmethod
-    def from_json(cls, text: str) -> Limits:
-        """From {"numbers": WHOLE NUMBER}. Raises `InputError`."""
-        with refusing(f'the node\'s "limits" must be JSON with numbers, got {text!r:.200}'):
-            return cls(**json.loads(text))
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> None:

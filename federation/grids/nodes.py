@@ -106,7 +106,7 @@ def node_config(context: Context) -> Mapping[str, Any]:
         return config
     try:
         parties, per_node, holdings, seed = json.loads(_published(context.run_id).read_text())
-    except FileNotFoundError:
+    except OSError:
         return config
     return Placement(parties, per_node, Reference.from_json(holdings), seed).config(int(config["partition-id"]))
 

@@ -11,14 +11,9 @@ from federation.contract.errors import FederationError
 PREPARE = "prepare"  # the query with which a grid asks a process to load what a node serves, ahead of any question
 
 
-def failed(message: Message, error: Exception, told: bool = True) -> Message:
-    """The reply of a node that could not answer; without `told` it names the type of the error only."""
-    if not told:
-        reason = type(error).__name__
-    elif isinstance(error, FederationError):
-        reason = str(error)
-    else:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+def failed(message: Message, error: Exception) -> Message:
+    """The reply of a node that could not answer, with the error's text: no more than a simulation's user may read."""
+    reason = str(error) if isinstance(error, FederationError) else f"{type(error).__name__}: {error}".splitlines()[0]
     return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=message)
 
 

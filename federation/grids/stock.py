@@ -74,14 +74,13 @@ class StockGrid(SimulationGrid):
         return wanted if wanted is not None else -(-parties // nodes)
 
     def assign(self, placement: Placement) -> None:
-        """Tell the nodes of this machine whom they serve, and wait for as many as serve someone."""
-        self._published = placement.publish(self._grid.run.run_id)
-        self.expect(placement.nodes)
+        """Tell the nodes of this machine whom they serve, and wait for as many as serve someone.
 
-    def expect(self, nodes: int) -> None:
-        """Wait for the nodes of partitions 0 to nodes - 1. Raises `QuorumError` when they do not join."""
-        self._call_up(nodes)
-        self._serving, self._sent, self._answered = nodes, 0, 0
+        Raises `QuorumError` when they do not join.
+        """
+        self._published = placement.publish(self._grid.run.run_id)
+        self._call_up(placement.nodes)
+        self._serving, self._sent, self._answered = placement.nodes, 0, 0
 
     def _call_up(self, needed: int) -> None:
         """Learn the partitions of nodes until 0 to needed - 1 have answered."""

@@ -24,8 +24,8 @@ Exchange: TypeAlias = MarginalNoise | PublishedRates | None  # the noise of ever
 def answer(cohort: Cohort, question: MarginalsQuestion) -> NoisyAct:
     """Every party is the oracle of an exchange, of which this is one query (Algorithm 1).
 
-    A deployed party counts the queries of an exchange in the ledger of its allowance, and answers none twice and none
-    beyond the last. Raises `InputError` for a question that takes features to be public when they are not.
+    A site counts the queries of an exchange, and answers none twice and none beyond the last. Raises `InputError` for a
+    question that takes features to be public when they are not.
     """
     unit = protected(question.protect)
     if unit is Unit.LABEL:

@@ -1,12 +1,14 @@
-"""How a party's node answers any question: bounds first, then what it promises and costs, then the rows.
+"""How a party's node answers any question: bounds first, then what it promises, then payment, then the rows.
 
 The order is the same for every question, whoever wrote it: its size is bounded; it must agree with what the node
-declares and be one that this node may answer; the party pays; only then is a row touched.
+declares and be one that this node may answer; a site must have paid for it (`parties.site`); only then is a row
+touched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +18,6 @@ from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import PrivateQuestion, PublicQuestion, Question, TrustedQuestion
 from federation.contract.randomness import NoiseBits
 from federation.contract.submission import Submission
-from parties.guard.allowance import Allowance
 from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort
 from parties.holdings.isolation import alone
@@ -29,52 +30,45 @@ PlainAct: TypeAlias = Callable[[int], Arrays]
 def answered(cohort: Cohort, question: Question) -> Submission:
     """The answer of every party behind a node to a question of an installed kind (entry points `federation.questions`).
 
+    A party whose data fails is named among the failures, and costs no other party. Raises `InputError` as `permitted`,
+    and outside a simulation where the site has not paid for the answer.
+    """
+    answer = permitted(cohort, question)
+    if cohort.seed is None and not cohort.paid:
+        raise InputError("a deployed party answers what its site has paid for; serve it by 'federation party run'")
+    return answer()
+
+
+def permitted(cohort: Cohort, question: Question) -> Callable[[], Submission]:
+    """What answers a question once it has been paid for; until it is called no row is touched.
+
     What is installed for a kind is a function of the cohort and the question, named by the type of the latter:
 
     - of a `PrivateQuestion` it returns a function of a party's id and the bits of its noise, which is called once the
       party has paid, and makes the question's fields without the party axis;
     - of a `PublicQuestion` a function of the party's id alone, for nodes whose features are public;
-    - of a `TrustedQuestion` the submission of all parties, who may be served together. At a node with an allowance
-      each has paid one of the answers that it gives on trust.
+    - of a `TrustedQuestion` the submission of all parties, who may be served together.
 
-    A party whose data fails is named among the failures, and costs no other party. Raises `InputError` for a question
-    that is too large, contradicts what the node declares, or that only a simulation may ask, and `BudgetExceededError`
-    where no answer on trust is left; nobody has paid then.
+    Raises `InputError` for a question that is too large, contradicts what the node declares, or that only a simulation
+    may ask.
     """
     question.require_bounded(cohort.limits)
     cohort.declared.require(question.assumes())
     answer = answerer(question.kind)
     if isinstance(question, TrustedQuestion):
-        if cohort.seed is None and cohort.allowance is not None:
-            Allowance.from_json(cohort.allowance).trust(cohort.parties, question.kind)
-        submission: Submission = answer(cohort, question)
-        return submission
+        return partial(answer, cohort, question)
     if isinstance(question, PublicQuestion):
         require_public_features(cohort)
-        return gathered(cohort, question, answer(cohort, question))
+        return partial(gathered, cohort, question, answer(cohort, question))
     if not isinstance(question, PrivateQuestion):
         raise InputError(f"the question '{question.kind}' does not say whether answers are private; update its package")
-    return _privately(cohort, question, answer)
-
-
-def _privately(
-    cohort: Cohort, question: PrivateQuestion, answer: Callable[[Cohort, PrivateQuestion], NoisyAct]
-) -> Submission:
-    promise, payment = question.promise(cohort.declared), question.payment(cohort.declared)
+    promise = question.promise(cohort.declared)
     if cohort.seed is None:
-        require_deployable(cohort, question, promise)
-    act, refused = answer(cohort, question), {}
-    # All pay before anyone answers: how an answer that fails ends must not be free.
-    if cohort.seed is None and cohort.allowance is not None and isinstance(payment, Guarantee):
-        refused = Allowance.from_json(cohort.allowance).spend(cohort.parties, payment, question.release)
-
-    def act_if_paid(party: int) -> Arrays:
-        if party in refused:
-            raise refused[party]
-        return act(party, NoiseBits(cohort.seed if question.seeded else None, question.release.key, party))
-
+        _require_deployable(question, promise)
+    act: NoisyAct = answer(cohort, question)
+    seed, key = cohort.seed if question.seeded else None, question.release.key
     own = promise if isinstance(promise, Guarantee) and not question.shared else None
-    return gathered(cohort, question, act_if_paid, own)
+    return partial(gathered, cohort, question, lambda party: act(party, NoiseBits(seed, key, party)), own)
 
 
 def gathered(cohort: Cohort, question: Question, act: PlainAct, guarantee: Guarantee | None = None) -> Submission:
@@ -91,18 +85,16 @@ def gathered(cohort: Cohort, question: Question, act: PlainAct, guarantee: Guara
 
 
 def require_public_features(cohort: Cohort) -> None:
-    """Refuse to send features as they are unless the node's configuration allows it. Raises `InputError`."""
+    """Refuse to send features as they are unless the site's configuration allows it. Raises `InputError`."""
     if cohort.seed is None and not cohort.public_features:
-        raise InputError("this node keeps its features; set public-features in its configuration if they are public")
+        raise InputError("this site keeps its features; set public-features in its configuration if they are public")
 
 
-def require_deployable(cohort: Cohort, question: PrivateQuestion, promise: Guarantee | NoGuarantee) -> None:
+def _require_deployable(question: PrivateQuestion, promise: Guarantee | NoGuarantee) -> None:
     """Refuse what only a simulation may ask of a party. Raises `InputError`."""
     if isinstance(promise, NoGuarantee):
-        raise InputError(f"this node answers under a guarantee only: {promise.reason}")
+        raise InputError(f"this site answers under a guarantee only: {promise.reason}")
     if why := question.simulated_only():
         raise InputError(why)
     if question.seeded or question.draws != 1:
         raise InputError("outside a simulation noise has no seed, and every answer is given once")
-    if cohort.allowance is None and not cohort.paid:
-        raise InputError("this node has no allowance; give its configuration one, so that it knows when to stop")

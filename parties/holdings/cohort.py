@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,8 +15,6 @@ from federation.contract.limits import CODE, MOST_ROWS, SIMULATED, Limits, whole
 from federation.contract.question import Question
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,10 +77,6 @@ class DroppedOut(Exception):
     """Raised by a simulation's provider for a party that does not answer in this world."""
 
 
-class Unconfigured(InputError):
-    """A node's configuration lacks a key: the text names it, quotes nothing of the site, and may leave the node."""
-
-
 class Provider(Protocol):
     """Where a node finds its parties' rows; named in the node's own configuration, never in a message."""
 
@@ -114,16 +108,15 @@ def _provider(reference: str) -> Provider:
 class Cohort:
     """The parties first..first+count-1 behind one node. `seed` is set in a simulation only.
 
-    In a deployment `allowance` says what a party may spend (`parties.guard.allowance.Allowance`, as JSON),
-    `public_features` that its rows may leave it without their labels, `declared` what the site knows of its data, and
-    `limits` how large an answer may be. `paid` says that the site has paid for the one answer that is asked.
+    In a deployment `public_features` says that a party's rows may leave it without their labels, `declared` what the
+    site knows of its data, `limits` how large an answer may be, and `paid` that its accounts have been charged for the
+    one answer that is asked: without it nothing is answered.
     """
 
     reference: str
     first: int
     count: int
     seed: int | None
-    allowance: str | None = None
     public_features: bool = False
     declared: Declared = NOTHING
     limits: Limits = CODE
@@ -131,31 +124,20 @@ class Cohort:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Cohort:
-        """From a Flower node configuration: `holdings` (a reference as JSON), `first-party`, `parties`; in a
-        simulation `seed`, in a deployment `allowance`, `public-features`, `declared` and `limits`.
+        """Of a simulation, from a Flower node configuration: `holdings` (a reference as JSON), `first-party`,
+        `parties` and `seed`.
 
-        Raises `Unconfigured` when a key is missing, and `InputError` when one is malformed.
+        Raises `InputError` when a key is missing or malformed.
         """
-
-        def known(name: str, read: Callable[[Any], T], otherwise: T) -> T:
-            return otherwise if config.get(name) is None else read(config[name])
-
+        if "holdings" in config and "seed" not in config:
+            raise InputError("a Flower node without a seed answers nothing; serve real rows by 'federation party run'")
         try:
             reference, first, count = str(config["holdings"]), int(config["first-party"]), int(config["parties"])
             whole("first-party of a node's configuration", first, 0, MOST_ROWS)
             whole("parties of a node's configuration", count, 1, MOST_ROWS)
-            return cls(
-                reference,
-                first,
-                count,
-                known("seed", int, None),
-                known("allowance", str, None),
-                config.get("public-features") is True,  # nothing that merely looks like it
-                known("declared", Declared.from_json, NOTHING),
-                known("limits", Limits.from_json, CODE if config.get("seed") is None else SIMULATED),
-            )
+            return cls(reference, first, count, int(config["seed"]), limits=SIMULATED)
         except KeyError as error:
-            raise Unconfigured(f"the node's configuration lacks {error}") from error
+            raise InputError(f"the node's configuration lacks {error}") from error
         except InputError:
             raise
         except (TypeError, ValueError, OverflowError) as error:

@@ -1,10 +1,9 @@
-"""The Flower ClientApp: one handler per question that this installation can answer, and one for the roll call.
+"""The Flower ClientApp of a simulation: one handler per question that can be answered, and one for the roll call.
 
-Messages cross the trust boundary here. What a node serves, and what it may be asked, stands in its own configuration
-(`parties.holdings.cohort.Cohort`), never in a message; a question is checked against its types as it is read
-(`federation.grids.codec`) and against the node's limits, declarations and allowance before a row is touched
-(`parties.guard.answering`); and an error leaves a deployed node as its type alone, as its text could quote what a
-party holds, or name a file of the site.
+Messages cross the trust boundary here as they do at a site (`parties.site`). Whom a node serves stands in its own
+configuration (`parties.holdings.cohort.Cohort`), never in a message; a question is checked against its types as it is
+read (`federation.grids.codec`) and against the node's limits before a row is touched (`parties.guard.answering`). Real
+rows are not served by it: Flower's own node runs whatever app a submitted run brings along.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from collections.abc import Callable
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from federation.contract.errors import FederationError
 from federation.contract.submission import check_submission
 from federation.grids.codec import decode_question, encode_submission
 from federation.grids.nodes import node_config
@@ -23,26 +21,21 @@ from federation.grids.replies import PREPARE, failed
 from federation.grids.stock import ROLL_CALL, present
 from parties.guard.answering import answered
 from parties.guard.registry import kinds, question_type
-from parties.holdings.cohort import Cohort, Tampering, Unconfigured
+from parties.holdings.cohort import Cohort, Tampering
 
 app = ClientApp()
 _log = logging.getLogger(__name__)
 
 
 def _guarded(act: Callable[[Cohort, Message], RecordDict]) -> Callable[[Message, Context], Message]:
-    """A handler that replies with what `act` makes of a message, or with an error that quotes nothing private."""
+    """A handler that replies with what `act` makes of a message, or with an error and its cause."""
 
     def handle(message: Message, context: Context) -> Message:
-        simulated = "seed" in context.node_config
         try:
-            cohort = Cohort.from_config(node_config(context))
-            simulated = cohort.seed is not None
-            return Message(act(cohort, message), reply_to=message)
-        except Exception as error:  # its text may quote what a site holds, so only a simulation's node tells it
+            return Message(act(Cohort.from_config(node_config(context)), message), reply_to=message)
+        except Exception as error:
             _log.debug("a node could not answer", exc_info=True)
-            if not simulated and isinstance(error, FederationError):
-                _log.warning("this node does not answer: %s", error)  # in its own log, which stays there
-            return failed(message, error, told=simulated or isinstance(error, Unconfigured))
+            return failed(message, error)
 
     return handle
 

@@ -6,6 +6,7 @@ and under whatever number: what is counted is what happened to a table.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,14 +68,22 @@ class Accounts:
     def __post_init__(self) -> None:
         self._known = {line["key"]: line for line in self.journal.lines if line["event"] == CHARGED}
 
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (self.table, *self.others)
+
     def charge(self, key: str, guarantee: Guarantee, trusted: bool, told: Mapping[str, Any]) -> None:
         """Write down what an answer costs before it is given, however it ends; once for each key.
 
         `trusted` says that the guarantee holds only if the aggregator adds its noise; `told` is what else the line
         says. Raises `BudgetExceededError`, and writes nothing, where an account would be overdrawn, and `InputError`
-        where nothing is proved for one of them, or there is none.
+        where nothing is proved for one of them, or there is none, and for a key charged with another.
         """
-        if key in self._known:
+        cost = {"trusted": trusted, "guarantee": guarantee.to_dict()}
+        if (begun := self._known.get(key)) is not None:
+            same = json.dumps(cost) == json.dumps({name: begun[name] for name in cost})
+            if not (same and begun["table"] in self._names):
+                raise InputError("this release began with another guarantee or table; begin a new one, to be charged")
             return
         charges = [*self._charges(trusted), guarantee]
         accounts = ([self.allowances.trusted] if self.allowances.trusted else []) if trusted else self.allowances.proved
@@ -89,8 +98,7 @@ class Accounts:
                 f"the table '{self.table}' has given {given} of {self.allowances.trusted_answers} answers without "
                 "noise; more than one allow to tell what has changed between them"
             )
-        cost = {"key": key, "table": self.table, "trusted": trusted, "guarantee": guarantee.to_dict()}
-        self._known[key] = self.journal.add(CHARGED, **cost, **told)
+        self._known[key] = self.journal.add(CHARGED, key=key, table=self.table, **cost, **told)
 
     @property
     def answers_given(self) -> int:
@@ -108,7 +116,7 @@ class Accounts:
         return [
             Guarantee.from_dict(line["guarantee"])
             for line in self._known.values()
-            if line["table"] in (self.table, *self.others) and line["trusted"] is trusted
+            if line["table"] in self._names and line["trusted"] is trusted
         ]
 
     def _total(self, account: Account, charges: list[Guarantee]) -> tuple[float, float]:
@@ -122,7 +130,9 @@ class Accounts:
 
 
 def _require_enough(account: Account, spent: tuple[float, float], before: int) -> None:
-    if spent[0] > account.epsilon * (1 + _ROUNDING) or spent[1] > account.delta * (1 + _ROUNDING):
+    most = 1 + _ROUNDING
+    # Asked in this way, an allowance that is no number allows nothing.
+    if not (spent[0] <= account.epsilon * most and spent[1] <= account.delta * most):
         would, allowed = levels_apart(spent, (account.epsilon, account.delta))
         raise BudgetExceededError(
             f"releases of this table would spend {would} for {account.name} in all, its allowance is {allowed} "

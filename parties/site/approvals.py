@@ -20,6 +20,7 @@ Rule = Literal["each", "plan", "auto"]
 PENDING, APPROVED, DENIED = "pending", "approved", "denied"
 
 _DIGITS = 12  # of an id
+_MOST = 100  # that wait at a time
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,18 @@ class Approvals:
         folder.mkdir(mode=0o700, exist_ok=True)
 
     def asked(self, plan: bytes, exchange: bytes | None) -> Decision:
-        """What stands about a plan, or an exchange of it; one that nobody has decided on waits from now on."""
+        """What stands about a plan, or an exchange of it; one that nobody has decided on waits from now on.
+
+        Raises `InputError` where too many wait.
+        """
         of = exchange if self.rule == "each" else None
         name = hashlib.sha256(plan + (of or b"")).hexdigest()[:_DIGITS]
         if self.rule == "auto":
             return Decision(name, APPROVED, plan.hex(), None, "nobody: policy.approve is auto")
         known = self._read(name)
         if known is None:
+            if len(self.known(PENDING)) >= _MOST:
+                raise InputError(f"{_MOST} already wait for approval; approve or deny some")
             known = Decision(name, PENDING, plan.hex(), None if of is None else of.hex())
             self._write(known)
         return known

@@ -50,6 +50,8 @@ class Identity:
     def __post_init__(self) -> None:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         path = self.folder / "rows.key"
+        if self.tables and not path.exists():
+            raise InputError(f"{path} is gone, without which known tables are not known again; restore it")
         if not path.exists():
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(secrets.token_bytes(32))
@@ -120,7 +122,11 @@ class Identity:
 
     def _rows(self, table: str) -> NDArray[np.uint64]:
         path = self._path(table)
-        return np.frombuffer(path.read_bytes(), np.uint64) if path.exists() else np.empty(0, np.uint64)
+        if table not in self.tables:
+            return np.empty(0, np.uint64)
+        if not path.exists():
+            raise InputError(f"{path} is gone, which knows the rows of the table '{table}'; restore it")
+        return np.frombuffer(path.read_bytes(), np.uint64)
 
     def _path(self, table: str) -> Path:
         return self.folder / f"{hashlib.sha256(table.encode()).hexdigest()[:32]}.rows"

@@ -7,6 +7,8 @@ that may have happened. It is on the disk before what it tells of leaves the sit
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from federation.contract.errors import InputError
+from federation.contract.files import sync_folder
 
 BEGINNING = "0" * 64  # what the first line has in place of a hash before it
 
@@ -43,9 +46,9 @@ class Journal:
 
     def __init__(self, path: Path, reading: bool = False) -> None:
         self.path, self._reading = path, reading
-        self.lines, whole = _read(path)
-        if not reading and path.exists() and path.stat().st_size > whole:
-            os.truncate(path, whole)
+        self.lines, self._size = _read(path)
+        if not reading and path.exists() and path.stat().st_size > self._size:
+            os.truncate(path, self._size)
 
     @property
     def head(self) -> str:
@@ -53,20 +56,38 @@ class Journal:
         return str(self.lines[-1]["hash"]) if self.lines else BEGINNING
 
     def add(self, event: str, **told: Any) -> dict[str, Any]:
-        """Write a line of JSON values; returns it once it is on the disk. Raises `OSError` of a full or broken one."""
+        """Write a line of JSON values; returns it once it is on the disk.
+
+        Raises `OSError` of a full or broken one, and `InputError` where another process has written to the file: what
+        it was charged is not known here. Nothing has been written then.
+        """
         record = {"time": round(time.time(), 3), "event": event, **told}
         record |= {"nonce": secrets.token_hex(16), "before": self.head}
         line = {**record, "hash": _hash(record)}
         if not self._reading:
-            self._write(line)
+            self._append((json.dumps(line) + "\n").encode())
         self.lines.append(line)
         return line
 
-    def _write(self, line: Mapping[str, Any]) -> None:
-        with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w") as file:
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+    def _append(self, text: bytes) -> None:
+        """Bring text to the disk, or leave the file as it was."""
+        file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.fstat(file).st_size != self._size:
+                raise InputError(f"{self.path}: another process writes to it; let one process serve this site")
+            try:
+                if os.write(file, text) < len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+                os.fsync(file)
+                if not self._size:
+                    sync_folder(self.path.parent)  # else a power failure may take the new file away
+            except OSError:
+                os.ftruncate(file, self._size)
+                raise
+            self._size += len(text)
+        finally:
+            os.close(file)
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], int]:

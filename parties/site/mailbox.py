@@ -66,8 +66,8 @@ class Closed(Exception):
 class Mailbox:
     """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root` (PEM).
 
-    `most` is the largest letter in bytes, and `refused` is told why a message is none. A call that cannot reach the SuperLink tries again until `closing` is set,
-    and raises `Closed` then.
+    `most` is the largest letter in bytes, and `refused` is told why a message is none. A call that cannot reach the
+    SuperLink tries again until `closing` is set, and raises `Closed` then.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ an answer leaves tells nothing of how long it took, and neither does anything th
 from __future__ import annotations
 
 import logging
+import math
 import signal
 import time
 from collections.abc import Iterator
@@ -32,13 +33,14 @@ from parties.site.identity import Identity
 from parties.site.journal import Journal
 from parties.site.mailbox import Closed, Letter, Mailbox
 from parties.site.policy import objections
-from parties.site.settings import Settings
+from parties.site.settings import MARGIN, Settings
 from parties.site.site import AGAIN, BEGUN, REFUSED, WAITING, Site
 from parties.site.state import State
 from parties.site.words import said
 
 _PAUSE = 0.5  # seconds between looks into an empty mail box
 _DAY = 86_400.0  # seconds
+_SHARE_FOR_ROWS = 0.5  # of a question's time, at most, that it may take to read the rows
 _FREE = (REFUSED, AGAIN, WAITING)  # events of replies that nothing was computed for
 _log = logging.getLogger(__name__)
 
@@ -107,7 +109,18 @@ class Service:
         contents = self.identity.contents(holdings)
         self.identity.require_settled(self.settings.data.table, contents)
         self.identity.remember(self.settings.data.table, contents)
+        self._rehearse()
         self.ready = True
+
+    def _rehearse(self) -> None:
+        """Have the table read as for a question: one that is paid for is to have an answer. Raises `InputError`."""
+        means = self.settings.means
+        seconds = worker.rehearsed(self.site.cohort, means)
+        if _SHARE_FOR_ROWS * means.seconds < seconds:
+            raise InputError(
+                f"to read the table takes {seconds:.0f} s, too much of the {means.seconds} s that a question has; "
+                f"raise limits.seconds to {math.ceil(2 * seconds / _SHARE_FOR_ROWS) + MARGIN + 1}"
+            )
 
     def serve(self, mailbox: Mailbox) -> None:
         """Answer letters until the mail box is closed."""
@@ -201,7 +214,6 @@ def cohort(settings: Settings, agreement: Agreement, reference: str) -> Cohort:
         None,
         public_features=settings.policy.public_features,
         declared=declared,
-        paid=True,
     )
 
 

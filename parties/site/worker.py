@@ -24,12 +24,12 @@ import numpy as np
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Guarantee
-from federation.contract.question import PrivateQuestion, PublicQuestion, Question, TrustedQuestion
+from federation.contract.question import PrivateQuestion, Question, TrustedQuestion
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission, check_submission
 from federation.letters.agreement import Agreement, require_agreed
 from federation.letters.packets import answer_packet, kind_of, read_question, reply_length
-from parties.guard.answering import answered, require_deployable, require_public_features
+from parties.guard.answering import answered, permitted
 from parties.guard.registry import kinds, question_type
 from parties.holdings.cohort import Cohort, Holdings
 
@@ -114,7 +114,7 @@ def read(
     then. An answer with noise that fails is given for blank rows, that nothing is told by its failing; None where that
     fails, too, or an answer without noise does.
     """
-    asked = partial(_asked, packet, agreement, means=means)
+    asked = partial(_limited, means, _serve, packet, agreement)
     with asked(cohort) as (said, pay):
         first = said()
         if first is None:
@@ -134,13 +134,25 @@ def read(
         yield cost, answer
 
 
+def rehearsed(cohort: Cohort, means: Means) -> float:
+    """How many seconds a process with these means takes to read the rows. Raises `InputError` where it cannot."""
+    began = time.monotonic()
+    with _limited(means, _look, cohort) as (said, _):
+        if said() is None:
+            raise InputError(
+                f"a process that may use {means.memory} bytes could not read the table within {means.seconds} s; raise "
+                "limits.memory and limits.seconds"
+            )
+    return time.monotonic() - began
+
+
 @contextmanager
-def _asked(
-    packet: bytes, agreement: Agreement, cohort: Cohort, means: Means
+def _limited(
+    means: Means, act: Callable[..., None], *known: object
 ) -> Iterator[tuple[Callable[[], bytes | None], Callable[[], None]]]:
-    """A process for one question: what it says next, if it does, and what tells it that it has been paid."""
+    """A process with so many means: what it says next, if it does, and what tells it that it has been paid."""
     own, other = _context.Pipe()
-    process = _context.Process(target=_serve, args=(other, packet, agreement, cohort, means), daemon=True)
+    process = _context.Process(target=_start, args=(means, act, other, *known), daemon=True)
     process.start()
     other.close()
     deadline = time.monotonic() + means.seconds
@@ -165,25 +177,34 @@ def _asked(
         process.join()
 
 
-def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort, means: Means) -> None:
-    """The process of one question."""
+def _start(means: Means, act: Callable[..., None], *known: object) -> None:
+    """What a process begins with."""
     os.setsid()
     bounds = {resource.RLIMIT_AS: means.memory, resource.RLIMIT_CPU: means.seconds, resource.RLIMIT_CORE: 0}
     for limit, most in bounds.items():
         resource.setrlimit(limit, (most, most))
+    act(*known)
+
+
+def _look(site: Connection, cohort: Cohort) -> None:
+    """The process of a rehearsal."""
+    cohort.holdings(cohort.first)
+    site.send_bytes(b"read")
+
+
+def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort) -> None:
+    """The process of one question."""
     try:
         question = read_question(packet, question_type(kind_of(packet)))
         require_agreed(question, agreement)
-        question.require_bounded(cohort.limits)
-        cohort.declared.require(question.assumes())
-        cost = _cost(question, cohort)
+        cost = cost_of(question, cohort)
     except Exception as error:  # of whatever a hostile question brings about, which the site's own journal may tell
         site.send_bytes(json.dumps(str(error) if isinstance(error, InputError) else repr(error)[:200]).encode())
         return
     site.send_bytes(cost.to_json())
     with contextlib.suppress(EOFError):  # the site does not answer this time
         if site.recv_bytes() == _PAID:
-            site.send_bytes(answer_packet(question, _submission(question, cohort)))
+            site.send_bytes(answer_packet(question, _submission(question, replace(cohort, paid=True))))
 
 
 def _submission(question: Question, cohort: Cohort) -> Submission:
@@ -206,17 +227,12 @@ def _blank(cohort: Cohort) -> Cohort:
     return replace(cohort, reference=Reference(f"{__name__}:Blank", {"reference": cohort.reference}).to_json())
 
 
-def _cost(question: Question, cohort: Cohort) -> Cost:
-    """Refuses, before anything is paid, all that would not be answered then. Raises `InputError`."""
+def cost_of(question: Question, cohort: Cohort) -> Cost:
+    """What an answer of one site costs. Raises `InputError`, before it is paid, for what would not be answered then."""
+    permitted(cohort, question)
     length = reply_length(question)
-    if isinstance(question, TrustedQuestion):
-        return Cost(question.kind, None, True, question.kind, 0, length)
-    if isinstance(question, PublicQuestion):
-        require_public_features(cohort)
-        return Cost(question.kind, None, False, question.kind, 0, length)
     if not isinstance(question, PrivateQuestion):
-        raise InputError(f"the question '{question.kind}' does not say whether answers are private; update its package")
-    require_deployable(cohort, question, question.promise(cohort.declared))
+        return Cost(question.kind, None, isinstance(question, TrustedQuestion), question.kind, 0, length)
     paid = question.payment(cohort.declared)
     if not isinstance(paid, Guarantee):
         raise InputError(f"this site answers under a guarantee only: {paid.reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from federation.letters.agreement import Agreement
@@ -46,8 +47,8 @@ table = {_quoted(data.stem)}  # what this table is called here, for ever: what i
 {chr(10).join(columns)}
 # Write here those that are called otherwise in the file, or have other values:
 [data.columns]
-# {_quoted(first)} = "NAME HERE"
-# {_quoted(label.name)} = {{from = "NAME HERE", map = {{"VALUE HERE" = "VALUE OF THE PLAN"}}}}
+# {_key(first)} = "NAME HERE"
+# {_key(label.name)} = {{from = "NAME HERE", map = {{"VALUE HERE" = "VALUE OF THE PLAN"}}}}
 
 [policy]
 # Compare these digits with the plan's coordinator by telephone before you approve anything.
@@ -82,6 +83,11 @@ def _allowances(invitation: Agreement) -> str:
 def _quoted(text: str) -> str:
     """A text of TOML, which takes the escapes of JSON."""
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(text: str) -> str:
+    """A name as a key of TOML."""
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else _quoted(text)
 
 
 def _plain(text: str) -> str:

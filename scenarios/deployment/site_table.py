@@ -29,10 +29,10 @@ class SiteTable:
         self._agreement = Agreement.model_validate_json(json.dumps(agreement))
 
     def holdings(self, party: int) -> Holdings:
-        """The rows as they now are. Raises `InputError` where they cannot be used."""
+        """The rows as they now are, repaired. Raises `InputError` where there are none of such columns."""
         found = examined(source(self._where), self._agreement, self._where, party)
         if found.holdings is None:
-            raise InputError("; ".join(one.text for one in found.findings if one.error))
+            raise InputError("; ".join(found.errors))
         return found.holdings
 
     def evaluation(self) -> None:
@@ -66,7 +66,9 @@ class WatchedTable:
             found = examined(source(self.where), self.agreement, self.where, self.party)
         except InputError as error:
             return None, [str(error)]
-        return found.holdings, [one.text for one in found.findings if one.error is (found.holdings is None)]
+        if found.errors:
+            return None, found.errors
+        return found.holdings, [one.text for one in found.findings]
 
     def _look(self) -> object:
         if self.where.file is None:

@@ -40,10 +40,19 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Examined:
-    """What is known of a table: the rows to answer with; None where a finding is an error."""
+    """What is known of a table: what was found, and rows to answer with, None where there are none of such columns.
+
+    Where a finding is an error they are repaired all the same, for a question that has been paid for: not to answer it
+    would tell of a row.
+    """
 
     findings: tuple[Finding, ...]
     holdings: Holdings | None
+
+    @property
+    def errors(self) -> list[str]:
+        """What keeps a site from being ready."""
+        return [one.text for one in self.findings if one.error]
 
 
 def examined(sheet: Sheet, agreement: Agreement, where: Where, party: int) -> Examined:
@@ -59,8 +68,7 @@ def examined(sheet: Sheet, agreement: Agreement, where: Where, party: int) -> Ex
         return Examined(tuple(map(Finding, wrong)), None)
     reading = _Reading(known, agreement, where)
     holdings = reading.holdings(party)
-    failed = any(finding.error for finding in reading.findings)
-    return Examined(tuple(reading.findings), None if failed else holdings)
+    return Examined(tuple(reading.findings), holdings)
 
 
 def rows_are_fixed(agreement: Agreement) -> bool:
@@ -96,15 +104,15 @@ class _Reading:
     findings: list[Finding] = field(default_factory=list)
 
     def holdings(self, party: int) -> Holdings:
-        """The rows, repaired where the plan has it so; only to be used where no finding is an error."""
+        """The rows, repaired."""
         rows, lacking = self._features()
         labels, unlabelled = self._labels()
         kept = np.ones(len(rows), dtype=bool)
+        rows[lacking] = 0.0
         if self.fixed:
-            rows[lacking] = 0.0
             self._tell(lacking, "have a missing or unreadable value, and count as rows of zeros")
         elif self.where.missing == "drop":
-            kept = ~(lacking | unlabelled)
+            kept = ~(lacking | unlabelled) if self.labels_may_go else ~lacking
             self._tell(~kept, "have a missing or unreadable value, and are left out")
         bags, persons = self._bags(), self._persons()
         self._check_sizes(kept, bags)
@@ -214,11 +222,10 @@ class _Reading:
         if self.fixed:
             self._tell(absent, f"have no number in {self._here(name)}, and count as {low:g}")
             self._tell(outside, f"have a number outside {between} in {self._here(name)}, and count as its nearer end")
-            return np.clip(np.where(absent, low, values), low, high), absent | outside
-        if not self.labels_may_go:
+        elif not self.labels_may_go:
             self._refuse(name, np.flatnonzero(absent), "no number", _NO_LABEL)
             self._refuse(name, np.flatnonzero(outside), f"outside {between}", "agree on another range with all sites")
-        return np.clip(values, low, high), absent | outside
+        return np.clip(np.where(absent, low, values), low, high), absent | outside
 
     def _bags(self) -> Integers | None:
         """Which bag each row is in, by the order of their names."""

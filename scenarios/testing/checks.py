@@ -259,54 +259,40 @@ def _dropouts(one: Checked) -> None:
 
 
 def _gate(one: Checked) -> None:
-    """A deployed plan beyond its budget is refused before anybody is asked or has paid."""
-    grid = small.CountingGrid()
-    with tempfile.TemporaryDirectory() as folder:
-        plan = small.plan(
-            one.found,
-            one.kind,
-            one.options,
-            Path(folder),
-            simulation=False,
-            noise_seed=None,
-            draws=1,
-            parties_per_node=1,
-            budget={"epsilon": 1.0, "delta": 1e-3},
-        )
-        nodes = small.Deployment(
-            plan.parties, 1, small.provider(one.found.requires), small.SEED, folder, private=_local(one)
-        )
-        try:
-            small.run(plan, nodes, grid)
-        except BudgetExceededError:
-            pass
-        else:
-            raise CheckFailed("a plan of epsilon 5 with a budget of 1 was run")
-        if grid.asked:
-            raise CheckFailed(f"{grid.asked} questions were asked before the budget refused")
-        if list(Path(folder).glob("spent-*.json")):
-            raise CheckFailed("parties have paid before the budget refused")
+    """A deployed plan beyond its budget is refused before anybody is asked."""
+    grid = small.SitesGrid()
+    try:
+        _deployed(one, grid, budget={"epsilon": 1.0, "delta": 1e-3})
+    except BudgetExceededError:
+        pass
+    else:
+        raise CheckFailed("a plan of epsilon 5 with a budget of 1 was run")
+    if grid.asked:
+        raise CheckFailed(f"{grid.asked} questions were asked before the budget refused")
 
 
 def _paid(one: Checked) -> None:
     """Deployed parties pay what the release is charged, once."""
     if not _local(one) or one.chosen.noise_at(Trust.AGGREGATOR) is not Place.PARTY:
         return
+    grid = small.SitesGrid()
+    [charged] = _deployed(one, grid)["ledger"]["releases"]
+    for party in range(small.PARTIES):
+        paid, due = grid.paid(party), charged["guarantee"]["epsilon"]
+        if not paid:
+            raise CheckFailed(f"party {party} has paid nothing")
+        if paid > due * (1 + 1e-9):
+            more, due = apart(paid, due)
+            raise CheckFailed(f"a party has paid an epsilon of {more}, more than the {due} that are charged")
+
+
+def _deployed(one: Checked, grid: small.SitesGrid, **changes: Any) -> dict[str, Any]:
+    """What a run with sites says of itself."""
     with tempfile.TemporaryDirectory() as folder:
-        deployed: dict[str, Any] = {"simulation": False, "noise_seed": None, "draws": 1, "parties_per_node": 1}
+        deployed = {"simulation": False, "noise_seed": None, "draws": 1, "parties_per_node": 1, **changes}
         plan = small.plan(one.found, one.kind, one.options, Path(folder), **deployed)
-        nodes = small.Deployment(plan.parties, 1, small.provider(one.found.requires), small.SEED, folder)
-        small.run(plan, nodes)
-        [charged] = json.loads((Path(folder) / "world.json").read_text())["ledger"]["releases"]
-        ledgers = sorted(Path(folder).glob("spent-*.json"))
-        if len(ledgers) < plan.parties:
-            raise CheckFailed(f"{plan.parties - len(ledgers)} of {plan.parties} parties have paid nothing")
-        for ledger in ledgers:
-            spent = [record for known in json.loads(ledger.read_text()).values() for record in known]
-            paid, due = sum(record["epsilon"] for record in spent), charged["guarantee"]["epsilon"]
-            if paid > due * (1 + 1e-9):
-                more, due = apart(paid, due)
-                raise CheckFailed(f"a party has paid an epsilon of {more}, more than the {due} that are charged")
+        small.run(plan, Placement(plan.parties, 1, small.provider(one.found.requires), small.SEED), grid)
+        return dict(json.loads((Path(folder) / "world.json").read_text()))
 
 
 def _audit(one: Checked) -> None:
@@ -371,7 +357,7 @@ def _private(one: Checked) -> bool:
 
 
 def _local(one: Checked) -> bool:
-    """Whether its parties need trust nobody, so that sites with an allowance answer."""
+    """Whether its parties need trust nobody."""
     return not any(isinstance(asked.question, TrustedQuestion) for asked in one.asked())
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from flwr.app import Context, Message
 
 from aggregator.contract.protocol import Protocol, Requires
 from aggregator.world.plan import VariantPlan, WorldPlan
-from federation.contract.question import Question
+from federation.contract.errors import InputError
+from federation.contract.question import PrivateQuestion, Question
 from federation.contract.randomness import generator
 from federation.contract.reference import Reference
 from federation.contract.submission import Submission
+from federation.grids.codec import decode_question, encode_submission
 from federation.grids.inline import InlineGrid
 from federation.grids.launch import CLIENT_APP, run_server_app
 from federation.grids.nodes import Placement
-from parties.holdings.cohort import DroppedOut, Holdings
+from parties.guard.answering import answered
+from parties.guard.registry import question_type
+from parties.holdings.cohort import Cohort, DroppedOut, Holdings
+from parties.site.worker import Cost, cost_of
 from scenarios.simulated.simulation import PublicRows
 
 SEED = 1
@@ -81,23 +86,6 @@ class Parties:
         return replace(submission, parties=parties, arrays=arrays)
 
 
-@dataclass(frozen=True)
-class Deployment(Placement):
-    """Nodes of a deployment: no seed, an allowance and its ledger in a folder, features declared public."""
-
-    folder: str = ""
-    epsilon: float = 100.0
-    private: bool = True
-
-    def config(self, partition: int) -> dict[str, Any]:
-        """As a site would write it; of sites that trust the aggregator without an allowance."""
-        known = super().config(partition)
-        del known["seed"]
-        ledger = str(Path(self.folder) / f"spent-{partition}.json")
-        allowance = json.dumps({"ledger": ledger, "epsilon": self.epsilon, "delta": 0.1})
-        return {**known, "public-features": True, **({"allowance": allowance} if self.private else {})}
-
-
 class CountingGrid(InlineGrid):
     """An inline grid that counts what is asked."""
 
@@ -109,6 +97,38 @@ class CountingGrid(InlineGrid):
         """A message, counted."""
         self.asked += 1
         return super().create_message(*arguments, **further)
+
+
+class SitesGrid(CountingGrid):
+    """One whose nodes answer as sites of a deployment do: with noise that has no seed, and each query once.
+
+    `costs` are what the answers of each party cost, in order; nobody's allowance ends.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.costs: dict[int, list[Cost]] = {}
+        self._app = self._answer
+
+    def paid(self, party: int) -> float:
+        """The epsilon that a party is charged in all: each release once, and nothing for what is not private."""
+        releases = {(cost.kind, cost.release): cost.guarantee for cost in self.costs.get(party, ())}
+        return sum(guarantee.epsilon for guarantee in releases.values() if guarantee is not None)
+
+    def _answer(self, message: Message, context: Context) -> Message:
+        """What one site sends. Raises `InputError` for what a site would refuse."""
+        kind = message.metadata.message_type.removeprefix("query.")
+        question = decode_question(message.content, question_type(kind))
+        known = Cohort.from_config(context.node_config)
+        site = Cohort(known.reference, known.first, known.count, None, public_features=True, paid=True)
+        cost = cost_of(question, site)
+        for party in site.parties:
+            given = self.costs.setdefault(party, [])
+            known_before = any((one.release, one.query) == (cost.release, cost.query) for one in given)
+            if isinstance(question, PrivateQuestion) and known_before:
+                raise InputError(f"query {cost.query} of a release was answered before; each is answered once")
+            given.append(cost)
+        return Message(encode_submission(answered(site, question), question.fields()), reply_to=message)
 
 
 def provider(requires: Requires, mode: str = "honest") -> Reference:

@@ -22,6 +22,7 @@ ONLY_IN = {
         "aggregator/exchange/",  # and go to
         "scenarios/deployment/gate.py",  # starts the servers between
         "scenarios/deployment/superlink.py",
+        "scenarios/testing/parties.py",  # whose sites answer messages in this process
     ),
     "ray": ("federation/grids/",),
     "yaml": ("scenarios/",),

@@ -84,8 +84,10 @@ app = ServerApp()
 def main(grid, context):
     nodes, got, kinds = list(grid.get_node_ids()), [], {kinds}
     for kind, content in kinds:
-        records = {{name: ConfigRecord({{key: bytes.fromhex(part) for key, part in parts.items()}}) for name, parts in content.items()}}
-        out = [Message(RecordDict(dict(records)), node, kind) for node in nodes]
+        records = RecordDict()
+        for name, parts in content.items():
+            records[name] = ConfigRecord({{key: bytes.fromhex(part) for key, part in parts.items()}})
+        out = [Message(records, node, kind) for node in nodes]
         sent, until = [one for one in grid.push_messages(out) if one], time.time() + {seconds}
         while sent and time.time() < until:
             for reply in grid.pull_messages(sent):

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = pages(ROOT)
 README = ROOT / "README.md"
 EXAMPLES = ROOT / "docs" / "examples"
-ELSEWHERE = {"own-protocol.md"}  # tests/guarantees/test_added_protocol.py follows it
+ELSEWHERE = {"own-protocol.md", "three-sites.md"}  # tests/guarantees/test_added_protocol.py, tests/deployment follow them
 
 
 def named(path: Path) -> str:

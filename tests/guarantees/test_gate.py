@@ -1,51 +1,47 @@
-"""A budget is a gate before any question: no party of any protocol is asked, or pays, for what will be refused."""
-
-import json
+"""A budget is a gate before any question: no party of any protocol is asked for what will be refused."""
 
 import pytest
 
 from aggregator.contract.registry import protocol, protocol_names
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError
+from federation.grids.nodes import Placement
 from scenarios.testing import parties as small
 
 SMALL = {"noisy_weighted_llp": {"size": 4}, "weighted_lba": {"size": 4}}
-TRUSTING = ("soft_vote", "majority_vote", "parameter_average")  # whose parties have no allowance
+TRUSTING = ("soft_vote", "majority_vote", "parameter_average")  # whose answers have no noise of their own
 
 
 def run(folder, kind, epsilon, budget, variants=None):
-    """Run a deployed plan; returns how many questions were asked. Raises what the run raises."""
-    found, grid = protocol(kind), small.CountingGrid()
+    """Run a deployed plan; returns what was asked and paid. Raises what the run raises."""
+    found, grid = protocol(kind), small.SitesGrid()
     changes = {} if variants is None else {"variants": variants}
     plan = small.plan(
         found, kind, SMALL.get(kind, {}), folder, simulation=False, noise_seed=None, draws=1, parties_per_node=1,
         epsilons=(epsilon,), budget=budget, **changes,
     )  # fmt: skip
-    holdings = small.provider(found.requires)
-    nodes = small.Deployment(plan.parties, 1, holdings, 1, str(folder), private=kind not in TRUSTING)
     try:
-        small.run(plan, nodes, grid)
+        small.run(plan, Placement(plan.parties, 1, small.provider(found.requires), small.SEED), grid)
     finally:
         run.asked = grid.asked
-    return grid.asked
+    return grid
 
 
 @pytest.mark.parametrize("kind", protocol_names())
-def test_nobody_is_asked_and_nobody_pays_beyond_the_budget(kind, tmp_path):
+def test_nobody_is_asked_beyond_the_budget(kind, tmp_path):
     with pytest.raises(BudgetExceededError, match="would spend epsilon=5"):
         run(tmp_path, kind, 5.0, {"epsilon": 1.0, "delta": 1e-3})
     assert run.asked == 0
-    assert not list(tmp_path.glob("spent-*.json"))
 
 
 @pytest.mark.parametrize("kind", protocol_names())
 def test_within_the_budget_everybody_is_asked_and_pays_no_more(kind, tmp_path):
-    assert run(tmp_path, kind, 5.0, {"epsilon": 5.0, "delta": 1e-3}) >= small.PARTIES
-    ledgers = sorted(tmp_path.glob("spent-*.json"))
-    assert len(ledgers) == (0 if kind in TRUSTING else small.PARTIES)
-    for ledger in ledgers:
-        [[spent]] = json.loads(ledger.read_text()).values()
-        assert spent["epsilon"] <= 5.0 * (1 + 1e-9)
+    grid = run(tmp_path, kind, 5.0, {"epsilon": 5.0, "delta": 1e-3})
+    assert grid.asked >= small.PARTIES
+    for party in range(small.PARTIES):
+        assert grid.costs[party]
+        assert (grid.paid(party) == 0) == (kind in TRUSTING)
+        assert grid.paid(party) <= 5.0 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("kind", ["mean_operator", "label_sums", "soft_vote"])

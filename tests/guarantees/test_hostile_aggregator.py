@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flwr.app import ConfigRecord
+from support.charging import Charging
 from support.crafted_labels import ROWS
 from support.questions import QUESTIONS
 
@@ -87,18 +88,17 @@ class Crafted:
 
 
 def node(path, first="0", epsilon=1.0, delta=1e-3):
-    allowance = json.dumps({"ledger": str(path / "spent.json"), "epsilon": epsilon, "delta": delta})
     provider = Reference("support.crafted_labels:Party", {"first": first})
-    return Cohort(provider.to_json(), 0, 1, None, allowance, True)
+    return Charging(path, Cohort(provider.to_json(), 0, 1, None, public_features=True), epsilon, delta)
 
 
-def asked(cohort, question, received=False):
+def asked(site, question, received=False):
     """What leaves a deployed party: arrays, or why there are none."""
     try:
         if isinstance(question, Crafted):
             question = question.received() if received else question.whole
-        return answered(cohort, question)
-    except Exception as error:  # as the party's app does, which tells nothing of it
+        return site.answered(question)
+    except Exception as error:  # as a site does, which tells nothing of it
         return type(error).__name__
 
 
@@ -208,10 +208,10 @@ def test_no_label_decides_whether_a_question_is_answered_or_what_it_costs(name, 
     for number, first in enumerate(LABELS):
         folder = tmp_path / str(number)
         folder.mkdir()
-        sent = asked(node(folder, first), CRAFTED[name], received)
+        site = node(folder, first)
+        sent = asked(site, CRAFTED[name], received)
         outcome = sent if isinstance(sent, str) else (len(sent.parties), tuple(sent.failures.values()))
-        ledger = folder / "spent.json"
-        seen.add((outcome, ledger.read_text() if ledger.exists() else ""))
+        seen.add((outcome, str(site.charged)))
     if "estimated" in name and "prior" not in name and len(seen) > 1:  # a noisy histogram, paid for, may fail
         assert len({paid for _, paid in seen}) == 1
         return
@@ -227,11 +227,6 @@ def test_a_part_that_a_question_does_not_have_is_refused():
             assert asked(None, crafted, received=True) == "InputError", name
 
 
-def spent(path):
-    [[record]] = json.loads((path / "spent.json").read_text()).values()
-    return record["epsilon"], record["delta"]
-
-
 @pytest.mark.parametrize("sigma", [1e-6, 0.1, 1.0, 30.0])
 def test_a_given_sigma_costs_the_delta_that_it_has(sigma, tmp_path):
     """On signs in bags of full noise: the Gaussian mechanism's delta (Balle, Wang 2018, Theorem 8)."""
@@ -245,17 +240,20 @@ def test_a_given_sigma_costs_the_delta_that_it_has(sigma, tmp_path):
     generous.mkdir()
     careful.mkdir()
     if exact < 0.999:
-        assert len(asked(node(generous, delta=0.999999), question).parties) == 1
-        assert spent(generous) == (1.0, pytest.approx(exact, rel=1e-4, abs=1e-9))
+        site = node(generous, delta=0.999999)
+        assert len(asked(site, question).parties) == 1
+        [charged] = site.charged
+        assert (charged.epsilon, charged.delta) == (1.0, pytest.approx(exact, rel=1e-4, abs=1e-9))
     answer = asked(node(careful), question)
     assert (not isinstance(answer, str) and len(answer.parties) == 1) == (exact <= 1e-3)
 
 
 def test_a_sigma_that_misses_the_declared_delta_is_refused_however_large_the_allowance(tmp_path):
+    site = node(tmp_path, delta=0.999)
     for sigma in (1e-6, 0.1):
         with pytest.raises(InputError):
-            answered(node(tmp_path, delta=0.999), bags(sigma=sigma))
-    assert not (tmp_path / "spent.json").exists()
+            site.answered(bags(sigma=sigma))
+    assert site.charged == []
 
 
 def test_the_smallest_noise_is_never_cheap():
@@ -288,19 +286,20 @@ def test_exact_sums_of_labels_are_computed_in_simulations_only(tmp_path, monkeyp
 
 @pytest.mark.parametrize(("part", "value"), TABLES, ids=lambda value: f"{value!s:.30}")
 def test_a_table_that_does_not_keep_its_epsilon_is_never_answered_by(part, value, tmp_path):
-    crafted = Crafted(ORDINARY["unbiased"], {f"noise.{part}": value})
+    crafted, site = Crafted(ORDINARY["unbiased"], {f"noise.{part}": value}), node(tmp_path)
     for received in (False, True):
-        assert isinstance(asked(node(tmp_path), crafted, received), str)
-    assert not (tmp_path / "spent.json").exists()
+        assert isinstance(asked(site, crafted, received), str)
+    assert site.charged == []
 
 
 def test_a_table_is_for_its_epsilon_and_for_more(tmp_path):
     for epsilon, answered_by in ((1 - 1e-6, 0), (1.0, 1), (1.5, 1)):
         folder = tmp_path / str(epsilon)
         folder.mkdir()
-        sent = asked(node(folder, epsilon=2.0), single("unbiased", epsilon=epsilon, outputs=TABLE[0], weights=TABLE[1]))
+        site = node(folder, epsilon=2.0)
+        sent = asked(site, single("unbiased", epsilon=epsilon, outputs=TABLE[0], weights=TABLE[1]))
         assert (0 if isinstance(sent, str) else len(sent.parties)) == answered_by
-        assert (folder / "spent.json").exists() == (answered_by == 1)
+        assert len(site.charged) == answered_by
 
 
 class TestFewOfManyRows:
@@ -315,8 +314,8 @@ class TestFewOfManyRows:
             bags(replace(one, weights="signs"), sigma=1e-3, delta=0.3),
         ):
             with pytest.raises(InputError, match="half of the rows"):
-                answered(generous, question)
-        assert not (tmp_path / "spent.json").exists()
+                generous.answered(question)
+        assert generous.charged == []
 
     def test_no_bag_is_without_noise(self, tmp_path):
         """With one noisy row in two bags one of them has none."""
@@ -329,4 +328,4 @@ class TestFewOfManyRows:
             bags(BagSums(ROWS, 1, 1, "gaussian", 1, 0)),
             bags(BagSums(ROWS, 2, 4, "gaussian", 0, 1), sigma=1.0, delta=0.99),
         ):
-            assert len(asked(Cohort(provider, 0, 1, 7), question).parties) == 1
+            assert len(answered(Cohort(provider, 0, 1, 7), question).parties) == 1

@@ -145,7 +145,7 @@ def pair(folder, *questions, spoilt="", epsilon=1.0, means=None, **changed):
         "north",
         key,
         agreement,
-        Cohort(rows.to_json(), 0, 1, None, paid=True),
+        Cohort(rows.to_json(), 0, 1, None),
         Accounts("patients", allowances, journal),
         journal,
         folder / "answers",

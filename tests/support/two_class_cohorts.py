@@ -1,7 +1,5 @@
 """Cohorts of parties with rows of two classes, simulated and deployed."""
 
-import json
-
 from federation.contract.reference import Reference
 from parties.holdings.cohort import Cohort
 
@@ -14,6 +12,6 @@ def cohort(first=0, count=6):
     return Cohort(PARTIES, first, count, 1)
 
 
-def deployed(tmp_path, epsilon=10.0, delta=1e-3, public=True, party=0):
-    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": epsilon, "delta": delta})
-    return Cohort(PARTIES, party, 1, None, allowance, public)
+def deployed(public=True):
+    """One party at a site that has paid."""
+    return Cohort(PARTIES, 0, 1, None, public, paid=True)

@@ -33,7 +33,7 @@ def test_every_question_is_asked_and_every_seed_is_taken(target):
     outcomes = {one.route: tried(target, one) for one in seeds}
     assert {route: one.text for route, one in outcomes.items() if one.kind in KINDS} == {}
     refused = [route for route, one in outcomes.items() if one.kind == REFUSED]
-    assert all(route.startswith("asked+") for route in refused)  # what a deployed node does not answer
+    assert all(route.startswith("asked+") for route in refused)  # what a site does not answer
     asked = {question.kind for name in target._worlds for question, _ in target._questions(name)}
     assert asked == {*kinds()} - {"individual"}
 
@@ -55,7 +55,7 @@ def test_an_error_that_a_node_keeps_to_itself_is_found(target, monkeypatch):
 
     monkeypatch.setattr("scenarios.testing.parties.Parties.holdings", broken)
     assert tried(target, question).kind == TRACEBACK
-    assert tried(target, Input("site+label_sums", b"{}")).kind == REFUSED
+    assert tried(target, Input("node+label_sums", b"{}")).kind == REFUSED
 
 
 def test_seeds_are_the_same_in_every_process(target, tmp_path):

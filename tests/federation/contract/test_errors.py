@@ -15,7 +15,6 @@ from federation.contract.errors import (
     writing,
 )
 from federation.contract.guarantee import Adjacency, Guarantee, Unit
-from federation.contract.limits import Limits
 
 
 def test_every_kind_of_failure_has_an_exit_code_of_its_own():
@@ -61,8 +60,6 @@ def test_what_a_reader_refuses_is_not_called_unreadable_once_more():
     record = Guarantee(1.0, 0.0, Unit.ROW, Adjacency.REPLACE, "none").to_dict()
     with pytest.raises(InputError, match=r"^epsilon must be a positive finite number, got -1"):
         Guarantee.from_dict(record | {"epsilon": -1})
-    with pytest.raises(InputError, match=r"^numbers of a node's limits must be"):
-        Limits.from_json('{"numbers": 0}')
 
 
 def test_what_cannot_be_written_is_told_with_why_and_what_to_do(tmp_path):

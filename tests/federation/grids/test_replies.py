@@ -1,4 +1,4 @@
-"""What goes wrong at a node becomes an error reply with a one-line reason, or with the error's type alone."""
+"""What goes wrong at a node becomes an error reply with a one-line reason."""
 
 import pytest
 from flwr.app import Context, Message, RecordDict
@@ -6,7 +6,7 @@ from flwr.common.constant import ErrorCode
 
 from federation.contract.errors import InputError
 from federation.grids.inline import InlineGrid
-from federation.grids.replies import failed, handle
+from federation.grids.replies import handle
 
 CONTEXT = Context(1, 1, {}, RecordDict(), {})
 
@@ -38,11 +38,6 @@ def test_an_exception_becomes_an_error_reply_of_one_line(message, error, reason)
     assert reply.has_error()
     assert (reply.error.code, reply.error.reason) == (ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason)
     assert reply.metadata.reply_to_message_id == message.metadata.message_id
-
-
-@pytest.mark.parametrize("error", [InputError("row 3 holds 'secret'"), ValueError("secret")])
-def test_an_error_that_is_not_told_names_its_type_only(message, error):
-    assert failed(message, error, told=False).error.reason == type(error).__name__
 
 
 def test_what_ends_the_process_is_no_failure_of_an_app(message):

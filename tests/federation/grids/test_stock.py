@@ -1,6 +1,5 @@
 """Flower's own grids as a simulation sees them: nodes with random ids, numbered by what their configuration says."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from support.worlds import SYNTHETIC, run
 import federation.grids.stock as stock
 from federation.contract.errors import FederationError, InputError, QuorumError
 from federation.grids.inline import InlineGrid
-from federation.grids.launch import open_grid, run_server_app
+from federation.grids.launch import open_grid
 from federation.grids.nodes import Placement
 from federation.grids.replies import PREPARE, handle
 from federation.grids.stock import ROLL_CALL, StockGrid, present
@@ -21,11 +20,9 @@ from parties.node.app import app
 pytestmark = pytest.mark.usefixtures("flower_process")
 
 
-def joined(configurations):
-    """Nodes that have all said which they are."""
-    grid = StockGrid(ScatteredGrid(configurations))
-    grid.expect(len(configurations))
-    return grid
+def nodes(count):
+    """Each with one party."""
+    return Placement(count, 1, SYNTHETIC, 1)
 
 
 def test_scattered_nodes_release_the_bytes_of_inline(make_plan, flower_process):
@@ -43,26 +40,16 @@ def test_scattered_nodes_release_the_bytes_of_inline(make_plan, flower_process):
     assert list((flower_process / "federation").iterdir()) == []
 
 
-def test_nodes_that_know_their_holdings_need_no_placement(make_plan):
-    plan = make_plan(parties_per_node=20)
-    run(open_grid("inline"), plan, 20)
-    expected = (Path(plan.directory) / "soft_vote.npz").read_bytes()
-    placement = Placement(40, 20, SYNTHETIC, 1)
-    grid = joined([placement.config(1), placement.config(0)])
-    run_server_app(grid, {"plan": str(Path(plan.directory) / "plan.json")})
-    assert (Path(plan.directory) / "soft_vote.npz").read_bytes() == expected
-
-
-def test_a_node_without_holdings_says_so(make_plan):
-    plan = make_plan(parties_per_node=20)
-    plan.save(Path(plan.directory) / "plan.json")
+def test_a_node_without_holdings_says_so(monkeypatch, make_plan):
+    """As where what is published for the nodes does not reach their machine."""
+    monkeypatch.setattr(Placement, "publish", lambda placement, run: Path("nowhere"))
     with pytest.raises(QuorumError, match="40 x the node's configuration lacks 'holdings'"):
-        run_server_app(joined(partitions(2)), {"plan": str(Path(plan.directory) / "plan.json")})
+        run(StockGrid(ScatteredGrid(partitions(2))), make_plan(), 20)
 
 
 def test_a_node_without_a_number_cannot_be_used():
     with pytest.raises(FederationError, match="lacks 'partition-id'; number the nodes from 0"):
-        StockGrid(ScatteredGrid([{}])).expect(1)
+        StockGrid(ScatteredGrid([{}])).assign(nodes(1))
 
 
 def test_a_node_that_answers_the_roll_call_with_something_else_ends_the_run(monkeypatch):
@@ -74,18 +61,18 @@ def test_a_node_that_answers_the_roll_call_with_something_else_ends_the_run(monk
 
     monkeypatch.setattr(grid, "send_and_receive", garbled)
     with pytest.raises(InputError, match="answered the roll call with something else"):
-        StockGrid(grid).expect(1)
+        StockGrid(grid).assign(nodes(1))
 
 
 def test_two_nodes_with_one_number_end_the_run():
     with pytest.raises(InputError, match="two nodes are both partition 1"):
-        StockGrid(ScatteredGrid([{"partition-id": 1}, {"partition-id": 1}, {"partition-id": 0}])).expect(2)
+        StockGrid(ScatteredGrid([{"partition-id": 1}, {"partition-id": 1}, {"partition-id": 0}])).assign(nodes(2))
 
 
 def test_absent_nodes_are_named_with_their_number(monkeypatch):
     monkeypatch.setattr(stock, "_PATIENCE", 0.3)
     with pytest.raises(QuorumError, match=r"2 of 3 nodes joined within 0\.3 seconds"):
-        StockGrid(ScatteredGrid(partitions(2))).expect(3)
+        StockGrid(ScatteredGrid(partitions(2))).assign(nodes(3))
 
 
 def test_more_nodes_than_there_are_cannot_be_asked_for():
@@ -111,18 +98,18 @@ def test_errors_are_told_on_one_line(reason, told):
     grid = Failing(partitions(1))
     numbered = StockGrid(grid)
     numbered._ids = dict(enumerate(grid.get_node_ids()))
-    numbered.expect(1)
+    numbered.assign(nodes(1))
     message = numbered.create_message(RecordDict(), "query.roll_call", 1, "")
     [reply] = numbered.pull_messages(numbered.push_messages([message]))
     assert reply.error.reason == told
     assert numbered.died == (told == stock.DIED)
 
 
-def test_what_is_published_for_another_run_is_not_taken(make_plan):
-    Placement(40, 20, SYNTHETIC, 1).publish(RUN + 1)
-    plan = make_plan(parties_per_node=20)
+def test_what_is_published_for_another_run_is_not_taken(monkeypatch, make_plan):
+    publish = Placement.publish
+    monkeypatch.setattr(Placement, "publish", lambda placement, run: publish(placement, run + 1))
     with pytest.raises(QuorumError, match="lacks 'holdings'"):
-        run_server_app(joined(partitions(2)), {"plan": str(Path(plan.directory) / "plan.json")})
+        run(StockGrid(ScatteredGrid(partitions(2))), make_plan(), 20)
 
 
 def test_a_message_cannot_say_what_a_node_serves(make_plan):
@@ -132,27 +119,14 @@ def test_a_message_cannot_say_what_a_node_serves(make_plan):
     assert handle(app, message, context).error.reason == "the node's configuration lacks 'holdings'"
 
 
-@pytest.mark.parametrize(
-    ("seed", "told"), [(1, "InputError|KeyError|a message cannot be read"), (None, "^InputError$")]
-)
-def test_a_deployed_node_keeps_the_texts_of_its_errors_to_itself(seed, told):
-    config = {"partition-id": 0, "holdings": SYNTHETIC.to_json(), "first-party": 0, "parties": 1}
-    context = Context(RUN, 5, config if seed is None else {**config, "seed": seed}, RecordDict(), {})
-    message = InlineGrid("parties.node.app:app").create_message(RecordDict(), "query.votes", 5, "")
-    reason = handle(app, message, context).error.reason
-    assert re.search(told, reason)
-
-
-@pytest.mark.parametrize(("seed", "told"), [(1, "secret"), (None, "^InputError$")])
-def test_what_fails_when_rows_are_loaded_stays_at_a_deployed_node(monkeypatch, seed, told):
+def test_what_fails_when_rows_are_loaded_is_told_in_a_simulation(monkeypatch):
     def unreadable(reference):
         raise InputError("row 3 holds 'secret'")
 
     monkeypatch.setattr(holdings, "_provider", unreadable)
-    config = {"holdings": "x", "first-party": 0, "parties": 1} | ({} if seed is None else {"seed": seed})
-    context = Context(RUN, 5, config, RecordDict(), {})
+    context = Context(RUN, 5, Placement(1, 1, SYNTHETIC, 1).config(0), RecordDict(), {})
     message = InlineGrid("parties.node.app:app").create_message(RecordDict(), f"query.{PREPARE}", 5, "")
-    assert re.search(told, handle(app, message, context).error.reason)
+    assert handle(app, message, context).error.reason == "row 3 holds 'secret'"
 
 
 @pytest.mark.parametrize("config", [{"partition-id": "x"}, {"partition-id": 0, "num-partitions": "many"},

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +21,7 @@ from federation.questions.labels import (
 from parties.answers import bag_sums as module
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
+from parties.site.worker import cost_of
 
 LINEAR = Reference("support.linear_labels:Parties")
 ROWS = LabelledRows(FeatureMap(3, ()), *RANGE, 90)
@@ -173,21 +173,19 @@ def test_a_party_with_too_few_rows_or_labels_of_another_kind_costs_no_other_part
 class TestDeployed:
     """Without a seed the node is a deployed one."""
 
-    def node(self, tmp_path, **config):
-        allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1.0, "delta": 1e-3})
-        return cohort(count=1, **{"seed": None, "allowance": allowance, "public_features": True, **config})
+    def node(self, **config):
+        return cohort(count=1, **{"seed": None, "paid": True, "public_features": True, **config})
 
     def asked(self, **known):
         return bags(**{"draws": 1, "seeded": False, **known})
 
-    def test_it_answers_while_its_allowance_lasts(self, tmp_path):
-        assert len(answered(self.node(tmp_path), self.asked()).parties) == 1
-        assert len(answered(self.node(tmp_path), self.asked(name="another")).parties) == 0
+    def test_it_answers_what_has_been_paid_for(self):
+        assert cost_of(self.asked(), self.node()).guarantee.epsilon == 1.0
+        assert len(answered(self.node(), self.asked()).parties) == 1
 
-    def test_it_refuses_what_has_no_guarantee_and_keeps_features_that_are_not_public(self, tmp_path):
+    def test_it_refuses_what_has_no_guarantee_and_keeps_features_that_are_not_public(self):
         for asked in (self.asked(noise="off"), secret_sums(noise="published", draws=1, seeded=False)):
             with pytest.raises(InputError, match="guarantee"):
-                answered(self.node(tmp_path), asked)
+                answered(self.node(), asked)
         with pytest.raises(InputError, match="public-features"):
-            answered(self.node(tmp_path, public_features=False), self.asked())
-        assert not (tmp_path / "spent.json").exists()
+            answered(self.node(public_features=False), self.asked())

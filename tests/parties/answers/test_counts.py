@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 from support.bagged import counts_of
@@ -12,6 +10,7 @@ from federation.contract.submission import check_submission
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
+from parties.site.worker import cost_of
 
 BAGGED = Reference("support.bagged:Parties").to_json()
 
@@ -88,18 +87,13 @@ def test_a_person_in_several_bags_pays_for_each_of_them():
 class TestDeployed:
     """Without a seed the node is a deployed one."""
 
-    def allowance(self, tmp_path, epsilon=1.0):
-        return json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": epsilon, "delta": 1e-3})
-
     def asked(self, **changes):
         return question(**{"draws": 1, "seeded": False, **changes})
 
-    def test_a_party_stops_when_its_allowance_is_spent(self, tmp_path):
-        node = cohort(count=1, seed=None, allowance=self.allowance(tmp_path))
+    def test_it_answers_what_has_been_paid_for(self):
+        node = cohort(count=1, seed=None, paid=True)
+        assert cost_of(self.asked(), node).guarantee.epsilon == 1.0
         assert answered(node, self.asked()).parties.tolist() == [0]
-        again = answered(node, self.asked(name="another"))
-        assert again.parties.tolist() == []
-        assert again.failures == {0: "the party could not answer"}
 
     @pytest.mark.parametrize(
         ("changes", "text"),
@@ -111,12 +105,6 @@ class TestDeployed:
             ({"noise": "published_dirichlet", "epsilon": 0.05, "delta": 0.05}, "guarantee"),
         ],
     )
-    def test_what_only_a_simulation_may_ask_is_refused(self, tmp_path, changes, text):
-        node = cohort(seed=None, allowance=self.allowance(tmp_path))
+    def test_what_only_a_simulation_may_ask_is_refused(self, changes, text):
         with pytest.raises(InputError, match=text):
-            answered(node, self.asked(**changes))
-        assert not (tmp_path / "spent.json").exists()
-
-    def test_a_node_without_an_allowance_answers_nothing(self):
-        with pytest.raises(InputError, match="allowance"):
-            answered(cohort(seed=None), self.asked())
+            answered(cohort(seed=None, paid=True), self.asked(**changes))

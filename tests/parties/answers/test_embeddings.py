@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -14,6 +12,7 @@ from federation.questions.bags import Bags, EmbeddingsQuestion, JointNoise, Nois
 from parties.answers import embeddings
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
+from parties.site.worker import cost_of
 
 BAGGED = Reference("support.bagged:Parties")
 UNIT = FeatureMap(3, (UnitNorm(),))
@@ -131,15 +130,13 @@ def test_rows_of_other_columns_are_named():
 def test_a_deployed_node_sends_features_only_when_they_are_declared_public(question):
     with pytest.raises(InputError, match="public-features"):
         answered(cohort(seed=None), question)
-    assert len(answered(cohort(seed=None, public_features=True), question).parties) == 2
+    assert len(answered(cohort(seed=None, public_features=True, paid=True), question).parties) == 2
 
 
-def test_a_deployed_node_pays_for_noisy_embeddings(tmp_path):
-    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1.0, "delta": 1e-3})
-    first, second = (joint(name=name, draws=1, seeded=False) for name in ("first", "second"))
-    node = cohort(seed=None, allowance=allowance)
-    assert len(answered(node, first).parties) == 2
-    assert len(answered(node, second).parties) == 0
+def test_a_deployed_party_is_charged_for_noisy_embeddings():
+    asked, node = joint(draws=1, seeded=False), cohort(seed=None, paid=True)
+    assert cost_of(asked, node).guarantee.epsilon == pytest.approx(asked.noise.epsilon)
+    assert len(answered(node, asked).parties) == 2
 
 
 @pytest.mark.parametrize(("most", "answers"), [(59, 0), (60, 2)])
@@ -168,6 +165,6 @@ def test_a_deployed_node_does_not_tell_by_failing_which_labels_it_holds():
     for classes in (1, 2, 3):
         bags = Bags(3, classes)
         for asked in (EmbeddingsQuestion(bags, WAVES), RowsQuestion(bags, UNIT, 60)):
-            found = answered(cohort(seed=None, public_features=True), asked)
+            found = answered(cohort(seed=None, public_features=True, paid=True), asked)
             assert found.failures == {}
             assert found.parties.tolist() == [0, 1]

@@ -1,13 +1,12 @@
 """Numbers of rows and errors in bins, exact or with noise of their own, of simulated and deployed parties."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.two_class_cohorts import cohort, deployed
+from support.two_class_cohorts import cohort
 from support.two_class_parties import draw
-from support.two_class_questions import marginals, moment, unseeded, wide
+from support.two_class_questions import marginals, moment, wide
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
@@ -86,16 +85,3 @@ def test_published_rates_lie_between_0_and_1():
     answer = answered(cohort(count=1), marginals("published", "label", "replace"))
     assert ((answer.arrays["rates"] >= 0) & (answer.arrays["rates"] <= 1)).all()
     assert answer.guarantee.unit is Unit.LABEL
-
-
-def test_a_deployed_party_answers_every_query_once_and_none_beyond_the_last(tmp_path):
-    node = deployed(tmp_path)
-    first, second = (unseeded(marginals(queries=2, query=query)) for query in range(2))
-    assert answered(node, first).failures == {}
-    again = answered(node, replace(first, hypothesis=Hypothesis.constant(3, 1)))
-    assert list(again.failures) == [0]
-    assert answered(node, second).failures == {}
-    longer = replace(first.release, queries=3, query=2)
-    assert list(answered(node, replace(first, release=longer)).failures) == [0]
-    spent = json.loads((tmp_path / "spent.json").read_text())["0"]
-    assert [(record["epsilon"], record["answered"]) for record in spent] == [(1.0, [0, 1])]

@@ -53,7 +53,7 @@ def test_a_share_carries_no_guarantee_and_is_for_simulations(tmp_path):
     question = wide(moment("gaussian", contributors=4))
     assert answered(cohort(count=1), question).guarantee is None
     with pytest.raises(InputError, match="no secure summation"):
-        answered(deployed(tmp_path), unseeded(question))
+        answered(deployed(), unseeded(question))
 
 
 @pytest.mark.parametrize("protect", ["label", "row"])

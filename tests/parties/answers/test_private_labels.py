@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +20,7 @@ from federation.questions.labels import (
 )
 from parties.guard.answering import answered
 from parties.holdings.cohort import Cohort
+from parties.site.worker import cost_of
 
 LINEAR = Reference("support.linear_labels:Parties")
 ROWS = LabelledRows(FeatureMap(3, ()), *RANGE, 90)
@@ -94,14 +94,13 @@ def test_a_party_with_more_rows_than_declared_costs_no_other_party():
 
 
 @pytest.mark.parametrize(("asked", "noise"), [(single, "one_bit"), (single, "unbiased"), (summed, "gaussian")])
-def test_a_deployed_party_pays_and_keeps_features_that_are_not_public(asked, noise, tmp_path):
-    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1.0, "delta": 1e-3})
-    first, second = (asked(noise, draws=1, seeded=False, name=name) for name in ("first", "second"))
+def test_a_deployed_party_is_charged_and_keeps_features_that_are_not_public(asked, noise):
+    question = asked(noise, draws=1, seeded=False)
     with pytest.raises(InputError, match="public-features"):
-        answered(cohort(count=1, seed=None, allowance=allowance), first)
-    node = cohort(count=1, seed=None, allowance=allowance, public_features=True)
-    assert len(answered(node, first).parties) == 1
-    assert len(answered(node, second).parties) == 0
+        cost_of(question, cohort(count=1, seed=None))
+    node = cohort(count=1, seed=None, public_features=True, paid=True)
+    assert cost_of(question, node).guarantee.epsilon == pytest.approx(question.noise.epsilon)
+    assert len(answered(node, question).parties) == 1
 
 
 @pytest.mark.parametrize("changed", [{"epsilon": 0.999}, {"weights": ()}, {"outputs": (0.0, 1.0)}])

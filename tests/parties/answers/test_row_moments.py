@@ -86,6 +86,6 @@ def test_failures_cost_no_other_party_and_no_row_or_label_causes_one():
 
 
 def test_a_deployed_party_that_keeps_its_features_answers(tmp_path):
-    assert answered(deployed(tmp_path, public=False), unseeded(row_moments())).guarantee.epsilon == 1.0
+    assert answered(deployed(public=False), unseeded(row_moments())).guarantee.epsilon == 1.0
     with pytest.raises(InputError, match="no secure summation"):
-        answered(deployed(tmp_path), unseeded(row_moments(contributors=4)))
+        answered(deployed(), unseeded(row_moments(contributors=4)))

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from support.training_parties import cohort
 
-from federation.contract.declared import NOTHING, Declared
 from federation.contract.errors import InputError
-from federation.contract.limits import CODE, SIMULATED, Limits
+from federation.contract.limits import SIMULATED
 from parties.holdings.cohort import Cohort, Holdings
 
 
@@ -24,7 +23,7 @@ class _Stuck(Cohort):
         return SimpleNamespace(holdings=lambda _: Holdings(4, self.rows, np.zeros(len(self.rows), int)))
 
 
-CONFIG = {"holdings": "{}", "first-party": 0, "parties": 1}
+CONFIG = {"holdings": "{}", "first-party": 0, "parties": 1, "seed": 1}
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2], [0, -1, 1], [0.0, 1.0, 1.0], [[0], [1], [0]]])
@@ -67,36 +66,23 @@ def test_a_party_without_usable_rows_is_refused_unless_that_would_tell_of_a_row(
 
 def test_features_are_private_where_nothing_is_said():
     assert not Cohort("", 0, 1, None).public_features
-    assert not Cohort.from_config(CONFIG).public_features
 
 
-@pytest.mark.parametrize(
-    ("given", "public"), [(True, True), (False, False), ("false", False), ("true", False), (1, False)]
-)
-def test_features_are_public_only_where_that_is_said_plainly(given, public):
-    assert Cohort.from_config({**CONFIG, "public-features": given}).public_features is public
+def test_nothing_has_been_paid_where_nothing_is_said():
+    assert not Cohort("", 0, 1, None).paid
 
 
-def test_a_node_declares_and_limits_what_its_own_configuration_says():
-    config = {**CONFIG, "declared": '{"classes": 2, "most_rows": 9}', "limits": '{"numbers": 100}'}
-    cohort = Cohort.from_config(config)
-    assert cohort.declared == Declared(most_rows=9, classes=2)
-    assert cohort.limits == Limits(100)
-    silent = Cohort.from_config(CONFIG)
-    assert (silent.declared, silent.limits) == (NOTHING, CODE)
-
-
-def test_a_simulations_nodes_answer_more_at_a_time_than_a_deployment_by_itself():
+def test_a_configuration_is_of_a_simulation():
     """Its user pays for the memory of all parties, and of many behind one node."""
-    assert Cohort.from_config({**CONFIG, "seed": 1}).limits == SIMULATED
-    assert Cohort.from_config({**CONFIG, "seed": 1, "limits": '{"numbers": 100}'}).limits == Limits(100)
+    assert Cohort.from_config({**CONFIG, "public-features": True, "paid": True}) == Cohort(
+        "{}", 0, 1, 1, limits=SIMULATED
+    )
 
 
-@pytest.mark.parametrize(("key", "text"), [("declared", "classes=2"), ("declared", '{"class": 2}'), ("limits", "100")])
-def test_a_configuration_that_cannot_be_read_is_refused(key, text):
-    """To go on as if nothing had been said would answer what the site wants refused."""
-    with pytest.raises(InputError, match=f'the node\'s "{key}" must be JSON'):
-        Cohort.from_config({**CONFIG, key: text})
+def test_without_a_seed_a_configuration_is_refused():
+    real = {name: value for name, value in CONFIG.items() if name != "seed"}
+    with pytest.raises(InputError, match="without a seed answers nothing; serve real rows by 'federation party run'"):
+        Cohort.from_config(real)
 
 
 def test_holdings_show_their_shape_only():
@@ -118,16 +104,16 @@ def test_unusable_holdings_are_refused(rows, labels, words):
 
 
 def test_a_cohort_reads_the_nodes_own_configuration():
-    config = {"holdings": cohort().reference, "first-party": 3, "parties": 2, "partition-id": 1}
+    config = {"holdings": cohort().reference, "first-party": 3, "parties": 2, "partition-id": 1, "seed": 7}
     assert list(Cohort.from_config(config).parties) == [3, 4]
-    assert Cohort.from_config(config).seed is None
+    assert Cohort.from_config(config).seed == 7
     with pytest.raises(InputError, match="holdings"):
         Cohort.from_config({})
 
 
 @pytest.mark.parametrize(
     "changes", [{"first-party": "x"}, {"first-party": -1}, {"first-party": []}, {"parties": 0}, {"parties": 10**12},
-                {"parties": float("inf")}, {"seed": "x"}],
+                {"parties": float("inf")}, {"seed": "x"}, {"seed": None}],
 )  # fmt: skip
 def test_numbers_of_a_configuration_that_are_none_are_refused(changes):
     with pytest.raises(InputError, match="node's configuration"):

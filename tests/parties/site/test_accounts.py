@@ -1,5 +1,8 @@
 """What a table has spent, whoever asked."""
 
+import os
+from dataclasses import replace
+
 import pytest
 
 from federation.contract.errors import BudgetExceededError, InputError
@@ -52,6 +55,7 @@ def test_what_protects_more_is_counted_for_less_and_both_accounts_hold(opened):
 def test_what_protects_labels_only_is_refused_where_rows_have_an_account(opened):
     with pytest.raises(InputError, match="nothing is proved for row/replace"):
         opened(LABEL, ROW).charge("a", promise(1.0), False, {})
+    assert opened(LABEL, ROW).journal.lines == []
     accounts = opened(LABEL, ROW, features_are_public=True)
     accounts.charge("a", promise(1.0), False, {})
     assert accounts.spent() == {"label/replace": (1.0, 0.0), "row/replace": (0.0, 0.0)}
@@ -82,6 +86,79 @@ def test_without_an_account_nothing_is_answered(opened, trusted, named):
     with pytest.raises(InputError, match=named):
         opened().charge("a", promise(1.0), trusted, {})
     assert opened().journal.lines == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        promise(1.0, delta=1e-6),
+        promise(2.0),
+        promise(1.0, adjacency=ADD_REMOVE),
+        replace(promise(1.0), parameters={"queries": 3}),
+    ],
+)
+def test_what_was_charged_for_less_is_not_free(opened, other):
+    """A release goes on for nothing only with the noise that it began with."""
+    begun = replace(promise(1.0), parameters={"queries": 2, "grid": (1, 2)})
+    for _ in range(2):
+        accounts = opened(LABEL)
+        for _ in range(2):
+            accounts.charge("a", begun, False, {})
+        for guarantee, trusted in ((other, False), (begun, True)):
+            with pytest.raises(InputError, match="this release began with another guarantee"):
+                accounts.charge("a", guarantee, trusted, {})
+    assert len(opened(LABEL).journal.lines) == 1
+
+
+@pytest.mark.parametrize("deltas", [(1.01e-6,), (2e-6,), (1e-5,), (0.6e-6, 0.6e-6), (1e-6, 1e-8), (0.4e-6,) * 3])
+def test_delta_is_part_of_an_allowance(opened, deltas):
+    """Whatever epsilon would be left, and however little delta is above."""
+    accounts = opened(Account(Unit.LABEL, REPLACE, 9.0, 1e-6))
+    *before, last = (promise(0.1, delta=delta) for delta in deltas)
+    for number, release in enumerate(before):
+        accounts.charge(str(number), release, False, {})
+    with pytest.raises(BudgetExceededError, match="its allowance is epsilon=9, delta=1e-06"):
+        accounts.charge("last", last, False, {})
+
+
+def test_all_of_an_allowance_may_be_spent(opened):
+    accounts = opened(Account(Unit.LABEL, REPLACE, 0.3, 3e-6))
+    for key in "abc":  # whose sums are above, by rounding
+        accounts.charge(key, promise(0.1, delta=1e-6), False, {})
+    with pytest.raises(BudgetExceededError):
+        accounts.charge("d", promise(1e-6), False, {})
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (float("nan"), 0.5), (9.0, float("nan"))])
+def test_an_allowance_of_nothing_or_of_no_number_pays_for_nothing(opened, epsilon, delta):
+    with pytest.raises((BudgetExceededError, InputError)):
+        opened(Account(Unit.LABEL, REPLACE, epsilon, delta)).charge("a", promise(1e-9, delta=1e-9), False, {})
+    assert opened(LABEL).journal.lines == []
+
+
+def test_without_a_number_of_trusted_answers_none_leaves(opened):
+    with pytest.raises(BudgetExceededError, match="has given 0 of 0 answers without noise"):
+        opened(trusted=Account(Unit.PARTY, REPLACE, 10.0, 0.0)).charge("a", promise(1.0, Unit.PARTY), True, {})
+
+
+def test_what_cannot_be_written_down_was_not_charged(opened, monkeypatch):
+    accounts = opened(LABEL)
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "no space left")))
+        with pytest.raises(OSError, match="no space"):
+            accounts.charge("a", promise(1.5), False, {})
+    assert accounts.spent() == {"label/replace": (0.0, 0.0)}
+    accounts.charge("a", promise(1.5), False, {})
+    assert opened(LABEL).spent() == {"label/replace": (1.5, 0.0)}
+
+
+def test_of_processes_that_charge_at_once_one_does(opened):
+    """Each would else think that nothing was spent."""
+    first, second = opened(LABEL), opened(LABEL)
+    first.charge("a", promise(1.5), False, {})
+    with pytest.raises(InputError, match="another process writes to it"):
+        second.charge("b", promise(1.5), False, {})
+    assert opened(LABEL).spent() == {"label/replace": (1.5, 0.0)}
 
 
 def test_another_table_has_spent_nothing(opened):

@@ -44,6 +44,15 @@ def test_what_was_approved_can_be_denied(tmp_path):
     assert approvals.asked(PLAN, FIRST).state == DENIED
 
 
+def test_whoever_asks_cannot_fill_the_disk_with_what_waits(tmp_path):
+    approvals = Approvals(tmp_path, "each")
+    for number in range(100):
+        approvals.asked(PLAN, bytes([number] * 16))
+    with pytest.raises(InputError, match="100 already wait for approval"):
+        approvals.asked(PLAN, bytes([100] * 16))
+    assert approvals.asked(PLAN, FIRST).state == PENDING
+
+
 def test_without_a_name_only_the_one_that_waits_is_meant(tmp_path):
     approvals = Approvals(tmp_path, "each")
     with pytest.raises(InputError, match="nothing waits for approval"):

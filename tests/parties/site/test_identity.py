@@ -92,6 +92,19 @@ def test_a_new_table_is_another_one_than_each_that_was_known_then(identity):
         known.require_settled("third", known.contents(OLD))
 
 
+def test_what_knows_the_rows_must_not_be_gone(identity, tmp_path):
+    known = identity()
+    known.remember("old", known.contents(OLD))
+    contents = known.contents(shares(50))
+    (path,) = (tmp_path / "tables").glob("*.rows")
+    path.rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="which knows the rows of the table 'old'; restore it"):
+        identity().require_settled("new", contents)
+    (tmp_path / "tables" / "rows.key").unlink()
+    with pytest.raises(InputError, match=r"rows\.key is gone"):
+        identity()
+
+
 def test_what_is_kept_tells_of_rows_to_nobody_else(identity, tmp_path):
     first, other = identity(), Identity(tmp_path / "others", Journal(tmp_path / "other.jsonl"))
     first.remember("old", first.contents(OLD))

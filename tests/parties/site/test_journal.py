@@ -1,6 +1,9 @@
 """A journal that shows what was done to it."""
 
 import json
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -57,6 +60,66 @@ def test_a_changed_journal_is_refused(path, change):
     path.write_text("\n".join(change(lines)) + "\n")
     with pytest.raises(InputError, match="not as it was written"):
         Journal(path)
+
+
+def test_a_line_is_on_the_disk_before_it_counts_and_so_is_a_new_file(tmp_path, monkeypatch):
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda one: synced.append(stat.S_ISDIR(os.fstat(one).st_mode)) or fsync(one))
+    journal = Journal(tmp_path / "journal.jsonl")
+    journal.add("first")
+    assert synced == [False, True]
+    journal.add("second")
+    assert synced == [False, True, False]
+
+
+@pytest.mark.parametrize("step", ["fsync", "write"])
+def test_a_line_that_cannot_be_written_leaves_nothing(path, monkeypatch, step):
+    journal, whole = Journal(path), path.read_bytes()
+
+    def full(file, *_):
+        write(file, b"half a li")
+        raise OSError(28, "no space left on device")
+
+    write = os.write
+    with monkeypatch.context() as broken:
+        broken.setattr(os, step, full)
+        with pytest.raises(OSError, match="no space"):
+            journal.add("answer")
+    assert path.read_bytes() == whole
+    assert len(journal.lines) == 4
+    journal.add("answer")
+    assert len(Journal(path).lines) == 5
+
+
+def test_a_line_that_is_written_in_part_only_leaves_nothing(path, monkeypatch):
+    journal, whole, write = Journal(path), path.read_bytes(), os.write
+    monkeypatch.setattr(os, "write", lambda file, text: write(file, text[:9]))
+    with pytest.raises(OSError, match="No space left"):
+        journal.add("answer")
+    assert path.read_bytes() == whole
+
+
+def test_who_does_not_know_all_lines_adds_none(path):
+    """Two processes that serve one site would each charge what the other has spent."""
+    first, second = Journal(path), Journal(path)
+    first.add("answer")
+    with pytest.raises(InputError, match="another process writes to it; let one process serve this site"):
+        second.add("answer")
+    assert len(Journal(path).lines) == 5
+
+
+def test_of_many_that_write_at_once_one_goes_on(path):
+    journals = [Journal(path) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        written = [pool.submit(journal.add, "answer") for journal in journals]
+    assert sum(one.exception() is None for one in written) == 1
+    assert len(Journal(path).lines) == 5
+
+
+def test_a_link_to_a_journal_stands_for_it(path, tmp_path):
+    (tmp_path / "link").symlink_to(path)
+    Journal(tmp_path / "link").add("answer")
+    assert len(Journal(path).lines) == 5
 
 
 def test_a_line_that_a_crash_cut_short_is_taken_off(path):

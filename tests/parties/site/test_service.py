@@ -164,6 +164,21 @@ def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_pa
     assert settled.site.accounts.others == ["patients", "people"]
 
 
+def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatch):
+    site = served(APPROVED_BY_NOBODY)
+    monkeypatch.setattr(worker, "rehearsed", lambda cohort, means: 0.6 * means.seconds)
+    site.service.table.new = True
+    letter = site.asker.letter(VOTES)
+    assert site.serve(letter) == [Status.BUSY]
+    with pytest.raises(
+        InputError, match=r"takes 8 s, too much of the 14 s that a question has; .* limits.seconds to 37"
+    ):
+        site.service.look()
+    limits = site.service.settings.limits.model_copy(update={"seconds": 37})
+    raised = site.service.settings.model_copy(update={"limits": limits})
+    assert raised.means.seconds / 2 >= 0.6 * 14  # what is told is enough
+
+
 def test_an_exchange_has_so_many_questions_and_no_more(served):
     site = served(
         APPROVED_BY_NOBODY,
@@ -208,7 +223,8 @@ def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, mo
     made = []
 
     class Known(Box):
-        def __init__(self, address, root, key, most):
+        def __init__(self, address, root, key, most, refused):
+            refused("no letter")
             made.append((address, root, most))
             super().__init__()
 
@@ -221,7 +237,7 @@ def test_a_service_is_the_only_one_and_reads_its_root_from_the_plan(tmp_path, mo
     service.run(settings, Agreement.load(settings.plan), Rows())
     assert made == [("127.0.0.1:1", b"none", 2**26)]
     lines = State.found(settings.state).journal(reading=True).lines
-    assert [said(line).partition(" ")[0] for line in lines] == ["table", "started,", "stopped"]
+    assert [said(line).partition(" ")[0] for line in lines] == ["table", "refused:", "started,", "stopped"]
 
 
 def test_a_key_that_others_may_read_is_refused(tmp_path):

@@ -8,17 +8,21 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.exchanges import pair
 from support.questions import QUESTIONS
+from support.two_class_questions import marginals, unseeded
 
 from federation.contract.question import ReleaseId
 from federation.grids.codec import decode_submission
 from federation.letters.packets import Status, reply_length
 from federation.questions.bags import Bags, CountsNoise, CountsQuestion
+from federation.questions.hypotheses import Hypothesis
 from parties.site import worker
 from parties.site.site import Site
 from parties.site.worker import Means
 
 COUNTS = CountsQuestion(CountsNoise("pure", 1.0), Bags(1, 2), release=ReleaseId("a release"))
 LATER = replace(COUNTS, release=ReleaseId("another release"))
+QUERY = unseeded(marginals("pure", "label", "replace", queries=2))
+SECOND = replace(QUERY, release=ReleaseId("an exchange", 2, 1))
 VOTES, ROWS = QUESTIONS["votes"], replace(QUESTIONS["rows"], bags=Bags(1, 2))
 
 
@@ -120,7 +124,12 @@ def test_what_cannot_be_read_is_refused_for_nothing(tmp_path, packet):
 
 @pytest.mark.parametrize(
     ("question", "why"),
-    [(replace(COUNTS, seeded=True), "noise has no seed"), (ROWS, "keeps its features")],
+    [
+        (replace(COUNTS, seeded=True), "noise has no seed"),
+        (ROWS, "keeps its features"),
+        (QUESTIONS["label_sums"], "keeps its features"),
+        (replace(QUESTIONS["mean_operator"], contributors=7), "no secure summation"),
+    ],
 )
 def test_what_a_site_would_not_answer_is_refused_before_it_is_charged(tmp_path, question, why):
     asked = pair(tmp_path, question)
@@ -166,6 +175,51 @@ def test_a_place_in_an_exchange_has_one_question(tmp_path):
     renumbered = asked.asker.letter(COUNTS, number=1)  # the same release asked for again, for averages
     assert asked.asker.read(asked.site.reply(renumbered), COUNTS, number=1)[0] is Status.REFUSED
     assert asked.events.count("charged") == 1
+
+
+def test_the_queries_of_a_release_are_charged_together_and_each_is_answered_once(tmp_path):
+    asked = pair(tmp_path, QUERY, epsilon=1.0)
+    asked.site.cohort = replace(asked.site.cohort, public_features=True)
+    another = replace(QUERY, hypothesis=Hypothesis.constant(3, 1))
+    found = []
+    for number, question in enumerate((QUERY, SECOND, another)):
+        letter = asked.asker.letter(question, number=number)
+        found.append(asked.asker.read(asked.site.reply(letter), question, number=number)[0])
+    assert found == [Status.ANSWER, Status.ANSWER, Status.REFUSED]
+    assert asked.reasons == ["another question was answered in this place of the exchange"]
+    assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "further",
+    [
+        replace(SECOND, noise=replace(QUERY.noise, epsilon=8.0)),
+        replace(QUERY, release=ReleaseId("an exchange", 3, 2)),
+        replace(QUERY, release=ReleaseId("an exchange", 5, 2)),
+    ],
+    ids=["louder", "longer", "much longer"],
+)
+def test_no_plan_makes_a_release_go_on_with_less_noise_than_was_charged(tmp_path, further):
+    asked = pair(tmp_path, QUERY, further, epsilon=20.0)
+    asked.site.cohort = replace(asked.site.cohort, public_features=True)
+    asked.site.reply(asked.asker.letter(QUERY))
+    for _ in range(2):
+        reply = asked.site.reply(asked.asker.letter(further, number=1))
+        assert asked.asker.read(reply, further, number=1)[0] is Status.REFUSED
+        assert "this release began with another guarantee" in asked.reasons[-1]
+        asked = asked.again()
+    assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
+
+
+def test_where_a_charge_cannot_be_written_nobody_answers(tmp_path, monkeypatch):
+    asked = pair(tmp_path, COUNTS)
+    with monkeypatch.context() as broken:
+        broken.setattr("parties.site.journal.os.fsync", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
+        with pytest.raises(OSError, match="no space"):
+            asked.site.reply(asked.asker.letter(COUNTS))
+    assert asked.again().events == []
+    assert list((tmp_path / "answers").iterdir()) == []
+    counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
 
 
 def test_until_somebody_has_approved_a_site_is_busy_and_pays_nothing(tmp_path):

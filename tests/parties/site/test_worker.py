@@ -78,7 +78,7 @@ def test_blank_rows_are_as_many_in_the_same_bags():
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_what_an_answer_costs_is_known_before_it_is_given(kind):
     question = QUESTIONS[kind]
-    found = worker._cost(question, site("Texts"))
+    found = worker.cost_of(question, site("Texts"))
     private = isinstance(question, PrivateQuestion)
     assert (found.guarantee == question.payment()) if private else found.guarantee is None
     assert found.trusted is (question.shared if private else kind not in ("rows", "embeddings"))
@@ -87,7 +87,7 @@ def test_what_an_answer_costs_is_known_before_it_is_given(kind):
 
 def test_a_cost_is_that_of_all_queries_of_a_release():
     question = QUESTIONS["error_marginals"]
-    cost = worker._cost(question, site("Numbers"))
+    cost = worker.cost_of(question, site("Numbers"))
     assert isinstance(cost.guarantee, Guarantee)
     assert (cost.release, cost.query) == (question.release.name, question.release.query)
 
@@ -108,6 +108,21 @@ def test_rows_are_looked_for_once_they_have_been_paid_for(tmp_path):
         assert not mark.exists()
         assert answer() is not None
         assert mark.exists()
+
+
+class Hungry(Numbers):
+    """Rows that take 2 GiB."""
+
+    def holdings(self, party):
+        return Holdings(party, np.ones((2**28, 1)), np.zeros(2**28))
+
+
+def test_a_rehearsal_reads_the_rows_within_the_means():
+    assert worker.rehearsed(site("Numbers"), worker.Means()) > 0
+    with pytest.raises(
+        InputError, match="a process that may use 1073741824 bytes could not read the table within 20 s"
+    ):
+        worker.rehearsed(site("Hungry"), worker.Means(memory=2**30, seconds=20))
 
 
 def test_what_contradicts_a_site_is_refused_before_it_is_paid_for():

@@ -62,6 +62,7 @@ def test_whoever_wrote_the_invitation_writes_no_line_of_it(tmp_path, mark):
 
 
 def test_names_that_toml_would_misread_are_quoted(tmp_path):
-    found, _ = drafted(tmp_path, data='a "b"\\c.csv')
+    found, text = drafted(tmp_path, data='a "b"\\c.csv', columns=[{"name": "a mole"}])
+    assert '# "a mole" = "NAME HERE"\n# ill = {from = "NAME HERE"' in text
     assert found.data.file == tmp_path / 'a "b"\\c.csv'
     assert json.dumps(found.data.table) == json.dumps('a "b"\\c')

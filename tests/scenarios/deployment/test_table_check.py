@@ -44,6 +44,7 @@ def look(tmp_path):
         where = Table.model_validate_json(json.dumps({"table": "t", "file": str(path), **(settings or {})}))
         found = examined(source(where), agreement or plan(**promised("label")), where, 7)
         told = [(one.error, one.text.replace(f"{tmp_path}/", "")) for one in found.findings]
+        assert len(found.errors) == sum(error for error, _ in told)
         return [text for error, text in told if error], [text for error, text in told if not error], found.holdings
 
     return at
@@ -93,7 +94,8 @@ def test_a_cell_that_cannot_be_used_keeps_the_site_from_being_ready(look, line, 
     errors, _, holdings = look(spoilt(line), {"columns": COLUMNS})
     assert len(errors) == 1
     assert errors[0].startswith(said)
-    assert holdings is None
+    assert np.isfinite(holdings.rows).all()  # for a question that has been paid for
+    assert (holdings.rows.shape, holdings.labels[3] in (0, 1)) == ((4, 2), True)
     assert look(spoilt(line), {"columns": COLUMNS, "missing": "refuse"})[0] == errors
 
 

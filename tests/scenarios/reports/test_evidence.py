@@ -102,10 +102,8 @@ def test_a_deployed_aggregators_directory_is_real(tmp_path, simulation):
     chosen = protocol("private_labels")
     real = {} if simulation else {"simulation": False, "noise_seed": None, "draws": 1, "parties_per_node": 1}
     plan = small.plan(chosen, "private_labels", {}, tmp_path, **real)
-    nodes = small.Placement if simulation else small.Deployment
-    further = {} if simulation else {"folder": str(tmp_path)}
-    per_node = plan.parties if simulation else 1
-    small.run(plan, nodes(plan.parties, per_node, small.provider(chosen.requires), small.SEED, **further))
+    placement = small.Placement(plan.parties, plan.parties_per_node, small.provider(chosen.requires), small.SEED)
+    small.run(plan, placement, None if simulation else small.SitesGrid())
     assert is_world(tmp_path)
     found = evidence(tmp_path)
     assert found.reality is (Reality.SIMULATION if simulation else Reality.DEPLOYED)

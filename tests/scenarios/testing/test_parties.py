@@ -1,18 +1,18 @@
 """Worlds of checks: equal in every process, of as many kinds as protocols require, with parties of every conduct."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.questions import QUESTIONS
 
 from aggregator.contract.protocol import Requires
 from aggregator.contract.registry import protocol
 from aggregator.world.plan import WorldPlan
-from federation.contract.reference import Reference
 from federation.contract.submission import Submission
+from federation.grids.codec import decode_submission, encode_question
 from federation.grids.nodes import Placement
-from parties.holdings.cohort import Cohort, DroppedOut, Tampering
+from parties.holdings.cohort import DroppedOut, Tampering
 from scenarios.testing import parties as small
 
 LAST = small.PARTIES - 1
@@ -87,13 +87,33 @@ def test_a_node_without_the_last_party_is_honest(mode):
     assert found is honest
 
 
-def test_nodes_of_a_deployment_have_an_allowance_and_no_seed(tmp_path):
-    nodes = small.Deployment(6, 2, Reference("builtins:dict"), small.SEED, str(tmp_path), epsilon=3.0)
-    cohort = Cohort.from_config(nodes.config(1))
-    assert (cohort.seed, list(cohort.parties), cohort.public_features) == (None, [2, 3], True)
-    allowance = json.loads(cohort.allowance)
-    assert allowance == {"ledger": str(tmp_path / "spent-1.json"), "epsilon": 3.0, "delta": 0.1}
-    assert Cohort.from_config(replace(nodes, private=False).config(1)).allowance is None
+def ask(grid, *questions):
+    """The replies of a node with one party."""
+    found = protocol("label_sums")
+    grid.assign(Placement(1, 1, small.provider(found.requires), small.SEED))
+    messages = [grid.create_message(encode_question(one), f"query.{one.kind}", 1, group_id="") for one in questions]
+    return sorted(grid.send_and_receive(messages), key=lambda reply: int(reply.metadata.reply_to_message_id))
+
+
+def test_sites_answer_with_noise_of_no_seed_and_note_what_they_charge():
+    question = QUESTIONS["label_sums"]
+    sent = set()
+    for _ in range(2):
+        grid = small.SitesGrid()
+        [reply] = ask(grid, question)
+        sent.add(decode_submission(reply.content, question.fields()).arrays["moment"].tobytes())
+        assert [(cost.kind, cost.release) for cost in grid.costs[0]] == [("label_sums", "a release")]
+        assert (grid.paid(0), grid.paid(1)) == (pytest.approx(1.0), 0.0)
+    assert len(sent) == 2
+
+
+def test_sites_refuse_what_only_a_simulation_may_ask_and_answer_nothing_twice():
+    question, grid = QUESTIONS["label_sums"], small.SitesGrid()
+    seeded, first, again = ask(grid, replace(question, seeded=True), question, question)
+    assert "noise has no seed" in seeded.error.reason
+    assert not first.has_error()
+    assert "query 0 of a release was answered before" in again.error.reason
+    assert grid.paid(0) == pytest.approx(1.0)
 
 
 def test_a_plan_is_saved_with_what_replaces_its_fields_and_can_be_run(tmp_path):

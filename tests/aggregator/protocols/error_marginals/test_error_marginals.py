@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +15,10 @@ from aggregator.releases.classifier_models import ReleasedClassifiers
 from aggregator.world.plan import VariantPlan
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.contract.reference import Reference
-from federation.grids.launch import open_grid
+from federation.grids.launch import open_grid, run_server_app
+from federation.grids.nodes import Placement
 from federation.questions.marginals import MarginalsNoise, exchange_noise
+from scenarios.testing.parties import SitesGrid
 
 HONEST = Reference("support.two_class_parties:Parties")
 SMALL = {"learner": "linear"}
@@ -156,30 +157,19 @@ def test_the_learner_knows_the_noise_of_all_parties_and_counts_the_rows_of_those
 
 
 def test_a_deployment_answers_each_query_once(plan, tmp_path):
-    """Two rounds at a party with an allowance, which remembers both queries.
+    """Two rounds at a site, which remembers both queries.
 
     Its noise follows no seed, so epsilon is large: much noise would now and then teach the learner the constant class
     that it asked about first, which it does not ask about again.
     """
-    from federation.grids.nodes import Placement
-
     chosen = replace(plan("default", epsilons=(1000.0,), draws=1, parties=1), simulation=False, noise_seed=None)
-    allowance = json.dumps({"ledger": str(tmp_path / "spent.json"), "epsilon": 1000.0, "delta": 1e-5})
-
-    class Deployed(Placement):
-        def config(self, partition):
-            kept = {key: value for key, value in super().config(partition).items() if key != "seed"}
-            return {**kept, "allowance": allowance}
-
-    from federation.grids.launch import run_server_app
-
     chosen = replace(chosen, parties_per_node=1)
     chosen.save(tmp_path / "plan.json")
-    grid = open_grid("inline")
-    grid.assign(Deployed(1, 1, HONEST, seed=1))
+    grid = SitesGrid()
+    grid.assign(Placement(1, 1, HONEST, seed=1))
     run_server_app(grid, {"plan": str(tmp_path / "plan.json")})
-    spent = json.loads((tmp_path / "spent.json").read_text())["0"]
-    assert [record["answered"] for record in spent] == [[0, 1]]
+    assert [cost.query for cost in grid.costs[0]] == [0, 1]
+    assert len({cost.release for cost in grid.costs[0]}) == 1
     assert models(chosen, "default").hypotheses(0, 0)
 
 

@@ -1,0 +1,191 @@
+"""The mail box of a site, with a SuperLink in memory: letters come and go, and all else is refused, and never run."""
+
+import logging
+import time
+from types import SimpleNamespace
+
+import httpx
+import numpy as np
+import pytest
+from flwr.app import ArrayRecord, ConfigRecord, Metadata, RecordDict
+from flwr.app.message.message import make_message, remove_content_from_message
+from flwr.common.serde import message_from_proto, message_to_proto
+from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
+
+from federation.letters.keys import new_site_key
+from federation.letters.packets import LETTER
+from parties.site import mailbox
+from parties.site.mailbox import Closed, Mailbox
+
+PARTS = {"head": b"h", "signature": b"s", "question": b"q" * 1000}
+
+
+class Link:
+    """A SuperLink that has messages for one node, and fails where it is told to; it has nothing else to ask for."""
+
+    def __init__(self):
+        self.waiting, self.objects, self.sent, self.called, self.failing, self.late = [], {}, [], [], [], 0
+
+    def hold(self, content):
+        metadata = Metadata(7, "", 1, 5, "", "", time.time(), 3600.0, "query.votes")
+        message = make_message(metadata=metadata, content=content)
+        message.metadata.__dict__["_message_id"] = message.object_id
+        found = get_all_nested_objects(message)
+        self.objects |= {name: each.deflate() for name, each in found.items()}
+        tree = get_object_tree(message)
+        self.waiting.append((message_to_proto(remove_content_from_message(message)), tree))
+        return message
+
+    def __getattr__(self, name):
+        act = getattr(type(self), f"_{name}")
+
+        def call(request):
+            self.called.append(name)
+            if self.failing:
+                raise self.failing.pop(0)
+            return act(self, request)
+
+        return call
+
+    def _ActivateNode(self, request):
+        return SimpleNamespace(node_id=5)
+
+    def _DeactivateNode(self, request):
+        assert request.node_id == 5
+
+    def _PullMessages(self, request):
+        found = self.waiting[:1]
+        self.waiting = self.waiting[1:]
+        return SimpleNamespace(
+            messages_list=[one for one, _ in found], message_object_trees=[tree for _, tree in found]
+        )
+
+    def _PullObject(self, request):
+        self.late -= 1
+        there = request.object_id in self.objects
+        content = self.objects.get(request.object_id, b"")
+        return SimpleNamespace(object_found=there, object_available=self.late < 0, object_content=content)
+
+    def _ConfirmMessageReceived(self, request):
+        assert request.run_id == 7
+
+    def _PushMessages(self, request):
+        self.sent.append((message_from_proto(request.messages_list[0]), {}))
+        trees = [request.message_object_trees[0]]
+        for tree in trees:
+            trees += tree.children
+        return SimpleNamespace(objects_to_push={tree.object_id for tree in trees}, session_id="")
+
+    def _PushObject(self, request):
+        self.sent[-1][1][request.object_id] = request.object_content
+
+
+@pytest.fixture
+def link(monkeypatch):
+    made = Link()
+    monkeypatch.setattr(mailbox.FleetHttpClient, "from_server_address", lambda *_: made)
+    monkeypatch.setattr(mailbox, "_PULLS_APART", 0.0)
+    monkeypatch.setattr(mailbox, "_FIRST_WAIT", 0.0)
+    return made
+
+
+@pytest.fixture
+def box(link):
+    link.refused = []
+    return Mailbox("127.0.0.1:1", b"root", new_site_key(), 10_000, link.refused.append)
+
+
+def letter(**parts):
+    return RecordDict({LETTER: ConfigRecord(parts or PARTS)})
+
+
+def test_a_letter_comes_as_it_was_sent_and_its_reply_goes_back(box, link):
+    message = link.hold(letter())
+    with box.opened():
+        found = box.fetch()
+        assert found.parts == PARTS
+        assert box.fetch() is None
+        box.reply(found, {"sealed": b"x" * 500})
+    sent, objects = link.sent[0]
+    assert sent.metadata.reply_to_message_id == message.metadata.message_id
+    assert (sent.metadata.dst_node_id, sent.metadata.run_id) == (1, 7)
+    assert any(b"x" * 500 in content for content in objects.values())
+    assert link.called[0] == "ActivateNode"
+    assert link.called[-1] == "DeactivateNode"
+    assert "ConfirmMessageReceived" in link.called
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        RecordDict({"query": ConfigRecord({"sql": "select"})}),
+        RecordDict({LETTER: ArrayRecord([np.zeros(3)])}),
+        RecordDict({LETTER: ConfigRecord({"head": "a text"})}),
+        RecordDict({LETTER: ConfigRecord(PARTS), "more": ConfigRecord({})}),
+        RecordDict({}),
+        RecordDict({f"r{i}": ConfigRecord({"x": i}) for i in range(20)}),
+        letter(question=b"q" * 20_000),
+    ],
+)
+def test_what_is_no_letter_is_refused_in_one_word(box, link, content):
+    link.hold(content)
+    assert box.fetch() is None
+    assert [sent.error.reason for sent, _ in link.sent] == ["refused"]
+    assert len(link.refused) == 1
+    assert "no letter" in link.refused[0]
+
+
+def test_an_object_is_what_it_is_called_or_refused(box, link):
+    link.hold(letter())
+    name = max(link.objects, key=lambda one: len(link.objects[one]))
+    link.objects[name] = link.objects[name].replace(b"q" * 10, b"p" * 10)
+    assert box.fetch() is None
+    assert link.sent[0][0].error.reason == "refused"
+
+
+def test_an_object_that_never_comes_is_refused_and_a_late_one_waited_for(box, link):
+    link.hold(letter())
+    link.late = 5
+    assert box.fetch().parts == PARTS
+    link.hold(letter(head=b"other"))
+    link.objects.clear()
+    assert box.fetch() is None
+    link.hold(letter())
+    link.late = 10_000
+    assert box.fetch() is None
+    assert len(link.sent) == 2
+
+
+def failed(status, text=""):
+    request = httpx.Request("POST", "http://link")
+    return httpx.HTTPStatusError("", request=request, response=httpx.Response(status, text=text, request=request))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (httpx.ConnectError("refused"), "the SuperLink cannot be reached (refused)"),
+        (failed(401), "the SuperLink does not know this site's key"),
+        (failed(412), "still holds this site's last connection, up to a minute"),
+        (failed(503, "busy"), "the SuperLink answers 503: busy"),
+    ],
+)
+def test_a_superlink_that_fails_is_tried_again_and_told_of_once(box, link, error, said, caplog, monkeypatch):
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(mailbox.random, "uniform", lambda low, high: 0.0)
+    link.hold(letter())
+    link.failing = [error] * 4
+    assert box.fetch().parts == PARTS
+    assert caplog.text.count(said) == 1
+    assert "the SuperLink answers again" in caplog.text
+
+
+def test_waiting_ends_when_the_mail_box_is_closed(box, link):
+    link.failing = [httpx.ConnectError("gone")] * 3
+    box.closing.set()
+    with pytest.raises(Closed):
+        box.fetch()
+    link.failing = []
+    with box.opened():
+        link.failing = [httpx.ConnectError("gone")]
+    assert link.called[-1] == "DeactivateNode"

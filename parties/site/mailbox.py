@@ -63,6 +63,10 @@ class Closed(Exception):
     """The mail box was closed while it waited."""
 
 
+class _Lost(ValueError):
+    """The SuperLink takes or gives no more of a message, as where the run that it is of was stopped."""
+
+
 class Mailbox:
     """The connection of one key to a SuperLink, at `address` (HOST:PORT) behind the certificate authority `root` (PEM).
 
@@ -118,7 +122,8 @@ class Mailbox:
         received = ConfirmMessageReceivedRequest(
             node=self._node, run_id=run, message_object_id=message.metadata.message_id
         )
-        self._tried(self._client.ConfirmMessageReceived, received)
+        with suppress(_Lost):
+            self._tried(self._client.ConfirmMessageReceived, received, of_a_message=True)
         return Letter(parts, message)
 
     def reply(self, letter: Letter, parts: Mapping[str, bytes]) -> None:
@@ -142,7 +147,7 @@ class Mailbox:
         """One of them, once whoever sends it has sent it. Raises `ValueError` where nobody does."""
         request = PullObjectRequest(node=self._node, run_id=run, object_id=identifier)
         for _ in range(_MOST_PULLS):
-            pulled = self._tried(self._client.PullObject, request)
+            pulled = self._tried(self._client.PullObject, request, of_a_message=True)
             if not pulled.object_found:
                 break
             if pulled.object_available:
@@ -152,6 +157,13 @@ class Mailbox:
         raise ValueError("an object that never came")
 
     def _push(self, message: Message) -> None:
+        """Send a message; what cannot be delivered is given up, and sent again when it is asked for again."""
+        try:
+            self._pushed(message)
+        except _Lost as error:
+            _log.warning("a reply could not be delivered (%s); it is sent when it is asked for again", error)
+
+    def _pushed(self, message: Message) -> None:
         with no_object_id_recompute():
             message.metadata.__dict__["_message_id"] = message.object_id
             objects, tree = get_all_nested_objects(message), get_object_tree(message)
@@ -163,6 +175,7 @@ class Mailbox:
                 message_object_trees=[tree],
                 clientapp_runtime_list=[0.0],
             ),
+            of_a_message=True,
         )
         for identifier in pushed.objects_to_push:
             request = PushObjectRequest(
@@ -172,7 +185,7 @@ class Mailbox:
                 object_content=objects[identifier].deflate(),
                 session_id=pushed.session_id,
             )
-            self._tried(self._client.PushObject, request)
+            self._tried(self._client.PushObject, request, of_a_message=True)
 
     def _beat(self) -> None:
         request = SendNodeHeartbeatRequest(node=self._node, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL)
@@ -184,8 +197,8 @@ class Mailbox:
         if self.closing.wait(seconds):
             raise Closed
 
-    def _tried(self, call: Callable[[object], T], request: object) -> T:
-        """Call, again and again while that fails for reasons that pass."""
+    def _tried(self, call: Callable[[object], T], request: object, of_a_message: bool = False) -> T:
+        """Call, again and again while that fails for reasons that pass. Raises `_Lost` where a message is refused."""
         wait, known = _FIRST_WAIT, ""
         while True:
             try:
@@ -197,6 +210,8 @@ class Mailbox:
                 cause = f"the SuperLink cannot be reached ({error})"
             except httpx.HTTPStatusError as error:
                 code = error.response.status_code
+                if of_a_message and HTTPStatus.BAD_REQUEST <= code < HTTPStatus.INTERNAL_SERVER_ERROR:
+                    raise _Lost(f"the SuperLink answers {code}: {error.response.text[:200]}") from error
                 if code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
                     cause, wait = "the SuperLink does not know this site's key", _UNKNOWN_WAIT
                 elif code == HTTPStatus.PRECONDITION_FAILED:

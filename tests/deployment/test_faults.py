@@ -1,4 +1,4 @@
-"""A site that is killed between its answer and its sending, a collection that is interrupted, a site that never comes."""
+"""A site that is killed before its answer leaves, a collection that is interrupted, a site that never comes."""
 
 import json
 import os

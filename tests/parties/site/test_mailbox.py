@@ -161,6 +161,21 @@ def failed(status, text=""):
     return httpx.HTTPStatusError("", request=request, response=httpx.Response(status, text=text, request=request))
 
 
+@pytest.mark.parametrize("code", [400, 403, 404])
+def test_a_reply_to_a_run_that_was_stopped_is_given_up_and_the_next_letter_is_served(box, link, code, caplog):
+    """Whoever may stop a run could else keep a site busy for ever."""
+    link.hold(RecordDict({LETTER: ConfigRecord(dict(PARTS))}))
+    with box.opened():
+        letter = box.fetch()
+        link.failing = [failed(code, "Run is finished.")]
+        box.reply(letter, {"sealed": b"s"})
+        assert link.sent == []
+        link.hold(RecordDict({LETTER: ConfigRecord(dict(PARTS))}))
+        box.reply(box.fetch(), {"sealed": b"s"})
+    assert len(link.sent) == 1
+    assert "Run is finished" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [

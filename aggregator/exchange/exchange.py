@@ -107,13 +107,9 @@ class Exchange:
         """The reply in a letter. Raises `InputError` for a letter that this site has not sent to this question."""
         return answer.opened(self.head(number, packet, site), self._keys[site], self.reply_to)
 
-    def mark_left_out(self, number: int, site: int, left_out: bool) -> None:
-        """Write down that a site is not waited for any longer, or again, for whoever looks how far the exchange is."""
-        path = self._reply_path(number, site).with_suffix(LEFT_OUT)
-        if left_out:
-            path.touch(mode=0o600)
-        else:
-            path.unlink(missing_ok=True)
+    def mark_left_out(self, number: int, site: int) -> None:
+        """Write down that this run waits for a site no longer, for whoever looks how far the exchange is."""
+        self._reply_path(number, site).with_suffix(LEFT_OUT).touch(mode=0o600)
 
     def keep(self, answer: SealedAnswer, number: int, site: int) -> None:
         """Write down a reply as it came."""

@@ -84,7 +84,6 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
             site = message.metadata.dst_node_id - 1
             kind = message.metadata.message_type.removeprefix("query.")
             packet = self._exchange.question(number, packet_of(kind, message.content))
-            self._exchange.mark_left_out(number, site, False)
             name = f"{number}-{site}"
             message.metadata.__dict__["_message_id"] = name
             until = min(time.monotonic() + self._patience, self._end)
@@ -121,7 +120,7 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
         return None
 
     def _left_out(self, one: _Asked, reason: str) -> Message:
-        self._exchange.mark_left_out(one.number, one.site, True)
+        self._exchange.mark_left_out(one.number, one.site)
         return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=one.message)
 
     def _send(self, due: Sequence[_Asked]) -> None:

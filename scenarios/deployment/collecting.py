@@ -168,6 +168,8 @@ def _run(
     record.parent.mkdir(mode=0o700, exist_ok=True)
     if record.exists():
         link.stop(int(read_object(record, "remove it")["run"]))
+    for left_out in folder.exchange(number).glob(f"*{LEFT_OUT}"):
+        left_out.unlink()  # all who have not answered are asked again
     config: dict[str, str | float] = {
         "dir": str(folder.path),
         "exchange": number,

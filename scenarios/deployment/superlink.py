@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import signal
 import ssl
 import subprocess
@@ -187,6 +188,8 @@ def _started(folder: Folder, host: str, port: str) -> subprocess.Popen[bytes]:
     umask = os.umask(0o077)
     try:
         with (own / "log").open("ab") as log:
+            log.write(f"FLWR_HOME={environment['FLWR_HOME']} {shlex.join(command)}\n".encode())
+            log.flush()
             # In a session of its own: an interrupt from the keyboard is for the program that has started it.
             return subprocess.Popen(
                 command, env=environment, stdout=log, stderr=subprocess.STDOUT, cwd=own, start_new_session=True

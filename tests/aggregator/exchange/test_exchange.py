@@ -73,6 +73,14 @@ def test_a_reply_is_kept_as_it_came_and_opened_for_its_own_site_and_question(ope
             exchange.opened_reply(answer, number, text, site)
 
 
+def test_who_is_left_out_has_not_answered(opened):
+    exchange = opened()
+    exchange.mark_left_out(0, 1)
+    exchange.mark_left_out(0, 1)
+    assert (exchange.folder / "00000-00001.left").exists()
+    assert exchange.reply(0, question(), 1) is None
+
+
 def test_one_of_another_plan_or_version_is_refused(opened):
     record = opened().folder / "exchange.json"
     known = json.loads(record.read_text())

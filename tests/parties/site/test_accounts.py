@@ -30,7 +30,7 @@ def opened(tmp_path):
 def test_charges_add_up_across_restarts_until_nothing_is_left(opened):
     opened(LABEL).charge("a", promise(1.5), False, {})
     accounts = opened(LABEL)
-    with pytest.raises(BudgetExceededError, match=r"would spend epsilon=2.6, delta=0 for label/replace in all"):
+    with pytest.raises(BudgetExceededError, match=r"would spend epsilon=2.6, .*label/replace in all.*\(1 releases are"):
         accounts.charge("b", promise(1.1), False, {})
     accounts.charge("c", promise(0.5), False, {})
     assert accounts.spent() == {"label/replace": (2.0, 0.0)}

@@ -162,6 +162,8 @@ def test_one_is_started_with_all_that_it_needs_and_ended_with_what_it_has_starte
         assert environment["FLWR_HOME"].startswith(str(folder.path))
         assert environment["FLWR_TELEMETRY_ENABLED"] == "0"
         assert "FLWR_INTERNAL_GRPC_CONTROL_API" not in environment
+        told = (folder.path / "superlink" / "log").read_text()  # for who would have it run all the time
+        assert f"FLWR_HOME={folder.path}/superlink/home {sys.executable} -m scenarios.deployment.gate" in told
 
 
 def test_one_that_does_not_start_is_told_with_where_to_look(folder, monkeypatch):

@@ -1,0 +1,72 @@
+"""A site that is killed between its answer and its sending, a collection that is interrupted, a site that never comes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.trials import ROOT, Trial, environment
+
+from parties.site.journal import Journal
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def trial(tmp_path):
+    """The page, followed until sites are to serve; an answer leaves 40 seconds after its question."""
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    found = Trial(tmp_path, **{"seconds = 8/": "seconds = 40/"})
+    try:
+        found.follow((ROOT / "docs/deployment/three-sites.md").read_text(), until="federation party run")
+        yield found
+    finally:
+        found.close()
+        os.chdir(before)
+
+
+def events(trial, site):
+    path = trial.folder / site / "state" / "journal.jsonl"
+    return [line["event"] for line in Journal(path, reading=True).lines]
+
+
+def collecting(trial, patience):
+    words = [sys.executable, "-m", "scenarios.cli", "collect", "trial", "--patience", patience]
+    return subprocess.Popen(words, cwd=trial.folder, env=environment(), stderr=subprocess.PIPE, text=True)
+
+
+def until(done, seconds=150):
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.2)
+
+
+def test_nobody_pays_twice_whatever_is_killed(trial):
+    for site in ("north", "south"):  # the west never comes
+        trial.serve(site)
+    first = collecting(trial, "10m")
+    until(lambda: "answered" in events(trial, "north") and "answered" in events(trial, "south"))
+    trial.stop("north", signal.SIGKILL)  # its answer is stored, and has not left
+    first.send_signal(signal.SIGINT)
+    _, told = first.communicate(timeout=60)
+    assert first.returncode == 130
+    assert "goes on where this was; nobody is asked twice" in told
+    stored = {path.name: path.read_bytes() for path in (trial.folder / "north/state/answers").iterdir()}
+    trial.serve("north")
+    second = collecting(trial, "150s")  # a connection that was killed holds its place for a minute
+    _, told = second.communicate(timeout=400)
+    assert second.returncode == 0, told
+    assert {path.name: path.read_bytes() for path in (trial.folder / "north/state/answers").iterdir()} == stored
+    for site in ("north", "south"):
+        assert events(trial, site).count("charged") == 1
+        assert events(trial, site).count("answered") == 1
+    assert "answered again" in events(trial, "north")
+    world = json.loads((trial.folder / "trial/releases/001/world.json").read_text())
+    assert world["answered"] == 2
+    assert "west" in told

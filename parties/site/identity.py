@@ -36,6 +36,14 @@ class Contents:
     rows: NDArray[np.uint64]
 
 
+def contents(holdings: Holdings, key: bytes) -> Contents:
+    """The digests of rows with their labels, under the key of an `Identity`."""
+    rows = np.column_stack([np.asarray(holdings.rows, np.float64), np.asarray(holdings.labels, np.float64)])
+    digests = [hmac.digest(key, row.tobytes(), "sha256") for row in np.ascontiguousarray(rows)]
+    whole = hashlib.sha256(b"".join(sorted(digests))).hexdigest()
+    return Contents(whole, np.frombuffer(b"".join(one[:_BYTES] for one in digests), np.uint64))
+
+
 @dataclass
 class Identity:
     """The tables of a site, by what their owner calls them.
@@ -45,7 +53,7 @@ class Identity:
 
     folder: Path
     journal: Journal
-    _key: bytes = field(init=False, repr=False)
+    key: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -56,14 +64,7 @@ class Identity:
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(secrets.token_bytes(32))
         require_private(path)
-        self._key = path.read_bytes()
-
-    def contents(self, holdings: Holdings) -> Contents:
-        """The digests of rows with their labels."""
-        rows = np.column_stack([np.asarray(holdings.rows, np.float64), np.asarray(holdings.labels, np.float64)])
-        digests = [hmac.digest(self._key, row.tobytes(), "sha256") for row in np.ascontiguousarray(rows)]
-        whole = hashlib.sha256(b"".join(sorted(digests))).hexdigest()
-        return Contents(whole, np.frombuffer(b"".join(one[:_BYTES] for one in digests), np.uint64))
+        self.key = path.read_bytes()
 
     def names(self, table: str) -> list[str]:
         """All names of one table: what is charged to one of them is spent by all."""

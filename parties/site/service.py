@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -29,7 +30,7 @@ from parties.holdings.cohort import Cohort, Holdings
 from parties.site import worker
 from parties.site.accounts import Accounts
 from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals, Decision
-from parties.site.identity import Identity
+from parties.site.identity import Contents, Identity, contents
 from parties.site.journal import Journal
 from parties.site.mailbox import Closed, Letter, Mailbox
 from parties.site.policy import objections
@@ -53,8 +54,8 @@ class Table(Protocol):
         """Of a provider of this site's rows."""
         ...
 
-    def changed(self) -> bool:
-        """Whether the rows may be others than when they were last read."""
+    def version(self) -> object:
+        """What is another where the rows may be others."""
         ...
 
     def read(self) -> tuple[Holdings | None, list[str]]:
@@ -75,6 +76,7 @@ class Service:
     identity: Identity = field(init=False)
     site: Site = field(init=False)
     ready: bool = field(default=False, init=False)
+    _version: object = field(default=None, init=False)  # of the table that was looked at
     _followed: int = field(init=False)  # lines of the journal that the log has told
     _stands: dict[str, str] = field(default_factory=dict, init=False)  # of decisions, by id
 
@@ -99,28 +101,25 @@ class Service:
         )
 
     def look(self) -> None:
-        """Read the table, and be ready if it is as the plan says. Raises `InputError` that says all that is wrong."""
-        self.ready = False
-        holdings, told = self.table.read()
-        if holdings is None:
+        """Have the table read, and be ready if it is as the plan says. Raises `InputError` that says all that is wrong.
+
+        A process of its own reads it, with the means of one that answers a question, and tells no row of it.
+        """
+        self.ready, self._version = False, self.table.version()
+        means = self.settings.means
+        (told, found), seconds = worker.apart(means, partial(_known, self.table, self.identity.key))
+        if found is None:
             raise InputError("\n".join(told))
         for sentence in told:
             _log.info("table '%s': %s", self.settings.data.table, sentence)
-        contents = self.identity.contents(holdings)
-        self.identity.require_settled(self.settings.data.table, contents)
-        self.identity.remember(self.settings.data.table, contents)
-        self._rehearse()
-        self.ready = True
-
-    def _rehearse(self) -> None:
-        """Have the table read as for a question: one that is paid for is to have an answer. Raises `InputError`."""
-        means = self.settings.means
-        seconds = worker.rehearsed(self.site.cohort, means)
-        if _SHARE_FOR_ROWS * means.seconds < seconds:
+        self.identity.require_settled(self.settings.data.table, found)
+        self.identity.remember(self.settings.data.table, found)
+        if _SHARE_FOR_ROWS * means.seconds < seconds:  # one that is paid for is to have an answer
             raise InputError(
                 f"to read the table takes {seconds:.0f} s, too much of the {means.seconds} s that a question has; "
                 f"raise limits.seconds to {math.ceil(2 * seconds / _SHARE_FOR_ROWS) + MARGIN + 1}"
             )
+        self.ready = True
 
     def serve(self, mailbox: Mailbox) -> None:
         """Answer letters until the mail box is closed."""
@@ -139,7 +138,7 @@ class Service:
     def _answer(self, mailbox: Mailbox, letter: Letter) -> None:
         """Serve one letter; what was computed for it leaves when its time is over, whatever happened."""
         due = time.monotonic() + self.settings.limits.seconds
-        if self.table.changed():
+        if self.table.version() != self._version:
             try:
                 self.look()
             except InputError as error:
@@ -184,6 +183,12 @@ class Service:
             else:
                 self.journal.add(decision.state, id=decision.id, by=decision.by, at=decision.time)
         return decision
+
+
+def _known(table: Table, key: bytes) -> tuple[list[str], Contents | None]:
+    """What is to be said of a table, and digests of its rows where these can be used."""
+    holdings, told = table.read()
+    return told, None if holdings is None else contents(holdings, key)
 
 
 def accounts(settings: Settings, identity: Identity) -> Accounts:

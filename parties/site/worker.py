@@ -11,6 +11,7 @@ import json
 import logging
 import multiprocessing
 import os
+import pickle
 import resource
 import signal
 import time
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
+from typing import TypeVar
 
 import numpy as np
 
@@ -32,6 +34,8 @@ from federation.letters.packets import answer_packet, kind_of, read_question, re
 from parties.guard.answering import answered, permitted
 from parties.guard.registry import kinds, question_type
 from parties.holdings.cohort import Cohort, Holdings
+
+T = TypeVar("T")
 
 _PAID = b"paid"
 _log = logging.getLogger(__name__)
@@ -134,16 +138,21 @@ def read(
         yield cost, answer
 
 
-def rehearsed(cohort: Cohort, means: Means) -> float:
-    """How many seconds a process with these means takes to read the rows. Raises `InputError` where it cannot."""
+def apart(means: Means, act: Callable[[], T]) -> tuple[T, float]:
+    """What a process with these means makes of the table, and in how many seconds.
+
+    What acts must be known to other processes, as must be what it makes. Raises `InputError` where nothing comes of it.
+    """
     began = time.monotonic()
-    with _limited(means, _look, cohort) as (said, _):
-        if said() is None:
+    with _limited(means, _act, act) as (said, _):
+        found = said()
+        if found is None:
             raise InputError(
                 f"a process that may use {means.memory} bytes could not read the table within {means.seconds} s; raise "
                 "limits.memory and limits.seconds"
             )
-    return time.monotonic() - began
+        made: T = pickle.loads(found)  # of this site's own code and rows; no letter has been near it
+    return made, time.monotonic() - began
 
 
 @contextmanager
@@ -186,10 +195,9 @@ def _start(means: Means, act: Callable[..., None], *known: object) -> None:
     act(*known)
 
 
-def _look(site: Connection, cohort: Cohort) -> None:
-    """The process of a rehearsal."""
-    cohort.holdings(cohort.first)
-    site.send_bytes(b"read")
+def _act(site: Connection, act: Callable[[], object]) -> None:
+    """A process that reads the table, before there is a question."""
+    site.send_bytes(pickle.dumps(act()))
 
 
 def _serve(site: Connection, packet: bytes, agreement: Agreement, cohort: Cohort) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from federation.contract.errors import InputError
@@ -39,14 +39,13 @@ class SiteTable:
         """None: there is no truth to compare with."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class WatchedTable:
-    """The rows of a site for its service, which reads them again when they may have changed."""
+    """The rows of a site for its service, which has them read again when they may have changed."""
 
     where: Where
     agreement: Agreement
     party: int
-    _seen: object = field(default=None, init=False)
 
     @property
     def reference(self) -> str:
@@ -55,22 +54,8 @@ class WatchedTable:
         arguments = {name: of.model_dump(mode="json", by_alias=True) for name, of in known.items()}
         return Reference(f"{SiteTable.__module__}:{SiteTable.__name__}", arguments).to_json()
 
-    def changed(self) -> bool:
-        """Whether the file is another one, or a query was made ten minutes ago."""
-        return self._seen != self._look()
-
-    def read(self) -> tuple[Holdings | None, list[str]]:
-        """The rows, None where they cannot be used; and what was found, only the errors where there are some."""
-        self._seen = self._look()
-        try:
-            found = examined(source(self.where), self.agreement, self.where, self.party)
-        except InputError as error:
-            return None, [str(error)]
-        if found.errors:
-            return None, found.errors
-        return found.holdings, [one.text for one in found.findings]
-
-    def _look(self) -> object:
+    def version(self) -> object:
+        """What is another where the file is another one, and for a query every ten minutes."""
         if self.where.file is None:
             return time.monotonic() // _QUERY_SECONDS
         try:
@@ -78,3 +63,13 @@ class WatchedTable:
         except OSError:
             return None
         return known.st_mtime_ns, known.st_size, known.st_ino
+
+    def read(self) -> tuple[Holdings | None, list[str]]:
+        """The rows, None where they cannot be used; and what was found, only the errors where there are some."""
+        try:
+            found = examined(source(self.where), self.agreement, self.where, self.party)
+        except InputError as error:
+            return None, [str(error)]
+        if found.errors:
+            return None, found.errors
+        return found.holdings, [one.text for one in found.findings]

@@ -18,7 +18,7 @@ from parties.guard.registry import question_type
 from parties.holdings.cohort import Holdings
 from parties.site.accounts import Accounts
 from parties.site.approvals import APPROVED, PENDING, Approvals, Decision
-from parties.site.identity import Identity
+from parties.site.identity import Identity, contents
 from parties.site.policy import objections
 from parties.site.service import accounts
 from parties.site.settings import Settings
@@ -66,7 +66,7 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
         found.lines.append(f"{name}: {found.rows} rows, {_labels(agreement, holdings)}")
         found.lines += [f"  note: {sentence}" for sentence in told]
         try:
-            identity.require_settled(settings.data.table, identity.contents(holdings))
+            identity.require_settled(settings.data.table, contents(holdings, identity.key))
         except InputError as error:
             found.errors.append(str(error))
     approvals = Approvals(state.folder / "approvals", settings.policy.approve)

@@ -41,6 +41,25 @@ class Forty:
         return None
 
 
+class Rows:
+    """A site's table in memory, that may change, for its service."""
+
+    reference = Reference(f"{__name__}:Forty").to_json()
+
+    def __init__(self) -> None:
+        self.holdings: Holdings | None = Holdings(0, np.eye(3), np.zeros(3))
+        self.told, self.number = ["a remark"], 0
+
+    def change(self, holdings: Holdings | None, *told: str) -> None:
+        self.holdings, self.told, self.number = holdings, [*told], self.number + 1
+
+    def version(self) -> int:
+        return self.number
+
+    def read(self) -> tuple[Holdings | None, list[str]]:
+        return self.holdings, self.told
+
+
 @dataclass(frozen=True, repr=False)
 class _Spoilt(Holdings):
     """Rows that end the process of whoever looks at their labels."""

@@ -5,7 +5,7 @@ import pytest
 
 from federation.contract.errors import InputError
 from parties.holdings.cohort import Holdings
-from parties.site.identity import Identity
+from parties.site.identity import Identity, contents
 from parties.site.journal import Journal
 
 
@@ -32,46 +32,46 @@ def shares(count):
 
 def test_the_same_table_is_settled_whatever_its_order(identity):
     first = identity()
-    first.remember("old", first.contents(OLD))
+    first.remember("old", contents(OLD, first.key))
     again = identity()
     turned = holdings(OLD.rows[::-1])
-    assert again.contents(turned).digest == first.contents(OLD).digest
-    again.require_settled("old", again.contents(turned))
-    again.remember("old", again.contents(turned))
+    assert contents(turned, again.key).digest == contents(OLD, first.key).digest
+    again.require_settled("old", contents(turned, again.key))
+    again.remember("old", contents(turned, again.key))
     assert [line["event"] for line in again.journal.lines] == ["table"]
 
 
 def test_more_than_a_tenth_of_the_rows_under_another_name_is_refused(identity):
     known = identity()
-    known.remember("old", known.contents(OLD))
-    known.require_settled("new", known.contents(shares(10)))
+    known.remember("old", contents(OLD, known.key))
+    known.require_settled("new", contents(shares(10), known.key))
     with pytest.raises(InputError, match="11% of the rows of the table 'new' are known here as the table 'old'"):
-        known.require_settled("new", known.contents(shares(11)))
+        known.require_settled("new", contents(shares(11), known.key))
 
 
 def test_rows_are_told_apart_by_their_labels(identity):
     known = identity()
-    known.remember("old", known.contents(OLD))
-    known.require_settled("new", known.contents(holdings(OLD.rows, np.ones(100))))
+    known.remember("old", contents(OLD, known.key))
+    known.require_settled("new", contents(holdings(OLD.rows, np.ones(100)), known.key))
 
 
 def test_rows_that_a_table_once_had_are_remembered(identity):
     known = identity()
     for count in (100, 50, 0):
-        known.remember("old", known.contents(shares(count)))
+        known.remember("old", contents(shares(count), known.key))
     with pytest.raises(InputError, match="100%"):
-        known.require_settled("new", known.contents(OLD))
+        known.require_settled("new", contents(OLD, known.key))
 
 
 def test_the_same_table_by_another_name_is_one(identity):
     known = identity()
-    known.remember("old", known.contents(OLD))
+    known.remember("old", contents(OLD, known.key))
     known.settle_same("new", "old", "ada")
     later = identity()
-    later.require_settled("new", later.contents(OLD))
+    later.require_settled("new", contents(OLD, later.key))
     assert later.names("new") == later.names("old") == ["new", "old"]
     assert later.names("else") == ["else"]
-    later.remember("new", later.contents(OLD))
+    later.remember("new", contents(OLD, later.key))
     later.settle_same("newest", "new", "ada")
     assert later.names("old") == ["new", "newest", "old"]
     with pytest.raises(InputError, match="no table 'olb' is known here; did you mean 'old'\\?; known: old, new"):
@@ -81,25 +81,25 @@ def test_the_same_table_by_another_name_is_one(identity):
 def test_a_new_table_is_another_one_than_each_that_was_known_then(identity):
     known = identity()
     for name, count in (("old", 100), ("older", 0)):
-        known.remember(name, known.contents(shares(count)))
+        known.remember(name, contents(shares(count), known.key))
     assert known.settle_new("new", "ada") == ["old", "older"]
-    known.require_settled("new", known.contents(OLD))
-    known.remember("new", known.contents(OLD))
-    known.require_settled("old", known.contents(OLD))
+    known.require_settled("new", contents(OLD, known.key))
+    known.remember("new", contents(OLD, known.key))
+    known.require_settled("old", contents(OLD, known.key))
     with pytest.raises(InputError, match="known here as the table 'old'"):
-        known.require_settled("older", known.contents(OLD))
+        known.require_settled("older", contents(OLD, known.key))
     with pytest.raises(InputError, match="known here as the table 'old'"):
-        known.require_settled("third", known.contents(OLD))
+        known.require_settled("third", contents(OLD, known.key))
 
 
 def test_what_knows_the_rows_must_not_be_gone(identity, tmp_path):
     known = identity()
-    known.remember("old", known.contents(OLD))
-    contents = known.contents(shares(50))
+    known.remember("old", contents(OLD, known.key))
+    others = contents(shares(50), known.key)
     (path,) = (tmp_path / "tables").glob("*.rows")
     path.rename(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="which knows the rows of the table 'old'; restore it"):
-        identity().require_settled("new", contents)
+        identity().require_settled("new", others)
     (tmp_path / "tables" / "rows.key").unlink()
     with pytest.raises(InputError, match=r"rows\.key is gone"):
         identity()
@@ -107,10 +107,10 @@ def test_what_knows_the_rows_must_not_be_gone(identity, tmp_path):
 
 def test_what_is_kept_tells_of_rows_to_nobody_else(identity, tmp_path):
     first, other = identity(), Identity(tmp_path / "others", Journal(tmp_path / "other.jsonl"))
-    first.remember("old", first.contents(OLD))
-    assert not np.isin(first.contents(OLD).rows, other.contents(OLD).rows).any()
+    first.remember("old", contents(OLD, first.key))
+    assert not np.isin(contents(OLD, first.key).rows, contents(OLD, other.key).rows).any()
     line = first.journal.lines[0]
-    assert (line["rows"], line["content"]) == (128, first.contents(OLD).digest)
+    assert (line["rows"], line["content"]) == (128, contents(OLD, first.key).digest)
     (tmp_path / "tables" / "rows.key").chmod(0o644)
     with pytest.raises(InputError, match="chmod 600"):
         identity()

@@ -11,12 +11,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from support.exchanges import Asker
+from support.exchanges import Asker, Rows
 from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
 from federation.contract.errors import InputError
-from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement
 from federation.letters.keys import load_key
 from federation.letters.packets import Status
@@ -30,22 +29,6 @@ from parties.site.words import said
 
 VOTES = QUESTIONS["votes"]
 APPROVED_BY_NOBODY = ("[policy]", '[policy]\napprove = "auto"')
-
-
-class Rows:
-    """A table in memory, that may have changed."""
-
-    reference = Reference("support.exchanges:Forty").to_json()
-
-    def __init__(self):
-        self.holdings, self.told, self.new = Holdings(0, np.eye(3), np.zeros(3)), ["a remark"], False
-
-    def changed(self):
-        return self.new
-
-    def read(self):
-        self.new = False
-        return self.holdings, self.told
 
 
 class Box:
@@ -138,11 +121,11 @@ def test_nothing_is_answered_until_somebody_has_approved(served, caplog):
 def test_a_table_that_is_no_longer_as_agreed_keeps_a_site_busy_and_tells_nobody_why(served, caplog):
     site = served(APPROVED_BY_NOBODY)
     rows = site.service.table
-    rows.holdings, rows.told, rows.new = None, ["column 'p' is gone"], True
+    rows.change(None, "column 'p' is gone")
     letter = site.asker.letter(VOTES)
     assert site.serve(letter) == [Status.BUSY]
     assert "not ready: column 'p' is gone" in caplog.text
-    rows.holdings, rows.told, rows.new = Holdings(0, np.ones((2, 3)), np.zeros(2)), [], True
+    rows.change(Holdings(0, np.ones((2, 3)), np.zeros(2)))
     assert site.serve(letter) == [Status.ANSWER]
     events = [line["event"] for line in site.service.journal.lines]
     assert events == ["table", "approved", "waits for approval", "table", "charged", "begun", "answered"]
@@ -166,8 +149,8 @@ def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_pa
 
 def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatch):
     site = served(APPROVED_BY_NOBODY)
-    monkeypatch.setattr(worker, "rehearsed", lambda cohort, means: 0.6 * means.seconds)
-    site.service.table.new = True
+    monkeypatch.setattr(worker, "apart", lambda means, act: (act(), 0.6 * means.seconds))
+    site.service.table.change(site.service.table.holdings)
     letter = site.asker.letter(VOTES)
     assert site.serve(letter) == [Status.BUSY]
     with pytest.raises(

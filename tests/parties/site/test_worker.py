@@ -1,6 +1,7 @@
 """What a question's own process says and does; that it is one is tested with the site."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -117,12 +118,14 @@ class Hungry(Numbers):
         return Holdings(party, np.ones((2**28, 1)), np.zeros(2**28))
 
 
-def test_a_rehearsal_reads_the_rows_within_the_means():
-    assert worker.rehearsed(site("Numbers"), worker.Means()) > 0
+def test_a_process_reads_the_rows_within_the_means():
+    made, seconds = worker.apart(worker.Means(), partial(Numbers().holdings, 4))
+    assert (made.party, made.rows.shape) == (4, (40, 3))
+    assert seconds > 0
     with pytest.raises(
         InputError, match="a process that may use 1073741824 bytes could not read the table within 20 s"
     ):
-        worker.rehearsed(site("Hungry"), worker.Means(memory=2**30, seconds=20))
+        worker.apart(worker.Means(memory=2**30, seconds=20), partial(Hungry().holdings, 4))
 
 
 def test_what_contradicts_a_site_is_refused_before_it_is_paid_for():

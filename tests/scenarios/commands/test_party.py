@@ -15,7 +15,7 @@ from support.site_folders import ROWS, site_folder
 from federation.contract.errors import InputError
 from federation.letters.agreement import Agreement
 from federation.letters.keys import fingerprint, load_key, site_key_from_text
-from parties.site.identity import Identity
+from parties.site.identity import Identity, contents
 from parties.site.journal import Journal
 from parties.site.settings import Settings
 from parties.site.state import State
@@ -166,7 +166,7 @@ def test_a_table_known_by_another_name_is_settled_by_a_person(typed, tmp_path):
     settings = Settings.load(site)
     holdings, _ = WatchedTable(settings.data, Agreement.load(settings.plan), 0).read()
     known = Identity(tmp_path / "state/tables", Journal(tmp_path / "state/journal.jsonl"))
-    known.remember("patients", known.contents(holdings))
+    known.remember("patients", contents(holdings, known.key))
     site.write_text(site.read_text().replace('table = "patients"', 'table = "people"'))
     code, _, error = typed("check", site)
     assert (code, "federation party same-table SITE.toml 'patients'" in error) == (2, True)

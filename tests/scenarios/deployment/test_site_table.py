@@ -1,6 +1,7 @@
 """A site's rows by reference, and watched: what a process of its own reads, and when they are read again."""
 
 import os
+from dataclasses import replace
 
 import pytest
 from support.site_folders import site_folder
@@ -36,28 +37,26 @@ def test_a_process_of_its_own_refuses_a_table_that_is_not_as_agreed(watched):
         provider.holdings(0)
 
 
-def test_a_file_is_read_again_once_it_is_another(watched):
-    assert watched.changed()
-    watched.read()
-    assert not watched.changed()
-    path = watched.where.file
+def test_a_file_is_another_one_once_it_has_changed(watched):
+    before, path = watched.version(), watched.where.file
+    assert watched.version() == before
     path.write_text(path.read_text() + "1,2,3,perhaps\n")
-    assert watched.changed()
+    assert watched.version() != before
     _, told = watched.read()
     assert told == ["1 of 41 rows have no class in 'ill', and count as 'no'", "no row has the class 'maybe'"]
-    assert not watched.changed()
     os.remove(path)
-    assert watched.changed()
+    assert watched.version() is None
     holdings, told = watched.read()
     assert (holdings, len(told)) == (None, 1)
     assert "there is no such file: rows.csv" in told[0]
 
 
 def test_a_query_is_made_again_after_a_while(watched, monkeypatch):
-    watched.where = watched.where.model_copy(update={"file": None, "query": "select 1", "url": "sqlite:///none"})
-    now = [1000.0]
+    where = watched.where.model_copy(update={"file": None, "query": "select 1", "url": "sqlite:///none"})
+    asked, now = replace(watched, where=where), [1000.0]
     monkeypatch.setattr(site_table.time, "monotonic", lambda: now[0])
-    watched.read()
-    assert not watched.changed()
+    before = asked.version()
+    now[0] += 1
+    assert asked.version() == before
     now[0] += 700
-    assert watched.changed()
+    assert asked.version() != before

@@ -99,3 +99,10 @@ def test_a_deployed_party_answers_every_query_once_and_none_beyond_the_last(tmp_
     assert list(answered(node, replace(first, release=longer)).failures) == [0]
     spent = json.loads((tmp_path / "spent.json").read_text())["0"]
     assert [(record["epsilon"], record["answered"]) for record in spent] == [(1.0, [0, 1])]
+
+
+def test_features_are_taken_to_be_public_only_where_labels_alone_are_protected(tmp_path):
+    node = deployed(tmp_path, public=False)
+    assert answered(node, unseeded(marginals("pure", "row"))).failures == {}
+    with pytest.raises(InputError, match="this node keeps its features"):
+        answered(node, unseeded(marginals("pure", "label", "replace")))

@@ -79,3 +79,11 @@ def test_a_verdict_depends_on_the_seed_only() -> None:
     first, again, other = (judge(case, runs=20_000, seed=seed) for seed in (1, 1, 2))
     assert first.result == again.result
     assert first.result.lower_bound != other.result.lower_bound
+
+
+@pytest.mark.parametrize("name", ["discrete_laplace", "l2_gamma_2d", "l2_gamma_3d"])
+def test_outputs_tell_the_distance_of_the_neighbours_at_most(name: str) -> None:
+    """|x - v1| - |x - v0| is the loss where the noise has density e^-|x|: 1 behind one of them, -1 behind the other."""
+    case = MECHANISMS[name]
+    told = case.statistic(np.concatenate([case.sample(side, NoiseBits(3, "told", side), 20_000) for side in (0, 1)]))
+    assert [told.min(), told.max()] == pytest.approx([-1, 1], abs=1e-3)

@@ -185,6 +185,14 @@ def test_calibration_is_the_smallest_sigma(
     assert discrete_gaussian.delta_bound(bound, sensitivity / sigma, dimension, sigma) <= delta
 
 
+def test_what_the_grid_adds_is_charged_where_continuous_noise_has_epsilon_0() -> None:
+    delta = float(gaussian.delta(0.0, 1.0))
+    assert gaussian.epsilon(delta, 1.0) == 0
+    bound = discrete_gaussian.epsilon_bound(delta, 1.0, 10, 100)
+    assert 0 < bound < 1e-3
+    assert discrete_gaussian.delta_bound(bound, 1.0, 10, 100) <= delta
+
+
 @pytest.mark.parametrize("sigma", [0, -3, 2**40 + 1, 2.0, Fraction(-3, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
 def test_impossible_sigmas_are_refused(sigma: int | Fraction) -> None:
     with pytest.raises(InputError, match="sigma must be an integer"):

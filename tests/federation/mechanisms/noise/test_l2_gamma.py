@@ -14,7 +14,7 @@ from scipy import stats
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.noise import l2_gamma
+from federation.mechanisms.noise import gaussian, l2_gamma
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 20])
@@ -100,6 +100,15 @@ def test_delta_is_a_trade_off_curve(dimension: int, loss: float, part: float) ->
 def test_more_dimensions_leak_less_at_smaller_epsilon() -> None:
     deltas = [l2_gamma.delta(0.5, 1.0, dimension, 1.0) for dimension in (1, 2, 5, 20, 100, 10_000)]
     assert all(a > b for a, b in pairwise(deltas))
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
+def test_in_very_many_dimensions_it_is_gaussian_noise(mu: float) -> None:
+    """Each coordinate has variance D + 1, and a share of about 1/D is all that tells the two apart."""
+    dimension = 100_000
+    for epsilon in (0.0, mu):
+        ours = l2_gamma.delta(epsilon, mu * math.sqrt(dimension + 1), dimension, 1.0)
+        assert ours == pytest.approx(gaussian.delta(epsilon, mu), rel=1e-4)
 
 
 @pytest.mark.parametrize("bad", [{"dimension": 0}, {"sensitivity": 0.0}, {"scale": -1.0}, {"epsilon": -0.1}])

@@ -184,6 +184,12 @@ class TestDeployed:
         assert len(answered(self.node(tmp_path), self.asked()).parties) == 1
         assert len(answered(self.node(tmp_path), self.asked(name="another")).parties) == 0
 
+    def test_half_of_the_rows_that_take_part_must_be_in_bags(self, tmp_path):
+        """Of fewer rows each is drawn so seldom that hardly any noise is asked for."""
+        assert answered(self.node(tmp_path), self.asked(design=BagSums(80, 5, 8, "signs", 4, 0))).failures == {}
+        with pytest.raises(InputError, match=r"half of the rows .* must be in bags, got 4 bags of 8 out of 80 rows"):
+            answered(self.node(tmp_path), self.asked(design=BagSums(80, 4, 8, "signs", 4, 0)))
+
     def test_it_refuses_what_has_no_guarantee_and_keeps_features_that_are_not_public(self, tmp_path):
         for asked in (self.asked(noise="off"), secret_sums(noise="published", draws=1, seeded=False)):
             with pytest.raises(InputError, match="guarantee"):

@@ -104,6 +104,12 @@ def test_unusable_samples_are_refused(bad: np.ndarray) -> None:
         epsilon_lower_bound(bad, np.zeros(10))
 
 
+@pytest.mark.parametrize("runs", [3, 4.5, -1])
+def test_an_audit_of_too_few_runs_is_refused_before_it_draws(runs: float) -> None:
+    with pytest.raises(InputError, match="runs must be"):
+        audit(pytest.fail, pytest.fail, lambda outputs: outputs, epsilon=1.0, runs=runs)
+
+
 @pytest.mark.parametrize("arguments", [{"confidence": 1.0}, {"confidence": 0.0}, {"delta": 1.0}, {"delta": -0.1}])
 def test_impossible_confidence_and_delta_are_refused(arguments: dict) -> None:
     with pytest.raises(InputError, match=r"(delta|confidence) must lie"):

@@ -45,6 +45,12 @@ def test_stratified_signs_need_the_noise_of_a_gaussian_mechanism() -> None:
     assert smallest_sigma(1.0, 1e-6, design, label_range=UNIT) == pytest.approx(expected, rel=1e-8)
 
 
+def test_labels_get_noise_even_where_none_would_meet_the_target() -> None:
+    """A label is in a bag with a chance of a hundredth only; whoever is drawn still gets a billionth of the range."""
+    seldom = BagDesign(1000, 1, 10, noisy=1000)
+    assert smallest_sigma(1.0, 0.5, seldom, label_range=(0.0, 4.0)) == pytest.approx(4e-9)
+
+
 def test_targets_out_of_reach_are_refused() -> None:
     design = BagDesign(6400, 100, 64, noisy=640)
     with pytest.raises(InputError, match=r"out of reach of any noise: with probability 0\.00126"):

@@ -78,6 +78,11 @@ def test_knowing_the_error_before_projection_makes_the_rest_precise() -> None:
     assert with_it.mean == pytest.approx(without.mean, abs=4 * without.standard_error)
 
 
+def test_of_two_draws_the_standard_error_is_half_their_difference() -> None:
+    found = sampled(np.array([[45.0, 55.0], [30.0, 70.0]]), np.array([50, 50]))  # 0.1 and 0.4 from the truth
+    assert (found.mean, found.standard_error) == pytest.approx((0.25, 0.15))
+
+
 def test_it_is_reproducible_and_never_above_two() -> None:
     mechanism = calibrate("laplace_prior", classes=3, epsilon=1e-3, delta=0.0)
     counts = np.array([0, 0, 5])

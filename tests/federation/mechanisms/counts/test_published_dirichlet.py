@@ -59,6 +59,7 @@ def test_whether_a_sigma_exists_depends_on_the_counts() -> None:
     assert sigma_for_counts(np.array([46, 46, 300, 300, 308]), 0.05, 0.05) is None
     assert sigma_for_counts(two(41), 0.05, 0.05) is not None
     assert sigma_for_counts(two(40), 0.05, 0.05) is None
+    assert sigma_for_counts(np.array([2, 5000]), 5.0, 0.5) is not None
     assert sigma_for_counts(np.array([1, 5000]), 5.0, 0.5) is None
     assert sigma_for_counts(np.array([0, 500, 500]), 5.0, 0.5) is None
 
@@ -93,6 +94,10 @@ def test_the_true_delta_of_two_classes(here: int, there: int, epsilon: float, de
     measured = true_delta(two(here), two(there), epsilon, delta)
     assert measured.standard_error == 0
     assert measured.value == pytest.approx(expected, rel=0.01)
+
+
+def test_the_true_delta_of_two_classes_needs_no_draws() -> None:
+    assert true_delta(two(49), two(50), 1.0, 1e-6, runs=1) == true_delta(two(49), two(50), 1.0, 1e-6)
 
 
 def test_the_true_delta_of_five_classes() -> None:

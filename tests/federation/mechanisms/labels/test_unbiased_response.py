@@ -132,6 +132,18 @@ def test_answers_have_the_stated_mean_variance_and_law():
     np.testing.assert_allclose(shares, np.array(mechanism.weights[-1]) / TOTAL, atol=4.5 * 0.5 / 100_000**0.5)
 
 
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[0], SMALL[2])),
+        UnbiasedResponse(RANGE, 2.0, *unbiased_design.table(2.0)),
+    ],
+)
+def test_the_largest_variance_is_that_of_the_worst_label_also_between_points(mechanism):
+    labels = np.linspace(RANGE.low, RANGE.high, 20_001)
+    assert mechanism.variance() == pytest.approx(mechanism.variance(labels).max(), rel=1e-7)
+
+
 def test_the_likelihood_ratio_of_an_answer_is_that_of_the_ends():
     values = RANGE.middle + RANGE.width / 2 * np.array([OUTPUTS, OUTPUTS[::-1]])
     np.testing.assert_allclose(KEPT.log_ratios(values), np.log([[1 / 3, 3], [3, 1 / 3]]))

@@ -38,6 +38,7 @@ def test_the_catalogue_covers_every_mechanism_and_mistake() -> None:
     assert families == {"discrete_laplace", "l2_gamma", "discrete_gaussian", "lattice_laplace", "count_gaussian"}
     mistakes = {twin.mistake for twin in MECHANISMS["l2_gamma_3d"].twins}
     assert {"half the noise", "radius Gamma(1)", "radius Gamma(2)", "coarse rounding not charged"} <= mistakes
+    assert "sensitivity of one coordinate only" in {twin.mistake for twin in MECHANISMS["discrete_gaussian_3d"].twins}
     for name in ("lattice_laplace", "count_gaussian"):
         assert "sensitivity of one class only" in {twin.mistake for twin in MECHANISMS[name].twins}
 

@@ -110,6 +110,12 @@ def test_an_audit_of_too_few_runs_is_refused_before_it_draws(runs: float) -> Non
         audit(pytest.fail, pytest.fail, lambda outputs: outputs, epsilon=1.0, runs=runs)
 
 
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_impossible_claims_are_refused_before_anything_is_drawn(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        audit(pytest.fail, pytest.fail, lambda outputs: outputs, epsilon=epsilon, runs=1000)
+
+
 @pytest.mark.parametrize("arguments", [{"confidence": 1.0}, {"confidence": 0.0}, {"delta": 1.0}, {"delta": -0.1}])
 def test_impossible_confidence_and_delta_are_refused(arguments: dict) -> None:
     with pytest.raises(InputError, match=r"(delta|confidence) must lie"):

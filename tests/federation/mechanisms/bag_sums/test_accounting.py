@@ -172,6 +172,8 @@ def test_what_doubles_cannot_hold_counts_as_nothing() -> None:
         ({"sigma": 0.0}, "sigma must be a positive finite number, got 0"),
         ({"sigma": math.nan}, "sigma must be a positive"),
         ({"sigma": 1e-12}, "sigma must be within a factor 1e9 of the label range"),
+        ({"charge": -1e-9}, "charge must be a finite number >= 0"),
+        ({"charge": math.nan}, "charge must be a finite number >= 0"),
         ({"label_range": (1.0, 1.0)}, "label_range must be two"),
         ({"label_range": (0.0, math.inf)}, "label_range must be two"),
     ],

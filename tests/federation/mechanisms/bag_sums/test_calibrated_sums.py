@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,6 +59,20 @@ def test_targets_out_of_reach_are_refused() -> None:
         smallest_sigma(1.0, 1e-3, design, label_range=UNIT)
     with pytest.raises(InputError, match="would exceed the label range a billion times"):
         smallest_sigma(1.0, 1e-11, BagDesign(21, 7, 3, noisy=19), label_range=UNIT)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_impossible_epsilons_are_refused(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        smallest_tau(epsilon, 1e-6, label_range=UNIT)
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        smallest_sigma(epsilon, 1e-6, BagDesign(100, 5, 20, noisy=50), label_range=UNIT)
+
+
+@pytest.mark.parametrize("charge", [-1e-9, math.nan])
+def test_a_charge_that_would_take_noise_away_is_refused(charge: float) -> None:
+    with pytest.raises(InputError, match="charge must be a finite number >= 0"):
+        smallest_tau(1.0, 1e-6, label_range=UNIT, charge=charge)
 
 
 @pytest.mark.parametrize("target", [0.0, 1.0, -1e-6])

@@ -98,3 +98,9 @@ def test_other_labels_weights_and_masks_are_refused(drawn) -> None:
         signs.release(labels, np.sign(weights), noisy, bits)
     with pytest.raises(InputError, match="weights must be -1 or 1"):
         signs.release(labels, weights, two, bits)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_impossible_epsilons_are_refused(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        noisy_labels.noisy_bag_sums(PLAIN, sigma=2.0, label_range=RANGE, epsilon=epsilon)

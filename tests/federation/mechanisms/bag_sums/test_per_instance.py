@@ -166,5 +166,8 @@ def test_bad_data_are_refused() -> None:
         bag_deltas(1.0, np.where(rows == 1, np.nan, rows), labels, label_range=RANGE)
     with pytest.raises(InputError, match=r"bags must be row numbers \(bags, size\)"):
         per_instance_delta(1.0, rows, labels, np.arange(0), label_range=RANGE)
+    for inclusion in (-0.1, 1.1, np.nan):
+        with pytest.raises(InputError, match=r"inclusion must lie in \[0, 1\]"):
+            per_instance_delta(1.0, rows, labels, np.arange(12)[None], label_range=RANGE, inclusion=inclusion)
     with pytest.raises(InputError, match="label_range must be"):
         bag_deltas(1.0, rows, labels, label_range=(1.0, 1.0))

@@ -51,3 +51,9 @@ def test_it_never_undercuts_the_exact_delta(doublings: int, share: float, epsilo
 def test_designs_it_does_not_cover_are_refused(other: dict) -> None:
     with pytest.raises(InputError, match="the theorem covers Gaussian weights and a fixed noisy set"):
         theorem_delta(1.0, BagDesign(100, 5, 20, **other), sigma=1.0, label_range=UNIT)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_impossible_epsilons_are_refused(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        theorem_delta(epsilon, BagDesign(100, 5, 20, noisy=50), sigma=1.0, label_range=UNIT)

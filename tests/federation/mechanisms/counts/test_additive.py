@@ -42,6 +42,12 @@ def test_an_empty_bag_is_refused() -> None:
         mechanism("pure").release(np.zeros(3), NoiseBits(1, "x"))
 
 
+@pytest.mark.parametrize("draws", [-1, 1.5, True])
+def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
+    with pytest.raises(InputError, match="draws must be an integer"):
+        mechanism("pure").release(np.ones(3), NoiseBits(1, "x"), draws)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_releases_sum_to_the_size_whatever_the_counts_are(kind: str) -> None:
     for counts in ([0, 0, 1], [5, 0, 95], np.array([2.0, 1.0, 0.0]), np.array([1, 2, 3], dtype=np.uint8)):

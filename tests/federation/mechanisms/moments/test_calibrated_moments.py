@@ -173,7 +173,6 @@ def test_the_guarantee_says_what_is_protected():
         ({"kind": "gaussian", "delta": 0.0}, "delta must be above 0"),
         ({"l1_bound": 0.0}, "l1_bound must be"),
         ({"l1_bound": math.inf}, "l1_bound must be"),
-        ({"dimension": 0}, "dimension must be"),
         ({"dimension": -1}, "dimension must be"),
         ({"rows": 0}, "rows must be"),
         ({"rows": True}, "rows must be"),

@@ -229,6 +229,26 @@ def test_the_covariance_is_that_of_the_dirichlet_law(size: int, sigma: float) ->
     np.testing.assert_allclose(mechanism.covariance(size), size**2 * law.cov(), rtol=1e-9)
 
 
+@pytest.mark.parametrize("draws", [-1, 1.5, True])
+def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
+    with pytest.raises(InputError, match="draws must be an integer"):
+        calibrate_shifted(3, 1.0, 0.1, 20).release(np.array([1, 2, 3]), NoiseBits(1, "refused"), draws)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "message"),
+    [
+        (0.0, 0.1, "epsilon must be"),
+        (-1.0, 0.1, "epsilon must be"),
+        (1.0, 0.0, "delta must lie"),
+        (1.0, 1.0, "delta must"),
+    ],
+)
+def test_there_is_no_smallest_floor_at_impossible_levels(epsilon: float, delta: float, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        smallest_floor(epsilon, delta)
+
+
 @pytest.mark.parametrize("counts", [[1, 2], [1.5, 2, 3], [-1, 2, 3], [0, 0, 0], [np.nan, 1, 1]])
 def test_other_counts_are_refused(counts: list[float]) -> None:
     with pytest.raises(InputError, match="counts must"):

@@ -108,6 +108,12 @@ def test_many_classes_do_not_fill_the_memory() -> None:
     assert 0 < found.mean < 2
 
 
+@pytest.mark.parametrize("draws", [0, -1, 2.5])
+def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
+    with pytest.raises(InputError, match="draws must be an integer of at least 1"):
+        distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array([1, 2, 3]), draws=draws)
+
+
 def test_counts_that_are_none_are_refused() -> None:
     with pytest.raises(InputError, match="counts must have shape"):
         distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array([1, 2]))

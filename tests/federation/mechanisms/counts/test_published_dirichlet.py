@@ -148,6 +148,12 @@ def test_other_arguments_are_refused() -> None:
     for neighbour in ([50, 50, 50, 50, 800], [49, 49, 51, 51, 800], [48, 52, 50, 50, 800], [49, 50, 50, 50, 800]):
         with pytest.raises(InputError, match="neighbour must hold one record less"):
             true_delta(SKEWED, np.array(neighbour), 0.05, 0.05)
+    for draws in (-1, 1.5):
+        with pytest.raises(InputError, match="draws must be an integer"):
+            published_release(SKEWED, 0.05, 0.05, NoiseBits(1, "refused"), draws)
+    for runs in (0, 1.5):
+        with pytest.raises(InputError, match="runs must be an integer"):
+            true_delta(two(49), two(50), 0.05, 0.05, runs=runs)
 
 
 def test_pairs_beyond_the_few_that_are_looked_at_first_count_too(monkeypatch: pytest.MonkeyPatch) -> None:

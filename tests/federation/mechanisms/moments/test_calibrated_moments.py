@@ -189,6 +189,13 @@ def test_impossible_parameters_are_refused(change, message):
         noise_of(**change)
 
 
+@pytest.mark.parametrize("draws", [-1, 1.5])
+@pytest.mark.parametrize("contributors", [0, 3])
+def test_impossible_numbers_of_draws_are_refused(draws, contributors):
+    with pytest.raises(InputError, match="draws must be an integer"):
+        noise_of(contributors=contributors).release(np.zeros(6), NoiseBits(1, "test"), draws)
+
+
 @pytest.mark.parametrize(
     ("total", "message"),
     [

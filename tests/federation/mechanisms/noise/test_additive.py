@@ -193,6 +193,27 @@ def test_impossible_parameters_are_refused(change: dict, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"l1_sensitivity": -1.0}, "sensitivity must be a positive"),
+        ({"l1_sensitivity": math.nan}, "sensitivity must be a positive"),
+        ({"dimension": 0}, "dimension must be an integer"),
+        ({"dimension": 1.5}, "dimension must be an integer"),
+        ({"epsilon": 0.0}, "epsilon must be a positive"),
+    ],
+)
+def test_impossible_parameters_of_laplace_noise_are_refused(change: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        calibrate_laplace(**({"l1_sensitivity": 1.0, "dimension": 3, "epsilon": 1.0} | change))
+
+
+@pytest.mark.parametrize("draws", [-1, 1.5, 2**40 + 1])
+def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
+    with pytest.raises(InputError, match="draws must be an integer"):
+        calibrate("pure", sensitivity=1.0, dimension=2, epsilon=1.0).release(np.zeros(2), NoiseBits(1, "x"), draws)
+
+
+@pytest.mark.parametrize(
     ("value", "message"),
     [
         ([0.0, math.nan], "finite"),

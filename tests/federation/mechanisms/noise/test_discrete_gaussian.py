@@ -199,6 +199,28 @@ def test_impossible_sigmas_are_refused(sigma: int | Fraction) -> None:
         discrete_gaussian.sample(NoiseBits(1, "x"), sigma, 1)
 
 
+@pytest.mark.parametrize("size", [-1, 1.5, 2**40 + 1])
+def test_impossible_numbers_of_draws_are_refused(size: float) -> None:
+    with pytest.raises(InputError, match="size must be an integer"):
+        discrete_gaussian.sample(NoiseBits(1, "x"), 3, size)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": -0.1}, "epsilon must be a finite"),
+        ({"mu": 0.0}, "mu must be a positive"),
+        ({"mu": math.nan}, "mu must be a positive"),
+        ({"dimension": 0}, "dimension must be an integer"),
+        ({"dimension": 1.5}, "dimension must be an integer"),
+        ({"sigma": 0}, "sigma must be an integer"),
+    ],
+)
+def test_impossible_arguments_of_the_bound_are_refused(change: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        discrete_gaussian.delta_bound(**({"epsilon": 1.0, "mu": 0.5, "dimension": 2, "sigma": 100} | change))
+
+
 def test_the_exact_sum_refuses_huge_sigmas() -> None:
     with pytest.raises(InputError, match="use delta_bound"):
         discrete_gaussian.delta_one_coordinate(1.0, 1, 2**21)

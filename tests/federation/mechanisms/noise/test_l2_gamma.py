@@ -115,3 +115,11 @@ def test_in_very_many_dimensions_it_is_gaussian_noise(mu: float) -> None:
 def test_impossible_parameters_are_refused(bad: dict) -> None:
     with pytest.raises(InputError, match=f"{next(iter(bad))} must be"):
         l2_gamma.delta(**({"epsilon": 0.1, "sensitivity": 1.0, "dimension": 2, "scale": 1.0} | bad))
+
+
+@pytest.mark.parametrize(
+    "bad", [{"dimension": 0}, {"dimension": 1.5}, {"scale": 0.0}, {"scale": math.nan}, {"draws": -1}, {"draws": 1.5}]
+)
+def test_what_is_no_noise_is_not_drawn(bad: dict) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(bad))} must be"):
+        l2_gamma.sample(NoiseBits(1, "x"), **({"dimension": 2, "scale": 1.0, "draws": 3} | bad))

@@ -62,3 +62,32 @@ def test_failures_cost_no_other_party_and_labels_cause_none(protect):
     refused = {1, 4} if protect == "row" else {1, 3, 4}
     assert set(answer.failures) == refused
     assert set(answer.parties.tolist()) == set(range(6)) - refused
+
+
+def test_randomised_response_is_centred_on_the_sum_and_of_the_promised_variance():
+    question = replace(wide(moment("randomised_response")), draws=4000)
+    rows, labels = draw(0, 60)
+    cut = within_norm(question.feature_map.transform(rows))
+    errors = answered(cohort(count=1), question).arrays["sums"][0] - (2 * labels - 1) @ cut
+    sigma = np.sqrt(question.response().label_variance * np.square(cut).sum(axis=0))
+    assert (np.abs(errors.mean(axis=0)) < 4 * sigma / 4000**0.5).all()
+    np.testing.assert_allclose(errors.std(axis=0), sigma, rtol=0.05)
+
+
+def test_the_number_of_rows_decides_between_noise_on_labels_and_on_their_sum():
+    question = wide(moment("auto"))
+    question = replace(question, weight=question.response_below / 64, draws=50)
+    assert question.response_below == 64
+    few, many = (answered(cohort(party, count=1), question).arrays for party in (0, 5))
+    assert (few["size"].tolist(), few["response"].tolist()) == ([60], [1])
+    assert (many["size"].tolist(), many["response"].tolist()) == ([67], [0])
+    step = question.mechanism().additive.step  # of the grid of noise on a sum, which responses do not keep to
+    assert (few["sums"] % step != 0).any()
+    assert (many["sums"] % step == 0).all()
+
+
+def test_features_are_taken_to_be_public_only_where_labels_alone_are_protected(tmp_path):
+    node = deployed(tmp_path, public=False)
+    assert answered(node, unseeded(wide(moment(protect="row")))).failures == {}
+    with pytest.raises(InputError, match="this node keeps its features"):
+        answered(node, unseeded(wide(moment())))

@@ -210,7 +210,7 @@ def test_impossible_parameters_of_laplace_noise_are_refused(change: dict, messag
 @pytest.mark.parametrize("draws", [-1, 1.5, 2**40 + 1])
 def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
     with pytest.raises(InputError, match="draws must be an integer"):
-        calibrate("pure", sensitivity=1.0, dimension=2, epsilon=1.0).release(np.zeros(2), NoiseBits(1, "x"), draws)
+        calibrate_laplace(l1_sensitivity=1.0, dimension=2, epsilon=1.0).release(np.zeros(2), NoiseBits(1, "x"), draws)
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,10 @@ def test_unusable_samples_are_refused(bad: np.ndarray) -> None:
         epsilon_lower_bound(bad, np.zeros(10))
 
 
+def test_four_runs_are_enough_to_show_nothing() -> None:
+    assert epsilon_lower_bound(np.zeros(4), np.ones(4))[0] == 0
+
+
 @pytest.mark.parametrize("runs", [3, 4.5, -1])
 def test_an_audit_of_too_few_runs_is_refused_before_it_draws(runs: float) -> None:
     with pytest.raises(InputError, match="runs must be"):

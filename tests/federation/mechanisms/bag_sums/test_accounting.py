@@ -184,6 +184,13 @@ def test_bad_numbers_are_refused(arguments: dict, message: str) -> None:
         delta(given_.pop("epsilon"), BagDesign(100, 5, 20, noisy=10), **given_)
 
 
+def test_noise_may_be_a_billionth_of_the_range_or_a_billion_times_it() -> None:
+    nearly_none, huge = (delta(1.0, BagDesign(100, 5, 20, noisy=10), sigma=s, label_range=UNIT) for s in (1e-9, 1e9))
+    alone = BagDesign(100, 5, 20, noisy=10).noise_free
+    assert 1 - 1e-6 < nearly_none < 1
+    assert huge == pytest.approx(alone, rel=1e-6)
+
+
 @pytest.mark.parametrize("label_range", [(0.0, 9e-101), (1.0, 1.0), (2.0, 1.0), (-1.1e100, 0.0), (1e300, 1.1e300)])
 def test_ranges_whose_squares_leave_the_doubles_are_refused(label_range):
     with pytest.raises(InputError, match="label_range must be two numbers up to 1e\\+100"):

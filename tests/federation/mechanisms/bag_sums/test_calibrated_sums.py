@@ -57,6 +57,8 @@ def test_targets_out_of_reach_are_refused() -> None:
     design = BagDesign(6400, 100, 64, noisy=640)
     with pytest.raises(InputError, match=r"out of reach of any noise: with probability 0\.00126"):
         smallest_sigma(1.0, 1e-3, design, label_range=UNIT)
+    with pytest.raises(InputError, match="out of reach of any noise"):
+        smallest_sigma(1.0, design.noise_free, design, label_range=UNIT)
     with pytest.raises(InputError, match="would exceed the label range a billion times"):
         smallest_sigma(1.0, 1e-11, BagDesign(21, 7, 3, noisy=19), label_range=UNIT)
 

@@ -122,3 +122,11 @@ def test_laplace_noise_is_refused_for_weights_other_than_signs() -> None:
     for weight in (2.0, 0.5, 0.0):
         with pytest.raises(InputError, match="weights must be -1 or 1"):
             laplace_sums(np.zeros((1, 2)), np.array([[1.0, weight]]), (0.0, 1.0), 3, NoiseBits(1, "a test"))
+
+
+def test_the_largest_weights_are_those_that_are_allowed() -> None:
+    labels, largest = np.ones((1, 2)), np.array([[2.0**20, -(2.0**20)]])
+    bits, scales = NoiseBits(1, "a test"), np.zeros(1)
+    assert label_sums.gaussian_sums(labels, largest, (0.0, 1.0), scales, bits) == 0
+    with pytest.raises(InputError, match="weights must be numbers between"):
+        label_sums.gaussian_sums(labels, np.nextafter(largest, np.inf), (0.0, 1.0), scales, bits)

@@ -100,6 +100,14 @@ def test_other_labels_weights_and_masks_are_refused(drawn) -> None:
         signs.release(labels, weights, two, bits)
 
 
+def test_as_many_labels_are_noisy_as_the_design_says(drawn) -> None:
+    labels, weights, noisy = drawn
+    exactly = noisy_labels.noisy_bag_sums(
+        replace(PLAIN, noisy=int(noisy.sum())), sigma=2.0, label_range=RANGE, epsilon=1.0
+    )
+    assert exactly.release(labels, weights, noisy, NoiseBits(1, "test")).shape == (M,)
+
+
 @pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
 def test_impossible_epsilons_are_refused(epsilon: float) -> None:
     with pytest.raises(InputError, match="epsilon must be a finite number"):

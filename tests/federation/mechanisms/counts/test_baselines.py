@@ -88,3 +88,10 @@ def test_the_covariance_of_the_prior_is_that_of_its_releases(records: int) -> No
         prior.covariance(4 * records),
     )
     np.testing.assert_allclose(np.cov(released.T), told, atol=0.02 * told[0, 0])
+
+
+@pytest.mark.parametrize("epsilon", [100.0, 1e4])
+def test_the_classic_gaussian_is_refused_where_it_hides_nothing(epsilon: float) -> None:
+    assert published_gaussian(3, 50.0, 1e-5).delta > 0.9
+    with pytest.raises(InputError, match="hides nothing at epsilon"):
+        published_gaussian(3, epsilon, 1e-5)

@@ -185,6 +185,7 @@ def test_a_sigma_that_breaks_the_claim_cannot_be_built() -> None:
     for change in ({"sigma": 2 * mechanism.sigma}, {"floor": 20}):
         with pytest.raises(InputError, match="take it from calibrate_floor or calibrate_shifted"):
             replace(mechanism, **change)
+    assert replace(mechanism, delta=mechanism.delta_at(1.0)).delta < 1e-4  # what it gives is what it may claim
 
 
 @pytest.mark.parametrize(

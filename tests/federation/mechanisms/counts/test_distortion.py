@@ -78,6 +78,12 @@ def test_knowing_the_error_before_projection_makes_the_rest_precise() -> None:
     assert with_it.mean == pytest.approx(without.mean, abs=4 * without.standard_error)
 
 
+def test_a_release_without_noise_distorts_nothing() -> None:
+    counts = np.array([50, 30, 20])
+    found = sampled(np.tile(counts.astype(float), (3, 1)), counts, unprojected=0.0)
+    assert (found.mean, found.standard_error) == (0.0, 0.0)
+
+
 def test_of_two_draws_the_standard_error_is_half_their_difference() -> None:
     found = sampled(np.array([[45.0, 55.0], [30.0, 70.0]]), np.array([50, 50]))  # 0.1 and 0.4 from the truth
     assert (found.mean, found.standard_error) == pytest.approx((0.25, 0.15))

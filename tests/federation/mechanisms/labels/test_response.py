@@ -82,3 +82,10 @@ def test_a_large_epsilon_keeps_answers():
     assert redraw == 1
     truth = np.arange(4)
     np.testing.assert_array_equal(response.respond(truth, 4, redraw, NoiseBits(1, "keep")), truth)
+
+
+def test_at_the_least_epsilon_answers_hardly_depend_on_labels():
+    true, other = response.probabilities(2, response.calibrate(2, 1e-6))
+    assert math.log(true / other) == pytest.approx(1e-6, rel=1e-6)
+    with pytest.raises(InputError, match="epsilon must be at least 1e-06 for randomised response"):
+        response.calibrate(2, math.nextafter(1e-6, 0))

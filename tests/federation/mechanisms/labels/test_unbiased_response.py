@@ -156,3 +156,11 @@ def test_the_guarantee_is_pure_names_its_table_and_is_for_replaced_labels_only()
     assert promised.parameters["table"] != replace(KEPT, weights=SMALL[::-1]).parameters["table"]
     with pytest.raises(InputError, match="adjacency must be replace"):
         KEPT.guarantee(adjacency=Adjacency.ADD_REMOVE)
+
+
+def test_the_largest_table_serves_and_a_weight_of_one_part_is_enough():
+    outputs = tuple(float(output) for output in range(128))
+    row = (1, TOTAL - 127, *(1,) * 126)
+    largest = UnbiasedResponse(RANGE, 1.1, outputs, (row,) * 33)
+    assert (largest.parameters["points"], largest.parameters["outputs"]) == (33, 128)
+    assert largest.delta_at(0.0) == 0.0

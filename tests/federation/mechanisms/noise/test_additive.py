@@ -229,6 +229,14 @@ def test_values_that_the_grid_cannot_hold_are_refused(value: list[float], messag
         mechanism.release(np.array(value), NoiseBits(1, "x"), 1)
 
 
+def test_values_reach_to_the_end_of_the_grid() -> None:
+    mechanism = calibrate("gaussian", sensitivity=1.0, dimension=1, epsilon=1.0, delta=1e-6)
+    end = 2.0**52 * mechanism.step
+    assert mechanism.rounded(np.array([-end])) == -(2.0**52)
+    with pytest.raises(InputError, match="grid steps"):
+        mechanism.rounded(np.array([end + mechanism.step]))
+
+
 def test_parties_of_one_release_calibrate_once_and_are_refused_as_before(monkeypatch):
     same = {"sensitivity": 0.7315, "epsilon": 0.613, "delta": 1e-5}
     known = calibrate("gaussian", dimension=1, **same)

@@ -110,6 +110,11 @@ def test_weights_and_noise_come_from_different_streams_and_depend_on_party_and_r
         assert not np.array_equal(other.arrays[name], both.arrays[name])
 
 
+def test_the_rows_of_a_party_may_form_a_single_bag():
+    found = answered(cohort(count=1), bags(BagSums(0, 12, 80, "signs", 7, 0), noise="off"))
+    assert (found.failures, found.arrays["formed"].tolist()) == ({}, [1])
+
+
 def test_labels_outside_the_range_are_moved_to_it_and_tell_nothing():
     loud = Cohort(Reference("support.linear_labels:Parties", {"loud": [0]}).to_json(), 0, 1, seed=5)
     found = answered(loud, bags(noise="off"))

@@ -39,6 +39,15 @@ def test_a_party_with_more_rows_than_declared_is_left_out():
     assert "holds 60 rows, declared are 1 to 50" in answered(cohort(count=1), moment()).failures[0]
 
 
+def test_a_party_holds_as_few_and_as_many_rows_as_declared():
+    for least, most in ((60, 100), (1, 60)):
+        assert answered(cohort(count=1), replace(moment(), least=least, most=most)).failures == {}
+    assert (
+        "holds 60 rows, declared are 61 to 100"
+        in answered(cohort(count=1), replace(moment(), least=61, most=100)).failures[0]
+    )
+
+
 def test_noise_is_centred_on_the_sum_and_of_the_scale_that_is_promised():
     exact = answered(cohort(count=1), wide(moment("off"))).arrays["sums"][0, 0]
     question = replace(wide(moment("gaussian")), draws=4000)
@@ -79,6 +88,9 @@ def test_the_number_of_rows_decides_between_noise_on_labels_and_on_their_sum():
     question = replace(question, weight=question.response_below / 64, draws=50)
     assert question.response_below == 64
     few, many = (answered(cohort(party, count=1), question).arrays for party in (0, 5))
+    as_many = replace(question, weight=question.weight * 64 / 60)
+    assert as_many.response_below == 60
+    assert answered(cohort(count=1), as_many).arrays["response"].tolist() == [0]
     assert (few["size"].tolist(), few["response"].tolist()) == ([60], [1])
     assert (many["size"].tolist(), many["response"].tolist()) == ([67], [0])
     step = question.mechanism().additive.step  # of the grid of noise on a sum, which responses do not keep to

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audit.audited import CONFIDENCE, Audited, Twin, Verdict, audited_mechanisms, judge
@@ -88,3 +89,13 @@ def test_outputs_tell_the_distance_of_the_neighbours_at_most(name: str) -> None:
     case = MECHANISMS[name]
     told = case.statistic(np.concatenate([case.sample(side, NoiseBits(3, "told", side), 20_000) for side in (0, 1)]))
     assert [told.min(), told.max()] == pytest.approx([-1, 1], abs=1e-3)
+
+
+@pytest.mark.parametrize("shape", [1, 2])
+def test_a_twin_with_a_wrong_radius_is_judged_by_its_own_likelihood_ratio(shape: int) -> None:
+    """Nothing shows the mistake better: the density at distance r is that of the radius over r²."""
+    [twin] = [twin for twin in MECHANISMS["l2_gamma_3d"].twins if twin.mistake == f"radius Gamma({shape})"]
+    outputs = np.random.default_rng(1).normal(size=(50, 3))
+    distances = (np.linalg.norm(outputs - value, axis=1) for value in ([0.0, 0.0, 0.0], [1.0, 0.0, 0.0]))
+    here, there = (stats.gamma(shape).logpdf(r) - 2 * np.log(r) for r in distances)
+    np.testing.assert_allclose(twin.statistic(outputs), here - there, rtol=1e-9)

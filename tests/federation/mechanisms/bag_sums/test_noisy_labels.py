@@ -100,6 +100,15 @@ def test_other_labels_weights_and_masks_are_refused(drawn) -> None:
         signs.release(labels, weights, two, bits)
 
 
+def test_several_releases_have_the_bits_of_one_after_another(drawn) -> None:
+    labels, weights, noisy = drawn
+    mechanism = noisy_labels.noisy_bag_sums(PLAIN, sigma=2.0, label_range=RANGE, epsilon=1.0)
+    bits, further = NoiseBits(1, "test"), np.stack([weights, -weights])
+    one_by_one = [mechanism.release(labels, each, noisy, bits) for each in further]
+    together = mechanism.release(np.stack([labels, labels]), further, noisy, NoiseBits(1, "test"))
+    np.testing.assert_array_equal(together, one_by_one)
+
+
 def test_as_many_labels_are_noisy_as_the_design_says(drawn) -> None:
     labels, weights, noisy = drawn
     exactly = noisy_labels.noisy_bag_sums(

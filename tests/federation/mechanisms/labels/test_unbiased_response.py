@@ -136,6 +136,9 @@ def test_answers_have_the_stated_mean_variance_and_law():
     "mechanism",
     [
         UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[0], SMALL[2])),
+        UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[0], SMALL[1])),
+        UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[1], SMALL[2])),
+        UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[0], (5 * QUARTER // 2, 3 * QUARTER // 2))),
         UnbiasedResponse(RANGE, 2.0, *unbiased_design.table(2.0)),
     ],
 )

@@ -61,6 +61,13 @@ def test_labels_that_are_no_classes_count_as_the_nearer_one():
     assert classes[0] == 0
 
 
+def test_labels_from_a_half_on_are_of_the_second_class(monkeypatch):
+    plain, labels = Parties.holdings, np.resize([0.0, np.nextafter(0.5, 0), 0.5, 1.0], 60)
+    monkeypatch.setattr(Parties, "holdings", lambda self, party: replace(plain(self, party), labels=labels))
+    [(_, classes)] = two_classes(cohort(), 0, moment().feature_map, Unit.LABEL)
+    assert classes[:4].tolist() == [0, 0, 1, 1]
+
+
 def test_a_row_that_the_map_makes_infinite_counts_as_zeros_under_row_privacy():
     [(features, _)] = two_classes(cohort(), 3, marginals().feature_map, Unit.ROW)
     assert np.isfinite(features).all()

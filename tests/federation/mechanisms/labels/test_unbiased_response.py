@@ -147,6 +147,13 @@ def test_the_largest_variance_is_that_of_the_worst_label_also_between_points(mec
     assert mechanism.variance() == pytest.approx(mechanism.variance(labels).max(), rel=1e-7)
 
 
+@pytest.mark.parametrize("mechanism", [KEPT, UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[0], SMALL[1]))])
+def test_the_largest_bias_is_that_of_the_worst_label(mechanism):
+    worst = np.abs(mechanism.bias(np.linspace(RANGE.low, RANGE.high, 1001))).max()
+    assert mechanism.bias() == pytest.approx(worst, abs=1e-12)
+    assert (worst > 1) == (mechanism is not KEPT)
+
+
 def test_the_likelihood_ratio_of_an_answer_is_that_of_the_ends():
     values = RANGE.middle + RANGE.width / 2 * np.array([OUTPUTS, OUTPUTS[::-1]])
     np.testing.assert_allclose(KEPT.log_ratios(values), np.log([[1 / 3, 3], [3, 1 / 3]]))

@@ -189,6 +189,13 @@ def test_impossible_parameters_are_refused(change, message):
         noise_of(**change)
 
 
+@pytest.mark.parametrize("contributors", [0, 3])
+def test_a_sum_of_a_million_rows_of_norm_1_that_are_alike_is_released(contributors):
+    noise = noise_of(rows=10**6, contributors=contributors)
+    longest = np.eye(6)[2] * 1e6
+    assert np.abs(noise.release(longest, NoiseBits(1, "test")) - longest).max() < 100
+
+
 @pytest.mark.parametrize("draws", [-1, 1.5])
 @pytest.mark.parametrize("contributors", [0, 3])
 def test_impossible_numbers_of_draws_are_refused(draws, contributors):

@@ -185,10 +185,13 @@ def test_bad_numbers_are_refused(arguments: dict, message: str) -> None:
 
 
 def test_noise_may_be_a_billionth_of_the_range_or_a_billion_times_it() -> None:
-    nearly_none, huge = (delta(1.0, BagDesign(100, 5, 20, noisy=10), sigma=s, label_range=UNIT) for s in (1e-9, 1e9))
-    alone = BagDesign(100, 5, 20, noisy=10).noise_free
+    design = BagDesign(100, 5, 20, noisy=10)
+    nearly_none, huge = (delta(1.0, design, sigma=1.0, label_range=(0.0, high)) for high in (1e9, 1e-9))
     assert 1 - 1e-6 < nearly_none < 1
-    assert huge == pytest.approx(alone, rel=1e-6)
+    assert huge == pytest.approx(design.noise_free, rel=1e-6)
+    for high in (math.nextafter(1e9, math.inf), math.nextafter(1e-9, 0)):
+        with pytest.raises(InputError, match="within a factor 1e9"):
+            delta(1.0, design, sigma=1.0, label_range=(0.0, high))
 
 
 @pytest.mark.parametrize("label_range", [(0.0, 9e-101), (1.0, 1.0), (2.0, 1.0), (-1.1e100, 0.0), (1e300, 1.1e300)])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -30,6 +30,10 @@ def randomised_response(rng: np.random.Generator, epsilon: float, runs: int, sid
 
 
 @given(st.integers(0, 500), st.integers(0, 500), st.floats(0.5, 0.999))
+@example(0, 500, 0.95)
+@example(1, 499, 0.95)
+@example(499, 1, 0.95)
+@example(500, 0, 0.95)
 @settings(derandomize=True, deadline=None, max_examples=100)
 def test_probabilities_have_clopper_pearson_bounds(likely: int, unlikely: int, confidence: float) -> None:
     ours = module._probabilities(np.array(likely), np.array(unlikely), 500, 500, confidence)

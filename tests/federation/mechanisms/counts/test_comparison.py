@@ -28,6 +28,8 @@ def test_every_kind_is_there_ordered_by_distortion() -> None:
     assert all(row.private and row.delta is not None and row.delta <= 0.05 for row in rows)
     floor = next(row for row in rows if row.noise == "dirichlet_floor")
     assert floor.parameters["floor"] == 50
+    shifted = next(row for row in rows if row.noise == "dirichlet_shifted")
+    assert shifted.parameters["pseudo_count"] == 500
     assert "only for bags whose classes all hold 50 records or more" in floor.note
 
 

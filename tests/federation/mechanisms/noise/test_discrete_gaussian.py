@@ -185,6 +185,13 @@ def test_calibration_is_the_smallest_sigma(
     assert discrete_gaussian.delta_bound(bound, sensitivity / sigma, dimension, sigma) <= delta
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_what_the_proof_leaves_out_is_charged(epsilon: float) -> None:
+    """A part of 1e-10 of delta, which is all that is left of the charges where the grid is finest."""
+    ratio = discrete_gaussian.delta_bound(epsilon, 0.5, 3, 2**40) / float(gaussian.delta(epsilon, 0.5))
+    assert ratio - 1 == pytest.approx(1e-10, rel=0.01)
+
+
 def test_what_the_grid_adds_is_charged_where_continuous_noise_has_epsilon_0() -> None:
     delta = float(gaussian.delta(0.0, 1.0))
     assert gaussian.epsilon(delta, 1.0) == 0

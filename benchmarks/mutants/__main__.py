@@ -53,7 +53,9 @@ def main() -> None:
     killed = _killed(chosen.out)
     for path in modules(root, chosen.paths):
         some, of_module = mutants(root, path, chosen.share, chosen.seed), Counter[str]()
-        tried = trials.outcomes(_untried(some, killed, of_module), _tests_of(path, chosen.wide))
+        untried = [*_untried(some, killed, of_module)]
+        # A random part of all may have none of a module, whose tests need not be run then.
+        tried = trials.outcomes(iter(untried), _tests_of(path, chosen.wide)) if untried else iter(())
         try:
             for mutant, outcome in tried:
                 if chosen.out:

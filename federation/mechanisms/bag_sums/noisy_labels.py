@@ -21,7 +21,6 @@ from federation.mechanisms.bag_sums.accounting import width
 from federation.mechanisms.bag_sums.design import BagDesign
 from federation.mechanisms.bag_sums.label_sums import CHARGE
 from federation.mechanisms.bag_sums.sum_mechanism import public_numbers
-from federation.mechanisms.noise.checks import require_epsilon_from_zero
 from federation.mechanisms.noise.mechanism import Parameters, Replacement
 from federation.numerics.arrays import Booleans, Floats
 
@@ -134,7 +133,6 @@ def noisy_bag_sums(
         >>> noisy_bag_sums(design, sigma=1.0, label_range=(0.0, 1.0), epsilon=1.0).delta
         0.001743
     """
-    require_epsilon_from_zero(epsilon)
     claimed = NoisyBagSums(design, label_range, sigma, epsilon, 0.0).delta_at(epsilon)
     return NoisyBagSums(design, label_range, sigma, epsilon, claimed)
 

@@ -21,7 +21,7 @@ from federation.mechanisms.bag_sums import calibrated_sums as calibration
 from federation.mechanisms.bag_sums.design import Weights, binomial, require_bags
 from federation.mechanisms.bag_sums.sum_mechanism import AlikeBags, public_numbers
 from federation.mechanisms.bag_sums.weight_ratio import mean_delta_chi
-from federation.mechanisms.noise.checks import require_epsilon_from_zero, require_positive, require_whole
+from federation.mechanisms.noise.checks import require_positive, require_whole
 from federation.mechanisms.noise.mechanism import Parameters
 from federation.numerics.arrays import Floats
 
@@ -70,7 +70,6 @@ class RepairedBagSums(AlikeBags):
 
     def composed_delta(self, epsilon: float, releases: int) -> float:
         """The same of so many releases with fresh bags, weights and noise, also when chosen adaptively."""
-        require_epsilon_from_zero(epsilon)
         require_whole("releases", releases, 1)
         ratio = accounting.width(self.label_range) / require_positive("tau", self.tau)
         return label_sums.charged(lambda e: self._mean(e, ratio, releases), epsilon)

@@ -110,6 +110,11 @@ def test_weights_and_noise_come_from_different_streams_and_depend_on_party_and_r
         assert not np.array_equal(other.arrays[name], both.arrays[name])
 
 
+def test_the_rows_of_a_party_may_form_a_single_bag():
+    found = answered(cohort(count=1), bags(BagSums(0, 12, 80, "signs", 7, 0), noise="off"))
+    assert (found.failures, found.arrays["formed"].tolist()) == ({}, [1])
+
+
 def test_labels_outside_the_range_are_moved_to_it_and_tell_nothing():
     loud = Cohort(Reference("support.linear_labels:Parties", {"loud": [0]}).to_json(), 0, 1, seed=5)
     found = answered(loud, bags(noise="off"))
@@ -182,6 +187,12 @@ class TestDeployed:
     def test_it_answers_what_has_been_paid_for(self):
         assert cost_of(self.asked(), self.node()).guarantee.epsilon == 1.0
         assert len(answered(self.node(), self.asked()).parties) == 1
+
+    def test_half_of_the_rows_that_take_part_must_be_in_bags(self):
+        """Of fewer rows each is drawn so seldom that hardly any noise is asked for."""
+        assert answered(self.node(), self.asked(design=BagSums(80, 5, 8, "signs", 4, 0))).failures == {}
+        with pytest.raises(InputError, match=r"half of the rows .* must be in bags, got 4 bags of 8 out of 80 rows"):
+            answered(self.node(), self.asked(design=BagSums(80, 4, 8, "signs", 4, 0)))
 
     def test_it_refuses_what_has_no_guarantee_and_keeps_features_that_are_not_public(self):
         for asked in (self.asked(noise="off"), secret_sums(noise="published", draws=1, seeded=False)):

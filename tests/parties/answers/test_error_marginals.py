@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.two_class_cohorts import cohort
+from support.two_class_cohorts import cohort, deployed
 from support.two_class_parties import draw
-from support.two_class_questions import marginals, moment, wide
+from support.two_class_questions import marginals, moment, unseeded, wide
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Unit
@@ -85,3 +85,10 @@ def test_published_rates_lie_between_0_and_1():
     answer = answered(cohort(count=1), marginals("published", "label", "replace"))
     assert ((answer.arrays["rates"] >= 0) & (answer.arrays["rates"] <= 1)).all()
     assert answer.guarantee.unit is Unit.LABEL
+
+
+def test_features_are_taken_to_be_public_only_where_labels_alone_are_protected():
+    node = deployed(public=False)
+    assert answered(node, unseeded(marginals("pure", "row"))).failures == {}
+    with pytest.raises(InputError, match="keeps its features"):
+        answered(node, unseeded(marginals("pure", "label", "replace")))

@@ -1,8 +1,11 @@
 """Features of protected rows: those of a row are the same bits whatever rows come with it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.two_class_cohorts import cohort
+from support.two_class_parties import Parties
 from support.two_class_questions import marginals, moment
 
 from federation.contract.errors import InputError
@@ -10,7 +13,7 @@ from federation.contract.guarantee import Unit
 from federation.features.feature_map import FeatureMap
 from federation.features.steps import Affine, Append, Fourier, Impute, SignedLog, UnitNorm
 from federation.questions.labels import LabelledRows
-from parties.answers.rows import private_features, real_labels, two_classes
+from parties.answers.rows import labelled, private_features, real_labels, two_classes
 
 RANDOM = np.random.default_rng(3)
 ROWS = RANDOM.normal(size=(40, 20))
@@ -58,10 +61,37 @@ def test_labels_that_are_no_classes_count_as_the_nearer_one():
     assert classes[0] == 0
 
 
+def test_labels_from_a_half_on_are_of_the_second_class(monkeypatch):
+    plain, labels = Parties.holdings, np.resize([0.0, np.nextafter(0.5, 0), 0.5, 1.0], 60)
+    monkeypatch.setattr(Parties, "holdings", lambda self, party: replace(plain(self, party), labels=labels))
+    [(_, classes)] = two_classes(cohort(), 0, moment().feature_map, Unit.LABEL)
+    assert classes[:4].tolist() == [0, 0, 1, 1]
+
+
 def test_a_row_that_the_map_makes_infinite_counts_as_zeros_under_row_privacy():
     [(features, _)] = two_classes(cohort(), 3, marginals().feature_map, Unit.ROW)
     assert np.isfinite(features).all()
     assert len(features) == 67
+
+
+@pytest.mark.parametrize("unit", [Unit.LABEL, Unit.ROW])
+def test_each_row_is_about_another_person_or_refused(monkeypatch, unit):
+    plain = Parties.holdings
+
+    def held(people):
+        monkeypatch.setattr(Parties, "holdings", lambda self, party: replace(plain(self, party), persons=people))
+        return list(two_classes(cohort(), 0, moment().feature_map, unit))
+
+    assert len(held(np.arange(60))[0][1]) == 60
+    with pytest.raises(InputError, match=f"several rows are about one person, and what is protected is one {unit}"):
+        held(np.append(np.arange(59), 0))
+
+
+def test_a_party_holds_as_many_rows_as_are_declared_and_no_more():
+    declared = LabelledRows(FeatureMap(3, ()), 0.0, 1.0, 60)
+    assert len(labelled(cohort(), 0, declared)[0]) == 60
+    with pytest.raises(InputError, match="party 5 holds 67 rows, declared are at most 60"):
+        labelled(cohort(), 5, declared)
 
 
 class TestRealLabels:

@@ -150,6 +150,7 @@ def test_sums_beyond_double_precision_are_refused():
     (lambda r, y, b, w: (r, y, b[:, :0], w[:, :0]), "shape"),
     (lambda r, y, b, w: (r, y, b[:0], w[:0]), "shape"),
     (lambda r, y, b, w: (r, y, b + 50, w), "from 0 to 49"),
+    (lambda r, y, b, w: (r, y, b - b.max() + 50, w), "from 0 to 49"),
     (lambda r, y, b, w: (r, y, b - 50, w), "from 0 to 49"),
     (lambda r, y, b, w: (r, y, b, w[:, :-1]), "bags' shape"),
     (lambda r, y, b, w: (r, y, b, np.where(w > 0, np.nan, w)), "weights must be finite"),

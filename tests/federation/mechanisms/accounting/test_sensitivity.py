@@ -312,6 +312,10 @@ def test_solver_slack_is_attained_where_the_risk_is_only_the_regulariser():
         ({"regularisation": math.inf}, "regularisation"),
         ({"parties": 0}, "parties"),
         ({"classes": 1}, "classes"),
+        ({"reach": 0.0}, "reach must be a positive"),
+        ({"reach": math.inf}, "reach must be a positive"),
+        ({"auxiliary_rows": 0}, "the number of auxiliary rows must be"),
+        ({"auxiliary_rows": 2.5}, "the number of auxiliary rows must be"),
         ({"form": "publishd"}, "did you mean 'published'"),
     ],
 )
@@ -325,6 +329,12 @@ def test_refuses_what_no_theorem_covers(rule, changed, match):
 def test_other_refusals():
     with pytest.raises(InputError, match="parties"):
         sensitivity.statistic(0)
+    for reach in (0.0, -1.0, math.nan):
+        with pytest.raises(InputError, match="reach must be a positive"):
+            sensitivity.statistic(3, reach)
+    for rows in (0, -1, 2.5):
+        with pytest.raises(InputError, match="the number of auxiliary rows must be"):
+            sensitivity.vote_shares(3, rows)
     with pytest.raises(InputError, match="gradient_tolerance"):
         sensitivity.solver_slack(-1.0, 0.1)
     with pytest.raises(InputError, match="regularisation"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.audit.audited import CONFIDENCE, Audited, Twin, Verdict, audited_mechanisms, judge
@@ -38,6 +39,7 @@ def test_the_catalogue_covers_every_mechanism_and_mistake() -> None:
     assert families == {"discrete_laplace", "l2_gamma", "discrete_gaussian", "lattice_laplace", "count_gaussian"}
     mistakes = {twin.mistake for twin in MECHANISMS["l2_gamma_3d"].twins}
     assert {"half the noise", "radius Gamma(1)", "radius Gamma(2)", "coarse rounding not charged"} <= mistakes
+    assert "sensitivity of one coordinate only" in {twin.mistake for twin in MECHANISMS["discrete_gaussian_3d"].twins}
     for name in ("lattice_laplace", "count_gaussian"):
         assert "sensitivity of one class only" in {twin.mistake for twin in MECHANISMS[name].twins}
 
@@ -79,3 +81,21 @@ def test_a_verdict_depends_on_the_seed_only() -> None:
     first, again, other = (judge(case, runs=20_000, seed=seed) for seed in (1, 1, 2))
     assert first.result == again.result
     assert first.result.lower_bound != other.result.lower_bound
+
+
+@pytest.mark.parametrize("name", ["discrete_laplace", "l2_gamma_2d", "l2_gamma_3d"])
+def test_outputs_tell_the_distance_of_the_neighbours_at_most(name: str) -> None:
+    """|x - v1| - |x - v0| is the loss where the noise has density e^-|x|: 1 behind one of them, -1 behind the other."""
+    case = MECHANISMS[name]
+    told = case.statistic(np.concatenate([case.sample(side, NoiseBits(3, "told", side), 20_000) for side in (0, 1)]))
+    assert [told.min(), told.max()] == pytest.approx([-1, 1], abs=1e-3)
+
+
+@pytest.mark.parametrize("shape", [1, 2])
+def test_a_twin_with_a_wrong_radius_is_judged_by_its_own_likelihood_ratio(shape: int) -> None:
+    """Nothing shows the mistake better: the density at distance r is that of the radius over r²."""
+    [twin] = [twin for twin in MECHANISMS["l2_gamma_3d"].twins if twin.mistake == f"radius Gamma({shape})"]
+    outputs = np.random.default_rng(1).normal(size=(50, 3))
+    distances = (np.linalg.norm(outputs - value, axis=1) for value in ([0.0, 0.0, 0.0], [1.0, 0.0, 0.0]))
+    here, there = (stats.gamma(shape).logpdf(r) - 2 * np.log(r) for r in distances)
+    np.testing.assert_allclose(twin.statistic(outputs), here - there, rtol=1e-9)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -30,6 +30,10 @@ def randomised_response(rng: np.random.Generator, epsilon: float, runs: int, sid
 
 
 @given(st.integers(0, 500), st.integers(0, 500), st.floats(0.5, 0.999))
+@example(0, 500, 0.95)
+@example(1, 499, 0.95)
+@example(499, 1, 0.95)
+@example(500, 0, 0.95)
 @settings(derandomize=True, deadline=None, max_examples=100)
 def test_probabilities_have_clopper_pearson_bounds(likely: int, unlikely: int, confidence: float) -> None:
     ours = module._probabilities(np.array(likely), np.array(unlikely), 500, 500, confidence)
@@ -102,6 +106,22 @@ def test_both_directions_are_searched() -> None:
 def test_unusable_samples_are_refused(bad: np.ndarray) -> None:
     with pytest.raises(InputError, match="a sample must hold"):
         epsilon_lower_bound(bad, np.zeros(10))
+
+
+def test_four_runs_are_enough_to_show_nothing() -> None:
+    assert epsilon_lower_bound(np.zeros(4), np.ones(4))[0] == 0
+
+
+@pytest.mark.parametrize("runs", [3, 4.5, -1])
+def test_an_audit_of_too_few_runs_is_refused_before_it_draws(runs: float) -> None:
+    with pytest.raises(InputError, match="runs must be"):
+        audit(pytest.fail, pytest.fail, lambda outputs: outputs, epsilon=1.0, runs=runs)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_impossible_claims_are_refused_before_anything_is_drawn(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        audit(pytest.fail, pytest.fail, lambda outputs: outputs, epsilon=epsilon, runs=1000)
 
 
 @pytest.mark.parametrize("arguments", [{"confidence": 1.0}, {"confidence": 0.0}, {"delta": 1.0}, {"delta": -0.1}])

@@ -172,6 +172,8 @@ def test_what_doubles_cannot_hold_counts_as_nothing() -> None:
         ({"sigma": 0.0}, "sigma must be a positive finite number, got 0"),
         ({"sigma": math.nan}, "sigma must be a positive"),
         ({"sigma": 1e-12}, "sigma must be within a factor 1e9 of the label range"),
+        ({"charge": -1e-9}, "charge must be a finite number >= 0"),
+        ({"charge": math.nan}, "charge must be a finite number >= 0"),
         ({"label_range": (1.0, 1.0)}, "label_range must be two"),
         ({"label_range": (0.0, math.inf)}, "label_range must be two"),
     ],
@@ -180,6 +182,16 @@ def test_bad_numbers_are_refused(arguments: dict, message: str) -> None:
     given_ = {"epsilon": 1.0, "sigma": 1.0, "label_range": UNIT} | arguments
     with pytest.raises(InputError, match=message):
         delta(given_.pop("epsilon"), BagDesign(100, 5, 20, noisy=10), **given_)
+
+
+def test_noise_may_be_a_billionth_of_the_range_or_a_billion_times_it() -> None:
+    design = BagDesign(100, 5, 20, noisy=10)
+    nearly_none, huge = (delta(1.0, design, sigma=1.0, label_range=(0.0, high)) for high in (1e9, 1e-9))
+    assert 1 - 1e-6 < nearly_none < 1
+    assert huge == pytest.approx(design.noise_free, rel=1e-6)
+    for high in (math.nextafter(1e9, math.inf), math.nextafter(1e-9, 0)):
+        with pytest.raises(InputError, match="within a factor 1e9"):
+            delta(1.0, design, sigma=1.0, label_range=(0.0, high))
 
 
 @pytest.mark.parametrize("label_range", [(0.0, 9e-101), (1.0, 1.0), (2.0, 1.0), (-1.1e100, 0.0), (1e300, 1.1e300)])

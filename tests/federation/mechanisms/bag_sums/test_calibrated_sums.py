@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,12 +47,34 @@ def test_stratified_signs_need_the_noise_of_a_gaussian_mechanism() -> None:
     assert smallest_sigma(1.0, 1e-6, design, label_range=UNIT) == pytest.approx(expected, rel=1e-8)
 
 
+def test_labels_get_noise_even_where_none_would_meet_the_target() -> None:
+    """A label is in a bag with a chance of a hundredth only; whoever is drawn still gets a billionth of the range."""
+    seldom = BagDesign(1000, 1, 10, noisy=1000)
+    assert smallest_sigma(1.0, 0.5, seldom, label_range=(0.0, 4.0)) == pytest.approx(4e-9)
+
+
 def test_targets_out_of_reach_are_refused() -> None:
     design = BagDesign(6400, 100, 64, noisy=640)
     with pytest.raises(InputError, match=r"out of reach of any noise: with probability 0\.00126"):
         smallest_sigma(1.0, 1e-3, design, label_range=UNIT)
+    with pytest.raises(InputError, match="out of reach of any noise"):
+        smallest_sigma(1.0, design.noise_free, design, label_range=UNIT)
     with pytest.raises(InputError, match="would exceed the label range a billion times"):
         smallest_sigma(1.0, 1e-11, BagDesign(21, 7, 3, noisy=19), label_range=UNIT)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_impossible_epsilons_are_refused(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        smallest_tau(epsilon, 1e-6, label_range=UNIT)
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        smallest_sigma(epsilon, 1e-6, BagDesign(100, 5, 20, noisy=50), label_range=UNIT)
+
+
+@pytest.mark.parametrize("charge", [-1e-9, math.nan])
+def test_a_charge_that_would_take_noise_away_is_refused(charge: float) -> None:
+    with pytest.raises(InputError, match="charge must be a finite number >= 0"):
+        smallest_tau(1.0, 1e-6, label_range=UNIT, charge=charge)
 
 
 @pytest.mark.parametrize("target", [0.0, 1.0, -1e-6])

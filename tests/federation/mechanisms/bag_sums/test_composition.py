@@ -98,7 +98,14 @@ def test_stratified_signs_compose_in_closed_form(releases: int) -> None:
 
 @pytest.mark.parametrize(
     ("releases", "sigma", "epsilon"),
-    [(100, 60.0, 1.0), (10_000, 60.0, 1.0), (10_000, 20.0, 0.1), (10_000, 300.0, 0.1), (10**6, 600.0, 1.0)],
+    [
+        (100, 60.0, 1.0),
+        (10_000, 60.0, 1.0),
+        (10_000, 20.0, 0.1),
+        (10_000, 300.0, 0.1),
+        (10_000, 300.0, 0.0),
+        (10**6, 600.0, 1.0),
+    ],
 )
 def test_many_releases_cost_what_a_binomial_number_of_gaussian_ones_does(
     releases: int, sigma: float, epsilon: float

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.bag_sums import label_sums
 from federation.mechanisms.bag_sums.accounting import width
@@ -114,3 +115,18 @@ def test_several_releases_have_the_bits_of_one_after_another(made):
     expected = [release(labels[i], weights[i], scales[i], alone) for i in np.ndindex(2, 3)]
     np.testing.assert_array_equal(found.reshape(6, 4), expected)
     np.testing.assert_array_equal(together.words(1), alone.words(1))
+
+
+def test_laplace_noise_is_refused_for_weights_other_than_signs() -> None:
+    """A weight of two would move the sum by twice what is charged."""
+    for weight in (2.0, 0.5, 0.0):
+        with pytest.raises(InputError, match="weights must be -1 or 1"):
+            laplace_sums(np.zeros((1, 2)), np.array([[1.0, weight]]), (0.0, 1.0), 3, NoiseBits(1, "a test"))
+
+
+def test_the_largest_weights_are_those_that_are_allowed() -> None:
+    labels, largest = np.ones((1, 2)), np.array([[2.0**20, -(2.0**20)]])
+    bits, scales = NoiseBits(1, "a test"), np.zeros(1)
+    assert label_sums.gaussian_sums(labels, largest, (0.0, 1.0), scales, bits) == 0
+    with pytest.raises(InputError, match="weights must be numbers between"):
+        label_sums.gaussian_sums(labels, np.nextafter(largest, np.inf), (0.0, 1.0), scales, bits)

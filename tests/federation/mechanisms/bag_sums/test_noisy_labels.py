@@ -98,3 +98,26 @@ def test_other_labels_weights_and_masks_are_refused(drawn) -> None:
         signs.release(labels, np.sign(weights), noisy, bits)
     with pytest.raises(InputError, match="weights must be -1 or 1"):
         signs.release(labels, weights, two, bits)
+
+
+def test_several_releases_have_the_bits_of_one_after_another(drawn) -> None:
+    labels, weights, noisy = drawn
+    mechanism = noisy_labels.noisy_bag_sums(PLAIN, sigma=2.0, label_range=RANGE, epsilon=1.0)
+    bits, further = NoiseBits(1, "test"), np.stack([weights, -weights])
+    one_by_one = [mechanism.release(labels, each, noisy, bits) for each in further]
+    together = mechanism.release(np.stack([labels, labels]), further, noisy, NoiseBits(1, "test"))
+    np.testing.assert_array_equal(together, one_by_one)
+
+
+def test_as_many_labels_are_noisy_as_the_design_says(drawn) -> None:
+    labels, weights, noisy = drawn
+    exactly = noisy_labels.noisy_bag_sums(
+        replace(PLAIN, noisy=int(noisy.sum())), sigma=2.0, label_range=RANGE, epsilon=1.0
+    )
+    assert exactly.release(labels, weights, noisy, NoiseBits(1, "test")).shape == (M,)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_impossible_epsilons_are_refused(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        noisy_labels.noisy_bag_sums(PLAIN, sigma=2.0, label_range=RANGE, epsilon=epsilon)

@@ -157,6 +157,17 @@ def test_it_cannot_be_taken_for_a_guarantee() -> None:
         Guarantee.from_dict(record)
 
 
+def test_labels_at_the_ends_of_the_range_and_bags_that_are_never_drawn_are_looked_at_like_others() -> None:
+    rows, labels = bag(7)
+    labels[:2] = RANGE
+    found = per_instance_delta(1.0, rows, labels, np.arange(12)[None], label_range=RANGE, inclusion=0.0)
+    assert (found.inclusion, found.revealed) == (0.0, 0.0)
+    assert 0 < found.mean < 1
+    # One row in a bag tells its label.
+    alone = per_instance_delta(1.0, rows, labels, np.array([[0]]), label_range=RANGE, inclusion=1.0)
+    assert (alone.mean, alone.revealed) == (1.0, 1.0)
+
+
 def test_bad_data_are_refused() -> None:
     rows, labels = bag(7)
     for wrong in (np.where(np.arange(12) == 3, 1.1, labels), np.where(np.arange(12) == 3, np.nan, labels)):
@@ -166,5 +177,11 @@ def test_bad_data_are_refused() -> None:
         bag_deltas(1.0, np.where(rows == 1, np.nan, rows), labels, label_range=RANGE)
     with pytest.raises(InputError, match=r"bags must be row numbers \(bags, size\)"):
         per_instance_delta(1.0, rows, labels, np.arange(0), label_range=RANGE)
+    for outside in (12, -1):
+        with pytest.raises(InputError, match="bags must be numbers of the 12 rows, from 0"):
+            per_instance_delta(1.0, rows, labels, np.array([[0, outside]]), label_range=RANGE)
+    for inclusion in (-0.1, 1.1, np.nan):
+        with pytest.raises(InputError, match=r"inclusion must lie in \[0, 1\]"):
+            per_instance_delta(1.0, rows, labels, np.arange(12)[None], label_range=RANGE, inclusion=inclusion)
     with pytest.raises(InputError, match="label_range must be"):
         bag_deltas(1.0, rows, labels, label_range=(1.0, 1.0))

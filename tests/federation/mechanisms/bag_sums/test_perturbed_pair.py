@@ -152,6 +152,11 @@ def test_labels_that_fit_perfectly_reveal_themselves() -> None:
     assert one(5.0, 0.0, 0.5, -0.5, 0.5) == 0
 
 
+@pytest.mark.parametrize("leverage", [0.0, 0.3, 1.0])
+def test_a_label_that_stays_tells_nothing(leverage: float) -> None:
+    assert one(0.0, 0.0, leverage, 0.2, 1.0) == 0
+
+
 @given(st.floats(0, 2), st.floats(-2, 2), st.floats(0, 0.999), st.floats(-0.9, 0.9), st.floats(0.1, 10))
 @settings(derandomize=True, deadline=None, max_examples=60)
 def test_delta_is_a_probability_that_falls_with_epsilon(epsilon, change, leverage, share, rss) -> None:

@@ -24,8 +24,12 @@ def test_noise_of_the_repaired_sums(drawn) -> None:
 
 
 def test_impossible_repairs_are_refused() -> None:
-    with pytest.raises(InputError, match="delta must lie strictly between 0 and 1"):
-        repaired.calibrate(640, 5, 64, label_range=RANGE, epsilon=1.0, delta=0.0)
+    for delta in (0.0, 1.0, 1.5):
+        with pytest.raises(InputError, match="delta must lie strictly between 0 and 1"):
+            repaired.calibrate(640, 5, 64, label_range=RANGE, epsilon=1.0, delta=delta)
+    for epsilon in (-0.1, math.nan, math.inf):
+        with pytest.raises(InputError, match="epsilon must be a finite number"):
+            repaired.repaired_bag_sums(640, 5, 64, tau=1.0, label_range=RANGE, epsilon=epsilon)
     with pytest.raises(InputError, match="tau must be a positive finite number"):
         repaired.repaired_bag_sums(640, 5, 64, tau=0.0, label_range=RANGE, epsilon=1.0)
     with pytest.raises(InputError, match="11 bags of 64 need 704 records"):
@@ -63,6 +67,13 @@ def test_impossible_numbers_of_releases_are_refused(releases: float) -> None:
     mechanism = repaired.repaired_bag_sums(640, 10, 64, tau=8.0, label_range=RANGE, epsilon=1.0)
     with pytest.raises(InputError, match="releases must be an integer of at least 1"):
         mechanism.composed_delta(1.0, releases)
+
+
+def test_more_bags_than_are_charged_are_refused(drawn) -> None:
+    labels, weights, _ = drawn
+    mechanism = repaired.repaired_bag_sums(2 * M * K, M - 1, K, tau=1.0, label_range=RANGE, epsilon=1.0)
+    with pytest.raises(InputError, match="bags by size, got"):
+        mechanism.release(labels, weights, NoiseBits(1, "x"))
 
 
 def test_infinite_weights_are_refused(drawn) -> None:

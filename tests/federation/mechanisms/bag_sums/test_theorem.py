@@ -47,7 +47,19 @@ def test_it_never_undercuts_the_exact_delta(doublings: int, share: float, epsilo
     assert exact <= theorem_delta(epsilon, design, sigma=sigma, label_range=UNIT) * (1 + 1e-9) <= 1 + 1e-9
 
 
+def test_under_endless_noise_what_is_left_are_bags_with_too_little_of_it() -> None:
+    """A hundredth of the labels noisy, 20,000 in the bag: fewer than 100 with e^-1, small weights with e^-6.25."""
+    found = theorem_delta(1.0, BagDesign(200_000, 1, 20_000, noisy=2000), sigma=1e8, label_range=UNIT)
+    assert found == pytest.approx(math.exp(-1) + math.exp(-6.25), rel=1e-6)
+
+
 @pytest.mark.parametrize("other", [{"per_bag": 5}, {"noisy": 50, "weights": "signs"}])
 def test_designs_it_does_not_cover_are_refused(other: dict) -> None:
     with pytest.raises(InputError, match="the theorem covers Gaussian weights and a fixed noisy set"):
         theorem_delta(1.0, BagDesign(100, 5, 20, **other), sigma=1.0, label_range=UNIT)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_impossible_epsilons_are_refused(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        theorem_delta(epsilon, BagDesign(100, 5, 20, noisy=50), sigma=1.0, label_range=UNIT)

@@ -43,6 +43,16 @@ def test_normal_weights_are_an_integral_over_the_law_of_the_ratio(own: bool) -> 
     assert found == pytest.approx(values.mean(), abs=4 * values.std() / math.sqrt(runs))
 
 
+@pytest.mark.parametrize(("epsilon", "ratio"), [(1.0, 1.0), (20.0, 0.03), (100.0, 0.1), (100.0, 30.0)])
+def test_one_other_noise_makes_a_heavy_tail_that_is_integrated_to_its_end(epsilon: float, ratio: float) -> None:
+    """|u|/|v| has the half Cauchy law, and delta, flat at first, rises within a small part of its range."""
+    x = np.linspace(-40.0, 60.0, 40_001)
+    density = 2 / math.pi / (np.exp(x) + np.exp(-x))
+    expected = np.trapezoid(density * gaussian.delta(epsilon, ratio * np.exp(x)), x)
+    other = Exposure(own=False, others=np.array([1]), probability=np.array([1.0]))
+    assert mean_delta(epsilon, ratio, other, "gaussian") == pytest.approx(float(expected), rel=1e-8)
+
+
 @pytest.mark.parametrize("weights", ["signs", "gaussian"])
 def test_a_label_without_any_noise_in_its_bag_is_revealed(weights: str) -> None:
     bare = Exposure(own=False, others=np.array([0]), probability=np.array([0.3]))

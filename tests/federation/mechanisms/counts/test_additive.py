@@ -37,9 +37,19 @@ def test_what_are_no_counts_is_refused(counts: list) -> None:
         checked_counts(np.array(counts), 3)
 
 
+def test_counts_may_be_as_large_as_doubles_hold_apart() -> None:
+    assert checked_counts(np.array([2.0**52, 0, 1]), 3).tolist() == [2**52, 0, 1]
+
+
 def test_an_empty_bag_is_refused() -> None:
     with pytest.raises(InputError, match="a bag without records"):
         mechanism("pure").release(np.zeros(3), NoiseBits(1, "x"))
+
+
+@pytest.mark.parametrize("draws", [-1, 1.5, True])
+def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
+    with pytest.raises(InputError, match="draws must be an integer"):
+        mechanism("pure").release(np.ones(3), NoiseBits(1, "x"), draws)
 
 
 @pytest.mark.parametrize("kind", KINDS)

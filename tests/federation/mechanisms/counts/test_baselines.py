@@ -80,7 +80,18 @@ def test_the_prior_survives_empty_classes() -> None:
     np.testing.assert_allclose(released.sum(axis=1), 3, rtol=1e-12)
 
 
-def test_the_covariance_of_the_prior_is_that_of_its_releases() -> None:
+@pytest.mark.parametrize("records", [20, 50, 500])
+def test_the_covariance_of_the_prior_is_that_of_its_releases(records: int) -> None:
     prior = LaplacePrior(published_laplace(4, 0.2))
-    released = prior.release(np.full(4, 50), NoiseBits(9, "covariance"), 50_000)
-    np.testing.assert_allclose(np.cov(released.T), prior.covariance(200), atol=0.04 * prior.covariance(200)[0, 0])
+    released, told = (
+        prior.release(np.full(4, records), NoiseBits(9, "covariance"), 50_000),
+        prior.covariance(4 * records),
+    )
+    np.testing.assert_allclose(np.cov(released.T), told, atol=0.02 * told[0, 0])
+
+
+@pytest.mark.parametrize("epsilon", [100.0, 1e4])
+def test_the_classic_gaussian_is_refused_where_it_hides_nothing(epsilon: float) -> None:
+    assert published_gaussian(3, 50.0, 1e-5).delta > 0.9
+    with pytest.raises(InputError, match="hides nothing at epsilon"):
+        published_gaussian(3, epsilon, 1e-5)

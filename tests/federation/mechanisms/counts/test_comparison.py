@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,8 @@ def test_every_kind_is_there_ordered_by_distortion() -> None:
     assert all(row.private and row.delta is not None and row.delta <= 0.05 for row in rows)
     floor = next(row for row in rows if row.noise == "dirichlet_floor")
     assert floor.parameters["floor"] == 50
+    shifted = next(row for row in rows if row.noise == "dirichlet_shifted")
+    assert shifted.parameters["pseudo_count"] == 500
     assert "only for bags whose classes all hold 50 records or more" in floor.note
 
 
@@ -44,6 +48,8 @@ def test_a_classic_gaussian_beyond_its_theorem_says_so() -> None:
     assert row.delta is not None
     assert row.delta > 1e-6
     assert "too small for the wanted delta" in row.note
+    notes = {row.noise: row.note for row in compare(SKEWED, 2.0, 1e-6)}
+    assert [notes[noise] for noise in ("gaussian", "laplace", "pure")] == ["", "", ""]  # calibrated to the delta
 
 
 def test_the_published_dirichlet_is_measured_and_not_called_private() -> None:
@@ -104,6 +110,23 @@ def test_the_recommendation_is_what_auto_does(epsilon: float, delta: float, nois
 def test_counts_that_are_none_are_refused() -> None:
     with pytest.raises(InputError, match="counts must be whole numbers"):
         compare(np.array([-1, 2]), 1.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be a positive"),
+        ({"epsilon": math.nan}, "epsilon must be a positive"),
+        ({"delta": -1e-6}, "delta must lie in"),
+        ({"delta": 1.0}, "delta must lie in"),
+        ({"floor": -1}, "floor must be an integer"),
+        ({"floor": 1.5}, "floor must be an integer"),
+        ({"pseudo_count": -1}, "pseudo_count must be an integer"),
+    ],
+)
+def test_impossible_levels_and_floors_are_refused_before_anything_is_compared(changed: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        compare(np.array([5, 6]), **({"epsilon": 1.0, "delta": 1e-6} | changed))
 
 
 def test_the_neighbour_has_one_record_of_the_smallest_class_counted_in_the_largest() -> None:

@@ -185,6 +185,7 @@ def test_a_sigma_that_breaks_the_claim_cannot_be_built() -> None:
     for change in ({"sigma": 2 * mechanism.sigma}, {"floor": 20}):
         with pytest.raises(InputError, match="take it from calibrate_floor or calibrate_shifted"):
             replace(mechanism, **change)
+    assert replace(mechanism, delta=mechanism.delta_at(1.0)).delta < 1e-4  # what it gives is what it may claim
 
 
 @pytest.mark.parametrize(
@@ -227,6 +228,26 @@ def test_the_covariance_is_that_of_the_dirichlet_law(size: int, sigma: float) ->
     mechanism = replace(calibrate_floor(3, 1.0, 0.9, 10), sigma=sigma)
     law = stats.dirichlet(np.full(3, sigma * size / 3))
     np.testing.assert_allclose(mechanism.covariance(size), size**2 * law.cov(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("draws", [-1, 1.5, True])
+def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
+    with pytest.raises(InputError, match="draws must be an integer"):
+        calibrate_shifted(3, 1.0, 0.1, 20).release(np.array([1, 2, 3]), NoiseBits(1, "refused"), draws)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "message"),
+    [
+        (0.0, 0.1, "epsilon must be"),
+        (-1.0, 0.1, "epsilon must be"),
+        (1.0, 0.0, "delta must lie"),
+        (1.0, 1.0, "delta must"),
+    ],
+)
+def test_there_is_no_smallest_floor_at_impossible_levels(epsilon: float, delta: float, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        smallest_floor(epsilon, delta)
 
 
 @pytest.mark.parametrize("counts", [[1, 2], [1.5, 2, 3], [-1, 2, 3], [0, 0, 0], [np.nan, 1, 1]])

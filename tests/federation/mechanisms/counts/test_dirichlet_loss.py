@@ -150,6 +150,7 @@ def test_chebyshev_bounds_eq9_and_equals_the_moments_of_the_difference() -> None
     gap = delta_eq10(0.3, grid_a, grid_b, grid_s, 2000) - delta_eq9(0.3, grid_a, grid_b, grid_s)
     assert (gap >= -1e-12).all()
     assert float(delta_eq10(0.05, 800, 50, 1e-4, 1000)) <= 1
+    assert float(delta_eq10(2.0, 400, 300, 0.2, 700)) <= 1  # two classes are all of the bag
     with pytest.raises(InputError, match="size must be at least"):
         delta_eq10(0.05, 800, 500, 0.1, 1000)
 

@@ -141,7 +141,7 @@ def delta_law(w: int, sigma: float) -> float:
     return float(mass @ np.exp(-0.5 * ((k + w) / sigma) ** 2) / mass.sum() ** 2)
 
 
-@pytest.mark.parametrize(("classes", "sigma"), [(2, 0.4), (3, 1.0), (4, 2.9), (3, 7.99), (3, 8.0), (2, 40.0)])
+@pytest.mark.parametrize(("classes", "sigma"), [(2, 0.1), (2, 0.4), (3, 1.0), (4, 2.9), (3, 7.99), (3, 8.0), (2, 40.0)])
 def test_the_expected_l1_equals_a_plain_convolution(classes: int, sigma: float) -> None:
     reach = math.ceil(9 * sigma)
     k = np.arange(-reach, reach + 1)

@@ -78,6 +78,17 @@ def test_knowing_the_error_before_projection_makes_the_rest_precise() -> None:
     assert with_it.mean == pytest.approx(without.mean, abs=4 * without.standard_error)
 
 
+def test_a_release_without_noise_distorts_nothing() -> None:
+    counts = np.array([50, 30, 20])
+    found = sampled(np.tile(counts.astype(float), (3, 1)), counts, unprojected=0.0)
+    assert (found.mean, found.standard_error) == (0.0, 0.0)
+
+
+def test_of_two_draws_the_standard_error_is_half_their_difference() -> None:
+    found = sampled(np.array([[45.0, 55.0], [30.0, 70.0]]), np.array([50, 50]))  # 0.1 and 0.4 from the truth
+    assert (found.mean, found.standard_error) == pytest.approx((0.25, 0.15))
+
+
 def test_it_is_reproducible_and_never_above_two() -> None:
     mechanism = calibrate("laplace_prior", classes=3, epsilon=1e-3, delta=0.0)
     counts = np.array([0, 0, 5])
@@ -101,6 +112,12 @@ def test_many_classes_do_not_fill_the_memory() -> None:
     mechanism = calibrate("independent_laplace", classes=5000, epsilon=1.0, delta=1e-3)
     found = distortion(mechanism, np.ones(5000))
     assert 0 < found.mean < 2
+
+
+@pytest.mark.parametrize("draws", [0, -1, 2.5])
+def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
+    with pytest.raises(InputError, match="draws must be an integer of at least 1"):
+        distortion(calibrate("pure", classes=3, epsilon=1.0, delta=0.0), np.array([1, 2, 3]), draws=draws)
 
 
 def test_counts_that_are_none_are_refused() -> None:

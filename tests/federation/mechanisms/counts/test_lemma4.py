@@ -83,6 +83,12 @@ def test_other_arguments_are_refused(bound, proportions, sigma, size, zeta, mess
         bound(proportions, sigma, size, zeta)
 
 
+def test_bags_of_one_record_have_a_bound_too() -> None:
+    """Two shares from Dir(sigma p) have the variance p (1 - p) / (sigma + 1) each."""
+    expected = math.sqrt(2 * 0.8 * 0.2 / (3.0 + 1) / 0.9)
+    assert frobenius_bound(np.array([[0.8], [0.2]]), 3.0, 1, 0.9) == pytest.approx(expected)
+
+
 def test_other_public_arguments_are_refused() -> None:
     mechanism = calibrate_floor(3, 0.5, 1e-2, 20)
     with pytest.raises(InputError, match="sizes of bags"):

@@ -59,6 +59,7 @@ def test_whether_a_sigma_exists_depends_on_the_counts() -> None:
     assert sigma_for_counts(np.array([46, 46, 300, 300, 308]), 0.05, 0.05) is None
     assert sigma_for_counts(two(41), 0.05, 0.05) is not None
     assert sigma_for_counts(two(40), 0.05, 0.05) is None
+    assert sigma_for_counts(np.array([2, 5000]), 5.0, 0.5) is not None
     assert sigma_for_counts(np.array([1, 5000]), 5.0, 0.5) is None
     assert sigma_for_counts(np.array([0, 500, 500]), 5.0, 0.5) is None
 
@@ -93,6 +94,10 @@ def test_the_true_delta_of_two_classes(here: int, there: int, epsilon: float, de
     measured = true_delta(two(here), two(there), epsilon, delta)
     assert measured.standard_error == 0
     assert measured.value == pytest.approx(expected, rel=0.01)
+
+
+def test_the_true_delta_of_two_classes_needs_no_draws() -> None:
+    assert true_delta(two(49), two(50), 1.0, 1e-6, runs=1) == true_delta(two(49), two(50), 1.0, 1e-6)
 
 
 def test_the_true_delta_of_five_classes() -> None:
@@ -143,6 +148,12 @@ def test_other_arguments_are_refused() -> None:
     for neighbour in ([50, 50, 50, 50, 800], [49, 49, 51, 51, 800], [48, 52, 50, 50, 800], [49, 50, 50, 50, 800]):
         with pytest.raises(InputError, match="neighbour must hold one record less"):
             true_delta(SKEWED, np.array(neighbour), 0.05, 0.05)
+    for draws in (-1, 1.5):
+        with pytest.raises(InputError, match="draws must be an integer"):
+            published_release(SKEWED, 0.05, 0.05, NoiseBits(1, "refused"), draws)
+    for runs in (0, 1.5):
+        with pytest.raises(InputError, match="runs must be an integer"):
+            true_delta(two(49), two(50), 0.05, 0.05, runs=runs)
 
 
 def test_pairs_beyond_the_few_that_are_looked_at_first_count_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,15 @@ def test_what_is_no_prior_is_refused(prior, message):
         calibrate(RANGE, 1.0, prior)
 
 
+def test_weights_that_add_up_to_1_but_for_rounding_count_as_if_they_did():
+    exact, rounded = (calibrate(RANGE, 1.0, PRIOR * total, debiased=True) for total in (1.0, 1 + 9e-7))
+    np.testing.assert_allclose(rounded.values, exact.values, rtol=1e-12)
+
+
+def test_as_many_points_as_are_allowed_serve():
+    assert calibrate(RANGE, 1.0, np.full(512, 1 / 512)).points == 512
+
+
 def test_answers_of_one_point_cannot_be_debiased():
     with pytest.raises(InputError, match="two points or more"):
         calibrate(RANGE, 1.0, np.array([0.0, 1.0, 0.0]), debiased=True)

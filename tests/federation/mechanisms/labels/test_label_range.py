@@ -33,6 +33,19 @@ def test_a_range_has_two_ends_in_order_that_doubles_can_compute_with(ends):
         LabelRange(*ends)
 
 
+def test_the_widest_and_the_narrowest_ranges_are_ranges():
+    assert LabelRange(-1e100, 1e100).width == 2e100
+    assert LabelRange(0.0, 1e-100).width == 1e-100
+
+
+def test_a_range_is_made_of_any_two_numbers_in_a_row():
+    for ends in ((0.0, 2.0), [0, 2], np.array([0.0, 2.0])):
+        assert LabelRange.of(ends) == LabelRange(0.0, 2.0)
+    for ends in ((0.0,), (0.0, 1.0, 2.0), (), "01", 1.0, None):
+        with pytest.raises(InputError, match="label_range must be two finite numbers"):
+            LabelRange.of(ends)
+
+
 def test_what_to_do_outside_is_one_of_two_words():
     with pytest.raises(InputError, match="outside must be 'refuse' or 'clip', got 'drop'"):
         LabelRange(0.0, 1.0, "drop")

@@ -82,3 +82,17 @@ def test_a_large_epsilon_keeps_answers():
     assert redraw == 1
     truth = np.arange(4)
     np.testing.assert_array_equal(response.respond(truth, 4, redraw, NoiseBits(1, "keep")), truth)
+
+
+def test_at_the_least_epsilon_answers_hardly_depend_on_labels():
+    true, other = response.probabilities(2, response.calibrate(2, 1e-6))
+    assert math.log(true / other) == pytest.approx(1e-6, rel=1e-6)
+    with pytest.raises(InputError, match="epsilon must be at least 1e-06 for randomised response"):
+        response.calibrate(2, math.nextafter(1e-6, 0))
+
+
+@pytest.mark.parametrize("answers", [3, 5])
+def test_the_last_word_of_the_last_whole_round_counts(answers):
+    last = np.full(40, response.WORDS - 2, dtype=np.uint64)  # one before the incomplete round of a single word
+    bits = Script(last, np.zeros(1, dtype=np.uint64))
+    assert response.respond(np.array([0]), answers, response.WORDS - 1, bits).tolist() == [answers - 1]

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from federation.contract.errors import InputError
 from federation.mechanisms.labels import one_bit
 from federation.mechanisms.labels.label_range import LabelRange
-from federation.mechanisms.labels.unbiased_design import POINTS, calibrate, table
+from federation.mechanisms.labels.unbiased_design import POINTS, WORTHWHILE, calibrate, table
 from federation.mechanisms.labels.unbiased_response import TOTAL, exponential_below
 
 RANGE = LabelRange(-1.0, 1.0)
@@ -39,6 +39,16 @@ def test_at_small_epsilon_it_is_as_good_as_one_bit(epsilon):
     noise, bit = calibrate(RANGE, epsilon), one_bit.calibrate(RANGE, epsilon)
     np.testing.assert_allclose(noise.variance(GRID), bit.variance(GRID), rtol=0.01)
     assert noise.bias() < 1e-7
+
+
+def test_from_where_it_is_worthwhile_it_spares_variance():
+    """Below, one bit a label does nearly as well; at twice that epsilon it costs nearly twice the variance."""
+    ratios = [
+        one_bit.calibrate(RANGE, epsilon).variance() / calibrate(RANGE, epsilon).variance()
+        for epsilon in (WORTHWHILE, 2 * WORTHWHILE)
+    ]
+    assert 1 < ratios[0] < 1.1
+    assert ratios[1] > 1.5
 
 
 @pytest.mark.parametrize("epsilon", [0.7, 2.0, 6.0])

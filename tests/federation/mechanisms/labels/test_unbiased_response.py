@@ -132,6 +132,28 @@ def test_answers_have_the_stated_mean_variance_and_law():
     np.testing.assert_allclose(shares, np.array(mechanism.weights[-1]) / TOTAL, atol=4.5 * 0.5 / 100_000**0.5)
 
 
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[0], SMALL[2])),
+        UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[0], SMALL[1])),
+        UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[1], SMALL[2])),
+        UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[0], (5 * QUARTER // 2, 3 * QUARTER // 2))),
+        UnbiasedResponse(RANGE, 2.0, *unbiased_design.table(2.0)),
+    ],
+)
+def test_the_largest_variance_is_that_of_the_worst_label_also_between_points(mechanism):
+    labels = np.linspace(RANGE.low, RANGE.high, 20_001)
+    assert mechanism.variance() == pytest.approx(mechanism.variance(labels).max(), rel=1e-7)
+
+
+@pytest.mark.parametrize("mechanism", [KEPT, UnbiasedResponse(RANGE, 1.1, OUTPUTS, (SMALL[0], SMALL[1]))])
+def test_the_largest_bias_is_that_of_the_worst_label(mechanism):
+    worst = np.abs(mechanism.bias(np.linspace(RANGE.low, RANGE.high, 1001))).max()
+    assert mechanism.bias() == pytest.approx(worst, abs=1e-12)
+    assert (worst > 1) == (mechanism is not KEPT)
+
+
 def test_the_likelihood_ratio_of_an_answer_is_that_of_the_ends():
     values = RANGE.middle + RANGE.width / 2 * np.array([OUTPUTS, OUTPUTS[::-1]])
     np.testing.assert_allclose(KEPT.log_ratios(values), np.log([[1 / 3, 3], [3, 1 / 3]]))
@@ -144,3 +166,11 @@ def test_the_guarantee_is_pure_names_its_table_and_is_for_replaced_labels_only()
     assert promised.parameters["table"] != replace(KEPT, weights=SMALL[::-1]).parameters["table"]
     with pytest.raises(InputError, match="adjacency must be replace"):
         KEPT.guarantee(adjacency=Adjacency.ADD_REMOVE)
+
+
+def test_the_largest_table_serves_and_a_weight_of_one_part_is_enough():
+    outputs = tuple(float(output) for output in range(128))
+    row = (1, TOTAL - 127, *(1,) * 126)
+    largest = UnbiasedResponse(RANGE, 1.1, outputs, (row,) * 33)
+    assert (largest.parameters["points"], largest.parameters["outputs"]) == (33, 128)
+    assert largest.delta_at(0.0) == 0.0

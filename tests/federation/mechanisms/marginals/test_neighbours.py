@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Unit
-from federation.mechanisms.marginals.neighbours import moved_cells, premises
+from federation.mechanisms.marginals.neighbours import MAX_CELLS, moved_cells, premises
 
 BINS, FEATURES = 3, 4
 
@@ -62,3 +62,7 @@ def test_the_size_is_public_for_replaced_rows_only() -> None:
     assert "how many rows there are is not published" in texts[Adjacency.ADD_REMOVE]
     assert "3 queries, agreed on before the first" in texts[Adjacency.REPLACE]
     assert "one query is answered" in premises(Unit.LABEL, Adjacency.REPLACE, 1)[-1].text
+
+
+def test_a_hundred_queries_about_ten_thousand_features_are_within_the_limit() -> None:
+    assert moved_cells(Unit.ROW, Adjacency.ADD_REMOVE) * 100 * 10_000 <= MAX_CELLS

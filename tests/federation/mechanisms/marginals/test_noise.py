@@ -150,6 +150,12 @@ def test_cells_that_are_no_counts_are_refused(cells: list) -> None:
         noise_of("pure").release(np.array(cells), NoiseBits(1, "bad"))
 
 
+def test_counts_and_sizes_may_be_as_large_as_is_said() -> None:
+    largest = np.array([2**52, 0])
+    assert np.abs(noise_of("pure").release(largest, NoiseBits(1, "largest")) - largest).max() < 10**6
+    assert noise_of("pure", features=2**20, queries=1).cells == 2**20
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -173,6 +173,7 @@ def test_the_guarantee_says_what_is_protected():
         ({"kind": "gaussian", "delta": 0.0}, "delta must be above 0"),
         ({"l1_bound": 0.0}, "l1_bound must be"),
         ({"l1_bound": math.inf}, "l1_bound must be"),
+        ({"dimension": -1}, "dimension must be"),
         ({"rows": 0}, "rows must be"),
         ({"rows": True}, "rows must be"),
         ({"contributors": -1}, "contributors must be"),
@@ -186,6 +187,20 @@ def test_the_guarantee_says_what_is_protected():
 def test_impossible_parameters_are_refused(change, message):
     with pytest.raises(InputError, match=message):
         noise_of(**change)
+
+
+@pytest.mark.parametrize("contributors", [0, 3])
+def test_a_sum_of_a_million_rows_of_norm_1_that_are_alike_is_released(contributors):
+    noise = noise_of(rows=10**6, contributors=contributors)
+    longest = np.eye(6)[2] * 1e6
+    assert np.abs(noise.release(longest, NoiseBits(1, "test")) - longest).max() < 100
+
+
+@pytest.mark.parametrize("draws", [-1, 1.5])
+@pytest.mark.parametrize("contributors", [0, 3])
+def test_impossible_numbers_of_draws_are_refused(draws, contributors):
+    with pytest.raises(InputError, match="draws must be an integer"):
+        noise_of(contributors=contributors).release(np.zeros(6), NoiseBits(1, "test"), draws)
 
 
 @pytest.mark.parametrize(

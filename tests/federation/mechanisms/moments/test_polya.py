@@ -98,5 +98,22 @@ def test_what_64_bits_leave_open_is_settled_by_more() -> None:
     assert buckets._settled(prefix - 1, 1, one, WordsThenBits([2**64 - 1]))
 
 
+@pytest.mark.parametrize("beyond", [-1, 1])
+def test_an_unlikely_value_is_settled_by_more_bits_too(beyond: int) -> None:
+    """k = 60, t = 2, n = 2: about 2^-47 under a staircase of height 1 or so, which 64 bits tell to 17 bits only."""
+    buckets = polya._buckets(2, 2)
+    weight = int(1 / buckets.unit)
+    with mpmath.workdps(60):
+        half = mpmath.mpf(1) / 2
+        law = mpmath.gamma(60 + half) / mpmath.gamma(half) / mpmath.factorial(60) * mpmath.exp(-30)
+        share = law / (weight * mpmath.mpf(buckets.unit))
+        prefix = int(mpmath.floor(share * 2**64))
+        following = int(mpmath.floor((share * 2**64 - prefix) * 2**64))
+    value, one, none = np.array([60]), np.array([1]), np.array([0])
+    bits = WordsThenBits([prefix, following + beyond])
+    kept = buckets._under(value, one, none, np.array([weight]), bits)
+    assert kept.tolist() == [beyond < 0]
+
+
 def test_coins_are_counted_beyond_one_word() -> None:
     assert polya._coins_until_heads(WordsThenBits([0, 1, 8, 0, 4]), 3).tolist() == [64 + 64 + 2, 0, 3]

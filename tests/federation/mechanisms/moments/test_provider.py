@@ -82,6 +82,8 @@ def test_rows_over_the_bound_are_refused_unless_they_may_be_cut(tumours, l1_boun
         ({"labels": np.array([0])}, "labels must be one for each"),
         ({"rows": np.array([[np.nan], [0.1]])}, "finite"),
         ({"long_rows": "drop"}, "long_rows"),
+        ({"l1_bound": 0.0}, "l1_bound must be a positive"),
+        ({"l1_bound": -1.0}, "l1_bound must be a positive"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"noise": "gaussian"}, "delta"),
     ],

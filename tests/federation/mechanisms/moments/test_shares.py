@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,3 +100,12 @@ def test_the_added_variance_is_counted() -> None:
     added = shares.variance(whole, 2**20) - whole.variance()
     assert added == pytest.approx(2**20 * (16 + 1 / 12) * whole.step**2, rel=1e-6)
     assert shares.variance(whole, 1024) / whole.variance() < 1 + 1e-5
+
+
+def test_shares_of_a_whole_scale_are_exact_and_each_may_be_as_small_as_four_steps() -> None:
+    whole = WHOLE["discrete_gaussian"]
+    coarse = replace(whole, scale=16 * whole.step)
+    assert [shares.variance(coarse, contributors) for contributors in (1, 4, 16)] == [coarse.variance()] * 3
+    shares.check(coarse, 16)
+    with pytest.raises(InputError, match="contributors must be at most 16 "):
+        shares.check(coarse, 17)

@@ -58,6 +58,7 @@ def test_noise_on_the_sum_is_less_from_so_many_rows_on(dimension, epsilon):
 def test_labels_that_are_hardly_ever_flipped_are_better_than_any_noise():
     sums = calibrated_moments.calibrate("pure", dimension=3, epsilon=100.0, rows=10)
     assert 10**15 < calibrate(1000.0).rows_for(sums) < ANY
+    assert calibrate(1.0).rows_for(sums, weight=1e6) == 1  # where errors of responses count for nothing but harm
 
 
 def test_it_is_pure_and_protects_labels_only():

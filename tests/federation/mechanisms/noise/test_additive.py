@@ -193,6 +193,27 @@ def test_impossible_parameters_are_refused(change: dict, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"l1_sensitivity": -1.0}, "sensitivity must be a positive"),
+        ({"l1_sensitivity": math.nan}, "sensitivity must be a positive"),
+        ({"dimension": 0}, "dimension must be an integer"),
+        ({"dimension": 1.5}, "dimension must be an integer"),
+        ({"epsilon": 0.0}, "epsilon must be a positive"),
+    ],
+)
+def test_impossible_parameters_of_laplace_noise_are_refused(change: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        calibrate_laplace(**({"l1_sensitivity": 1.0, "dimension": 3, "epsilon": 1.0} | change))
+
+
+@pytest.mark.parametrize("draws", [-1, 1.5, 2**40 + 1])
+def test_impossible_numbers_of_draws_are_refused(draws: float) -> None:
+    with pytest.raises(InputError, match="draws must be an integer"):
+        calibrate_laplace(l1_sensitivity=1.0, dimension=2, epsilon=1.0).release(np.zeros(2), NoiseBits(1, "x"), draws)
+
+
+@pytest.mark.parametrize(
     ("value", "message"),
     [
         ([0.0, math.nan], "finite"),
@@ -206,6 +227,14 @@ def test_values_that_the_grid_cannot_hold_are_refused(value: list[float], messag
     mechanism = calibrate("gaussian", sensitivity=1.0, dimension=2, epsilon=1.0, delta=1e-6)
     with pytest.raises(InputError, match=message):
         mechanism.release(np.array(value), NoiseBits(1, "x"), 1)
+
+
+def test_values_reach_to_the_end_of_the_grid() -> None:
+    mechanism = calibrate("gaussian", sensitivity=1.0, dimension=1, epsilon=1.0, delta=1e-6)
+    end = 2.0**52 * mechanism.step
+    assert mechanism.rounded(np.array([-end])) == -(2.0**52)
+    with pytest.raises(InputError, match="grid steps"):
+        mechanism.rounded(np.array([end + mechanism.step]))
 
 
 def test_parties_of_one_release_calibrate_once_and_are_refused_as_before(monkeypatch):

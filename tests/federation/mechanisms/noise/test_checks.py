@@ -11,6 +11,7 @@ import pytest
 from federation.contract.errors import InputError
 from federation.mechanisms.noise.checks import (
     require_delta_above_zero,
+    require_draws,
     require_epsilon_from_zero,
     require_positive,
     require_wanted,
@@ -73,3 +74,11 @@ def test_numbers_pass_up_to_the_ends_of_their_range_and_no_further(require, allo
     for value in refused:
         with pytest.raises(InputError, match=text):
             require(value)
+
+
+def test_numbers_of_draws_may_be_0_and_fill_the_largest_array_at_most():
+    for draws in (0, 1, np.int64(7), 2**40):
+        require_draws(draws)
+    for draws in (-1, 1.5, True, 2**40 + 1):
+        with pytest.raises(InputError, match="draws must be an integer from 0 to 1099511627776, got"):
+            require_draws(draws)

@@ -185,10 +185,47 @@ def test_calibration_is_the_smallest_sigma(
     assert discrete_gaussian.delta_bound(bound, sensitivity / sigma, dimension, sigma) <= delta
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_what_the_proof_leaves_out_is_charged(epsilon: float) -> None:
+    """A part of 1e-10 of delta, which is all that is left of the charges where the grid is finest."""
+    ratio = discrete_gaussian.delta_bound(epsilon, 0.5, 3, 2**40) / float(gaussian.delta(epsilon, 0.5))
+    assert ratio - 1 == pytest.approx(1e-10, rel=0.01)
+
+
+def test_what_the_grid_adds_is_charged_where_continuous_noise_has_epsilon_0() -> None:
+    delta = float(gaussian.delta(0.0, 1.0))
+    assert gaussian.epsilon(delta, 1.0) == 0
+    bound = discrete_gaussian.epsilon_bound(delta, 1.0, 10, 100)
+    assert 0 < bound < 1e-3
+    assert discrete_gaussian.delta_bound(bound, 1.0, 10, 100) <= delta
+
+
 @pytest.mark.parametrize("sigma", [0, -3, 2**40 + 1, 2.0, Fraction(-3, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
 def test_impossible_sigmas_are_refused(sigma: int | Fraction) -> None:
     with pytest.raises(InputError, match="sigma must be an integer"):
         discrete_gaussian.sample(NoiseBits(1, "x"), sigma, 1)
+
+
+@pytest.mark.parametrize("size", [-1, 1.5, 2**40 + 1])
+def test_impossible_numbers_of_draws_are_refused(size: float) -> None:
+    with pytest.raises(InputError, match="size must be an integer"):
+        discrete_gaussian.sample(NoiseBits(1, "x"), 3, size)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": -0.1}, "epsilon must be a finite"),
+        ({"mu": 0.0}, "mu must be a positive"),
+        ({"mu": math.nan}, "mu must be a positive"),
+        ({"dimension": 0}, "dimension must be an integer"),
+        ({"dimension": 1.5}, "dimension must be an integer"),
+        ({"sigma": 0}, "sigma must be an integer"),
+    ],
+)
+def test_impossible_arguments_of_the_bound_are_refused(change: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        discrete_gaussian.delta_bound(**({"epsilon": 1.0, "mu": 0.5, "dimension": 2, "sigma": 100} | change))
 
 
 def test_the_exact_sum_refuses_huge_sigmas() -> None:

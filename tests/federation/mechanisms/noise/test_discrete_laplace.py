@@ -122,6 +122,12 @@ def test_the_mean_magnitude_of_hardly_any_noise_is_hardly_anything() -> None:
     assert 0 <= discrete_laplace.mean_magnitude(Fraction(1, 2**40)) < 1e-300
 
 
+@pytest.mark.parametrize("size", [-1, 1.5, 2**40 + 1])
+def test_impossible_numbers_of_draws_are_refused(size: float) -> None:
+    with pytest.raises(InputError, match="size must be an integer"):
+        discrete_laplace.sample(NoiseBits(1, "x"), 3, size)
+
+
 @pytest.mark.parametrize("scale", [0, -1, 2**40 + 1, 1.5, Fraction(-1, 2), Fraction(1, 2**40 + 1), Fraction(2**41, 3)])
 def test_impossible_scales_are_refused(scale: int | Fraction) -> None:
     with pytest.raises(InputError, match="scale must be an integer"):

@@ -95,6 +95,12 @@ def test_impossible_delta_is_refused(delta: float) -> None:
         gaussian.epsilon(delta, 1.0)
 
 
+@pytest.mark.parametrize("epsilon", [-0.1, math.inf, math.nan])
+def test_there_is_no_noise_for_an_impossible_epsilon(epsilon: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be a finite number >= 0"):
+        gaussian.mu(epsilon, 1e-6)
+
+
 @pytest.mark.parametrize("mu", [0.0, -1.0, math.inf, math.nan])
 def test_impossible_mu_is_refused(mu: float) -> None:
     with pytest.raises(InputError, match="mu must be positive"):

@@ -14,7 +14,7 @@ from scipy import stats
 
 from federation.contract.errors import InputError
 from federation.contract.randomness import NoiseBits
-from federation.mechanisms.noise import l2_gamma
+from federation.mechanisms.noise import gaussian, l2_gamma
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 20])
@@ -102,7 +102,24 @@ def test_more_dimensions_leak_less_at_smaller_epsilon() -> None:
     assert all(a > b for a, b in pairwise(deltas))
 
 
+@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
+def test_in_very_many_dimensions_it_is_gaussian_noise(mu: float) -> None:
+    """Each coordinate has variance D + 1, and a share of about 1/D is all that tells the two apart."""
+    dimension = 100_000
+    for epsilon in (0.0, mu):
+        ours = l2_gamma.delta(epsilon, mu * math.sqrt(dimension + 1), dimension, 1.0)
+        assert ours == pytest.approx(gaussian.delta(epsilon, mu), rel=1e-4)
+
+
 @pytest.mark.parametrize("bad", [{"dimension": 0}, {"sensitivity": 0.0}, {"scale": -1.0}, {"epsilon": -0.1}])
 def test_impossible_parameters_are_refused(bad: dict) -> None:
     with pytest.raises(InputError, match=f"{next(iter(bad))} must be"):
         l2_gamma.delta(**({"epsilon": 0.1, "sensitivity": 1.0, "dimension": 2, "scale": 1.0} | bad))
+
+
+@pytest.mark.parametrize(
+    "bad", [{"dimension": 0}, {"dimension": 1.5}, {"scale": 0.0}, {"scale": math.nan}, {"draws": -1}, {"draws": 1.5}]
+)
+def test_what_is_no_noise_is_not_drawn(bad: dict) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(bad))} must be"):
+        l2_gamma.sample(NoiseBits(1, "x"), **({"dimension": 2, "scale": 1.0, "draws": 3} | bad))

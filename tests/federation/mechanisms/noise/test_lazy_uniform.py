@@ -81,6 +81,21 @@ def test_a_rational_boundary_is_settled_by_further_bits(scale: Fraction, further
     assert value[0] == (1 if further == 0 else 0)
 
 
+@pytest.mark.parametrize("further", [0, 2**64 - 1])
+def test_a_boundary_within_128_bits_is_settled_by_the_next_ones(further: int) -> None:
+    """As long as the known bits are those of the boundary, nothing is decided."""
+    with mpmath.workprec(400):
+        edge = int(mpmath.floor(mpmath.exp(-1) * mpmath.mpf(2) ** 128))
+    high, low = edge >> 64, edge & (2**64 - 1)
+    source = Script([high, low, further])
+    assert bool(below_exp(np.array([1]), 1, source)[0]) == (further == 0)
+    assert source.taken == 3
+    high, low = edge >> 65, (edge >> 1) & (2**64 - 1)  # with 63 bits in the first word
+    source = Script([low, further])
+    assert floor_exponential(np.array([high << 1], dtype=np.uint64), 1, source)[0] == (1 if further == 0 else 0)
+    assert source.taken == 2
+
+
 def test_a_zero_prefix_draws_until_a_bit_is_set() -> None:
     source = Script([0, 0, 5, 2**63])
     value = floor_exponential(np.zeros(1, dtype=np.uint64), 1000, source)

@@ -144,6 +144,12 @@ def test_released_noise_stays_within_its_reaches(noise):
     assert min(out) >= 10
 
 
+@pytest.mark.parametrize("entries", [0, -1, 1.5])
+def test_a_norm_needs_an_entry(entries):
+    with pytest.raises(InputError, match="entries must be an integer of at least 1"):
+        norm_reach(laplace_tail(1.0), entries, 1e-6)
+
+
 def test_what_is_no_probability_is_refused():
     with pytest.raises(InputError, match="strictly between 0 and 1"):
         norm_reach(laplace_tail(1.0), 3, 0.0)

@@ -131,8 +131,8 @@ class LetterGrid(Grid):  # type: ignore[misc, unused-ignore]  # flwr is not type
             kind = one.message.metadata.message_type
             letters.append(self._grid.create_message(content, kind, self._nodes[one.site], group_id=""))
         for one, sent in zip(due, self._grid.push_messages(letters) if letters else [], strict=True):
-            one.sent = sent
-            if sent is None:  # Flower takes no letter for a site that has never been there
+            one.sent = sent or None  # Flower takes no letter for a site that has never been there: an empty name
+            if not sent:
                 one.due = time.monotonic() + _AWAY
             else:
                 self._pulling.expect(one.site, sent)

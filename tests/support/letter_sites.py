@@ -112,8 +112,8 @@ class Post(Grid):
         names = []
         for message in messages:
             site = self.agreement.sites[message.metadata.dst_node_id - FIRST_NODE].name
-            name = None if self.conduct.get(site) == "away" else os.urandom(8).hex()
-            if name is not None:
+            name = "" if self.conduct.get(site) == "away" else os.urandom(8).hex()  # as Flower's own
+            if name:
                 message.metadata.__dict__["_message_id"] = name
                 self._out[name] = message
             names.append(name)

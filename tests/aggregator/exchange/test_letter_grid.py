@@ -1,5 +1,6 @@
 """Letters go to sites and come back, and no site costs another one anything."""
 
+import threading
 from contextlib import closing
 
 import pytest
@@ -88,6 +89,16 @@ def test_whoever_does_not_answer_is_left_out_and_asked_again_in_the_next_run(mad
     asked = len(meeting.post.asked)
     assert not meeting.ask()["south"].has_error()
     assert meeting.post.asked[asked:] == [("south", 0)]
+
+
+def test_a_site_that_comes_late_is_asked_all_questions(made, tmp_path, monkeypatch):
+    """Each of which Flower has not taken, and has called by the same empty name."""
+    monkeypatch.setattr("aggregator.exchange.letter_grid._AWAY", 0.5)
+    meeting = Meeting(made, tmp_path, south="away")
+    threading.Timer(0.3, meeting.post.conduct.pop, ["south"]).start()
+    found = meeting.ask(questions=(QUESTION, QUESTION))
+    assert not found["south"].has_error()
+    assert sorted(meeting.post.asked) == [(site, number) for site in ("north", "south", "west") for number in (0, 1)]
 
 
 def test_a_refusal_is_told_at_once_and_not_kept(made, tmp_path):

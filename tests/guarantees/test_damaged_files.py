@@ -97,7 +97,7 @@ def run(request, tmp_path):
 def told(directory: Path, file: Path) -> str:
     """What the command prints."""
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as said:
-        predict_command(directory, "default", file, None, 0, 0, None, None, False)
+        predict_command(directory, file, "default", None, 0, 0, None, None, False)
     return out.getvalue() + said.getvalue()
 
 

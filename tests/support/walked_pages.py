@@ -63,5 +63,5 @@ def command_lines(page: str) -> list[list[str]]:
     """The words after `federation` of all commands on a page, also of those that are not run with it."""
     of_fences = [command for fence in fences(page) if fence.language == "sh" for command in commands(fence)]
     inline = re.findall(r"`(federation [a-z][^`\n]*)`", page)
-    lines = (line.partition(" > ")[0] for line in [*of_fences, *inline])
+    lines = (line.partition(" > ")[0].removesuffix(" &") for line in [*of_fences, *inline])
     return [shlex.split(line)[1:] for line in lines if line.startswith("federation ")]

@@ -20,6 +20,7 @@ from federation.contract.numbers import apart
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.noise import discrete_gaussian, discrete_laplace, gaussian, l2_gamma
 from federation.mechanisms.noise.checks import (
+    require_delta_above_zero,
     require_draws,
     require_epsilon_from_zero,
     require_positive,
@@ -217,6 +218,8 @@ def calibrate(
         raise InputError(f"noise must be 'pure' or 'gaussian', got {noise!r}")
     if noise == "pure" and dimension == 1:
         return calibrate_laplace(l1_sensitivity=sensitivity, dimension=1, epsilon=epsilon)
+    if noise == "gaussian":
+        require_delta_above_zero(delta)
     moved, wanted = math.sqrt(dimension), epsilon if noise == "pure" else gaussian.mu(epsilon, delta)
     step = _grid_step(sensitivity, moved, sensitivity / wanted)
     charged = math.nextafter(sensitivity + moved * step, math.inf)

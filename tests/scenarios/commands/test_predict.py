@@ -50,17 +50,17 @@ def lines(tmp_path):
 
 def test_texts_of_which_the_model_knows_none_are_told_beside_the_csv(run, capsys):
     file = write_csv(run[0] / "loud.csv", [(170, "RED", 70)])
-    predict_command(run[0], "soft_vote", file, 2.0, 0, 1, None, None, False)
+    predict_command(run[0], file, "soft_vote", 2.0, 0, 1, None, None, False)
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 2
     assert "the model knows none of the texts in 'colour'" in err
-    predict_command(run[0], "soft_vote", run[1], 2.0, 0, 1, None, None, False)
+    predict_command(run[0], run[1], "soft_vote", 2.0, 0, 1, None, None, False)
     assert "knows none" not in capsys.readouterr().err
 
 
 def test_command_prints_csv_and_says_what_it_used(run, capsys):
     directory, file = run
-    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, None, False)
+    predict_command(directory, file, "soft_vote", 2.0, 0, 1, None, None, False)
     out, err = capsys.readouterr()
     lines = list(csv.reader(io.StringIO(out)))
     wanted = predict(directory, "soft_vote", file, epsilon=2.0, draw=1).values
@@ -69,28 +69,28 @@ def test_command_prints_csv_and_says_what_it_used(run, capsys):
 
 
 def test_command_says_which_epsilon_it_took(run, capsys):
-    predict_command(run[0], "soft_vote", run[1], None, 0, 0, None, None, False)
+    predict_command(run[0], run[1], "soft_vote", None, 0, 0, None, None, False)
     assert "the largest epsilon of 0.5, 2, 8" in capsys.readouterr().err
 
 
 def test_command_writes_files_and_json(run, capsys):
     directory, file = run
-    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "out.csv", True)
+    predict_command(directory, file, "soft_vote", 2.0, 0, 1, None, directory / "out.csv", True)
     record = json.loads(capsys.readouterr().out)
     assert set(record) == {"predictions", "guarantee"}
     assert record["guarantee"]["epsilon"] == 2.0
     lines = list(csv.reader((directory / "out.csv").open(newline="")))
     assert [name for _, name in lines[1:]] == record["predictions"]
-    predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "out.csv", False)
+    predict_command(directory, file, "soft_vote", 2.0, 0, 1, None, directory / "out.csv", False)
     assert capsys.readouterr().out == ""
     with pytest.raises(InputError, match="cannot write to --out"):
-        predict_command(directory, "soft_vote", file, 2.0, 0, 1, None, directory / "no" / "out.csv", False)
+        predict_command(directory, file, "soft_vote", 2.0, 0, 1, None, directory / "no" / "out.csv", False)
 
 
 def test_a_release_without_noise_is_marked(tmp_path, rng, capsys):
     store(tmp_path, rng, "soft_vote-off", non_private=True)
     file = write_csv(tmp_path / "new.csv", table(rng, 5)[0])
-    predict_command(tmp_path, "default", file, None, 0, 0, None, None, True)
+    predict_command(tmp_path, file, "default", None, 0, 0, None, None, True)
     out, err = capsys.readouterr()
     assert err.startswith("NON-PRIVATE")
     assert json.loads(out)["guarantee"] == {"non_private": True, "reason": "noise is off"}
@@ -103,12 +103,12 @@ def test_a_seeded_simulation_is_said_to_be_one(tmp_path, rng, capsys, monkeypatc
     store(tmp_path, rng)
     found = Prediction(("a",), Used(tmp_path / "models/soft_vote/split-0.npz", 1.0, (1.0,), plain))
     monkeypatch.setattr("scenarios.scores.prediction.predict", lambda *_, **__: found)
-    predict_command(tmp_path, "soft_vote", tmp_path / "new.csv", None, 0, 0, None, None, True)
+    predict_command(tmp_path, tmp_path / "new.csv", "soft_vote", None, 0, 0, None, None, True)
     assert ("(seeded simulation: not to be published)" in capsys.readouterr().err) is said
 
 
 def test_the_command_prints_classes_and_the_epsilon_that_is_kept(networks, capsys):
-    predict_command(networks[0], "error_marginals", networks[1], None, 0, 0, None, None, False)
+    predict_command(networks[0], networks[1], "error_marginals", None, 0, 0, None, None, False)
     out, err = capsys.readouterr()
     head, *lines = csv.reader(io.StringIO(out))
     assert head == ["row", "prediction", "probability_ill", "probability_well"]
@@ -120,7 +120,7 @@ def test_the_command_prints_classes_and_the_epsilon_that_is_kept(networks, capsy
 
 
 def test_json_has_probabilities_by_class(networks, capsys):
-    predict_command(networks[0], "error_marginals", networks[1], None, 0, 0, None, None, True)
+    predict_command(networks[0], networks[1], "error_marginals", None, 0, 0, None, None, True)
     record = json.loads(capsys.readouterr().out)
     assert [set(row) for row in record["probabilities"]] == [{"ill", "well"}] * 3
 
@@ -128,13 +128,13 @@ def test_json_has_probabilities_by_class(networks, capsys):
 def test_names_of_classes_do_not_become_formulas(tmp_path, rng, capsys):
     store(tmp_path, rng, classes=("=cmd|' /C calc'!A0", "-1", "@x"))
     file = write_csv(tmp_path / "new.csv", table(rng, 40)[0])
-    predict_command(tmp_path, "soft_vote", file, None, 0, 0, None, None, False)
+    predict_command(tmp_path, file, "soft_vote", None, 0, 0, None, None, False)
     named = {name for _, name in csv.reader(io.StringIO(capsys.readouterr().out))}
     assert named == {"prediction", "'=cmd|' /C calc'!A0", "-1", "'@x"}
 
 
 def command(run, *, epsilon=None, draw=0, by=None, out=None, as_json=False):
-    predict_command(run[0], "class_ratio", run[1], epsilon, 0, draw, by, out, as_json)
+    predict_command(run[0], run[1], "class_ratio", epsilon, 0, draw, by, out, as_json)
 
 
 def test_the_command_prints_a_line_per_class(ratios, capsys):
@@ -193,13 +193,13 @@ def test_intervals_are_printed_where_an_estimator_has_them(ratios, rng, capsys, 
 
 
 def test_the_command_prints_a_line_per_row(lines, capsys):
-    predict_command(lines[0], "slope", lines[1], 0.5, 0, 0, None, None, False)
+    predict_command(lines[0], lines[1], "slope", 0.5, 0, 0, None, None, False)
     out, err = capsys.readouterr()
     assert list(csv.reader(io.StringIO(out))) == [["row", "prediction"], ["0", "1.0"], ["1", "2.0"]]
     assert "epsilon=0.5, delta=1e-06 for one label (replace), shaped_gaussian" in err
 
 
 def test_the_command_prints_numbers_as_json_and_writes_csv(lines, capsys):
-    predict_command(lines[0], "slope", lines[1], None, 0, 1, None, lines[0] / "out.csv", True)
+    predict_command(lines[0], lines[1], "slope", None, 0, 1, None, lines[0] / "out.csv", True)
     assert json.loads(capsys.readouterr().out)["predictions"] == [7.0, 7.0]
     assert (lines[0] / "out.csv").read_text() == "row,prediction\n0,7.0\n1,7.0\n"

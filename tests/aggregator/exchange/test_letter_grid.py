@@ -85,6 +85,7 @@ def test_whoever_does_not_answer_is_left_out_and_asked_again_in_the_next_run(mad
     assert found["south"].error.reason == "the site did not answer in time"
     assert not found["north"].has_error()
     assert not found["west"].has_error()
+    meeting.post._out.clear()  # of the first run, a thread of which may look once more
     del meeting.post.conduct["south"]
     asked = len(meeting.post.asked)
     assert not meeting.ask()["south"].has_error()

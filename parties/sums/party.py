@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from federation.contract.errors import InputError
 from federation.sums.keys import Words
+from federation.sums.memory import Memory, Record
 from federation.sums.messages import KEYS, MASKED, queries
 from federation.sums.plan import SumPlan, Terms
 from parties.sums.masking import MaskedAnswers, Own
-from federation.sums.memory import Memory, Record
 
 
 class MaskedParty:

@@ -16,8 +16,8 @@ from aggregator.sums.masked_sum import MaskedSum, Total
 from aggregator.sums.unmasking import UnmaskingServer
 from federation.contract.errors import InputError, QuorumError
 from federation.sums.keys import Words
-from federation.sums.plan import Roster, SumPlan, Terms
 from federation.sums.memory import ProcessMemory
+from federation.sums.plan import Roster, SumPlan, Terms
 from parties.sums.party import MaskedParty
 from parties.sums.uploading import UploadingParty
 

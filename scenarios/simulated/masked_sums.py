@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum, Total
 from aggregator.sums.unmasking import UnmaskingServer
-from federation.contract.errors import InputError, QuorumError
+from federation.contract.errors import InputError
 from federation.sums.keys import Words
 from federation.sums.memory import ProcessMemory
 from federation.sums.plan import Roster, SumPlan, Terms
@@ -60,8 +60,12 @@ def masked_total(
         while (query := server.query) is not None:
             gone |= {*(silent or {}).get(query, ())}
             for number, question in server.questions():
-                if number not in gone:
-                    server.take(number, _answer(parties[number], plan, query, question))
+                if number in gone:
+                    continue
+                try:
+                    server.take(number, parties[number].answer(plan.digest, query, question))
+                except InputError:  # as of a party with too few neighbours left: it says no more
+                    gone.add(number)
             server.close()
         return server.total()
     finally:
@@ -85,10 +89,3 @@ def uploaded_total(
     for receipts in first.receipts():
         second.take(plan, receipts)
     return first.total(second.masks(plan, counted))
-
-
-def _answer(party: MaskedParty, plan: SumPlan, query: int, question: bytes) -> bytes:
-    try:
-        return party.answer(plan.digest, query, question)
-    except InputError as error:
-        raise QuorumError(f"a party refuses this masked sum: {error}") from error

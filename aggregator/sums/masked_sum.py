@@ -25,6 +25,7 @@ from federation.sums.messages import (
     MASKED,
     SHARES,
     UNMASK,
+    Counted,
     Keys,
     Letters,
     Living,
@@ -164,7 +165,7 @@ class MaskedSum:
 
     def _unmask(self, party: int) -> bytes:
         if not self.plan.signed:
-            return packed_bits(self._live)
+            return Counted(int(self._live.sum()), packed_bits(self._live[self._around[party]])).packed()
         return self._about_neighbours(party, self._present, self._signatures)
 
     def _take_keys(self, party: int, answer: bytes) -> None:

@@ -7,6 +7,7 @@ encodings of one point, so that a party that copies another's public key would o
 from __future__ import annotations
 
 import hashlib
+import struct
 from functools import lru_cache
 
 import numpy as np
@@ -25,13 +26,14 @@ Words = NDArray[np.uint64]
 SIGNATURE = 64  # bytes
 TAG = 16
 CHECK = 16
+_SHA256 = hashes.SHA256()
+_ENDS = struct.Struct("<II")
 _NONCE = bytes(12)  # of a key that is used once
 
 
-def derived(secret: bytes, digest: bytes, use: str, *about: int | bytes, size: int = 32) -> bytes:
-    """HKDF-SHA256 of a secret, for one use in the sum of this digest; `about` are numbers of parties and keys."""
-    parts = [digest, use.encode(), *(one.to_bytes(4, "little") if isinstance(one, int) else one for one in about)]
-    return HKDF(hashes.SHA256(), size, None, b"|".join(parts)).derive(secret)
+def derived(secret: bytes, digest: bytes, use: str, about: bytes = b"", size: int = 32) -> bytes:
+    """HKDF-SHA256 of a secret, for one use in the sum of this digest; `about` says whose keys it is from."""
+    return HKDF(_SHA256, size, None, b"%b%b|%b" % (digest, use.encode(), about)).derive(secret)
 
 
 def stream(key: bytes, words: int) -> Words:
@@ -58,26 +60,31 @@ def shared(secret: X25519PrivateKey, other: bytes) -> bytes | None:
         return None
 
 
+def ends(one: int, other: int) -> bytes:
+    """Two parties' numbers, 8 bytes."""
+    return _ENDS.pack(one, other)
+
+
 def mask_key(common: bytes, digest: bytes, one: int, other: int) -> bytes:
     """Of the mask that the smaller number adds and the larger subtracts."""
-    return derived(common, digest, "mask", min(one, other), max(one, other))
+    return derived(common, digest, "mask", ends(min(one, other), max(one, other)))
 
 
-def letter_key(common: bytes, digest: bytes, sender: int, receiver: int) -> bytes:
-    """Of the one letter from a party to a neighbour."""
-    both = derived(common, digest, "share", min(sender, receiver), max(sender, receiver), size=64)
-    return both[:32] if sender < receiver else both[32:]
+def letter_keys(common: bytes, digest: bytes, one: int, other: int) -> tuple[bytes, bytes]:
+    """Of the one letter from the first to the second, and of the one back."""
+    both = derived(common, digest, "share", ends(min(one, other), max(one, other)), size=64)
+    return (both[:32], both[32:]) if one < other else (both[32:], both[:32])
 
 
 def sealed(key: bytes, sender: int, receiver: int, letter: bytes) -> bytes:
-    """A letter under its `letter_key`, by AES-GCM: 16 bytes longer."""
-    return AESGCM(key).encrypt(_NONCE, letter, _ends(sender, receiver))
+    """A letter under its one of `letter_keys`, by AES-GCM: 16 bytes longer."""
+    return AESGCM(key).encrypt(_NONCE, letter, ends(sender, receiver))
 
 
 def opened(key: bytes, sender: int, receiver: int, letter: bytes) -> bytes | None:
     """What `sealed` sealed; None for anything else."""
     try:
-        return AESGCM(key).decrypt(_NONCE, letter, _ends(sender, receiver))
+        return AESGCM(key).decrypt(_NONCE, letter, ends(sender, receiver))
     except InvalidTag:
         return None
 
@@ -111,9 +118,5 @@ def _verifier(key: bytes) -> Ed25519PublicKey:
     return Ed25519PublicKey.from_public_bytes(key)
 
 
-def _ends(sender: int, receiver: int) -> bytes:
-    return sender.to_bytes(4, "little") + receiver.to_bytes(4, "little")
-
-
 def _statement(digest: bytes, use: str, party: int, content: bytes) -> bytes:
-    return b"|".join([digest, use.encode(), party.to_bytes(4, "little"), content])
+    return b"%b%b|%b%b" % (digest, use.encode(), party.to_bytes(4, "little"), content)

@@ -8,7 +8,7 @@
 | 3 `AGREE` | `Living`: who is counted, with the neighbours' receipts | its signature on who is counted |
 | 4 `UNMASK` | its neighbours' signatures | one share of each neighbour |
 
-With a server that is taken to follow the protocol nothing is signed, and query 3 is left out: 4 tells who is counted.
+With a server that is taken to follow the protocol nothing is signed, and query 3 is left out: 4 is `Counted`.
 """
 
 from __future__ import annotations
@@ -138,6 +138,24 @@ class Living:
         """From `packed`. Raises `InputError` for another size."""
         end = -(-plan.parties // 8)
         return cls(data[:end], Table.read(data[end:], receipt_width(plan), plan))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many parties are counted, and bits of a party's neighbours: what a server is believed that is obeyed."""
+
+    parties: int
+    near: bytes
+
+    def packed(self) -> bytes:
+        """One after the other."""
+        return self.parties.to_bytes(_NUMBER, "little") + self.near
+
+    @classmethod
+    def read(cls, data: bytes, plan: SumPlan) -> Counted:
+        """From `packed`. Raises `InputError` for another size."""
+        require_size(data, _NUMBER + plan.within)
+        return cls(int.from_bytes(data[:_NUMBER], "little"), data[_NUMBER:])
 
 
 def keys_width(plan: SumPlan) -> int:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import secrets
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from federation.contract.errors import InputError, refusing
 from federation.contract.roster import COLLUDING, colluders, honest
@@ -117,17 +117,26 @@ class SumPlan:
 
     def packed(self) -> bytes:
         """The same bytes for the same plan."""
+        return self._packed
+
+    @cached_property
+    def _packed(self) -> bytes:
         return json.dumps(asdict(self), sort_keys=True).encode()
 
     @classmethod
     def read(cls, data: bytes) -> SumPlan:
         """From `packed`. Raises `InputError` for anything else."""
-        with refusing("a plan of a sum cannot be read"):
-            known = json.loads(data)
-            hints = {field.name: known[field.name] for field in fields(cls)}
-            if len(known) != len(hints):
-                raise ValueError("unknown fields")
-            return cls(**{name: typed(_HINTS.get(name, str), value, name) for name, value in hints.items()})
+        return _read(data)
+
+
+@lru_cache(maxsize=16)
+def _read(data: bytes) -> SumPlan:
+    with refusing("a plan of a sum cannot be read"):
+        known = json.loads(data)
+        given = {field.name: known[field.name] for field in fields(SumPlan)}
+        if len(known) != len(given):
+            raise ValueError("unknown fields")
+        return SumPlan(**{name: typed(_HINTS.get(name, str), value, name) for name, value in given.items()})
 
 
 _WHOLE = ("parties", "neighbours", "threshold", "least", "colluding", "numbers", "contributors")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -49,6 +50,7 @@ class Neighbourhood:
     log_cut: float
 
 
+@lru_cache(maxsize=64)
 def neighbourhood(
     parties: int, corrupt: int, absent: int, adversary: Adversary, bits: int | None = None
 ) -> Neighbourhood:

@@ -58,4 +58,4 @@ def vouched(receipt: bytes, number: int, key: bytes, plan: SumPlan) -> bool:
 
 def mask_key(common: bytes, plan: SumPlan, number: int, key: bytes) -> bytes:
     """Of the mask of one party, from what it shares with the second server."""
-    return derived(common, plan.digest, SAYS, number, key)
+    return derived(common, plan.digest, SAYS, number.to_bytes(4, "little") + key)

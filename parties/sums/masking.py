@@ -8,6 +8,7 @@ as in Bell et al. 2020). Rules that a party keeps whatever the server does stand
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +23,7 @@ from federation.sums.messages import (
     LETTER,
     PAIR,
     SELF,
+    Counted,
     Keys,
     Letters,
     Living,
@@ -91,24 +93,24 @@ class MaskedAnswers:
             theirs = Keys.read(cell.tobytes(), self._plan)
             if self._said(number, theirs.signature, "keys", theirs.letters + theirs.masks):
                 self._keys_of[number] = theirs
-        self._common = {
-            number: common
+        digest, me = self._plan.digest, self._own.number
+        self._letter_keys = {
+            number: keys.letter_keys(common, digest, me, number)
             for number, theirs in self._keys_of.items()
             if (common := keys.shared(self._letter_key, theirs.letters)) is not None
         }
-        self._require_enough(len(self._common), "keys of neighbours that are theirs")
+        self._require_enough(len(self._letter_keys), "keys of neighbours that are theirs")
         shares = shamir.split(
             [self._self_secret, self._mask_secret],
             self._plan.threshold,
             self._plan.neighbours,
             self._secret("polynomials"),
         )
-        digest, me = self._plan.digest, self._own.number
-        sealed = []
-        for number, common in self._common.items():
-            letter = shares[:, self._places[number]].tobytes()
-            sealed.append(keys.sealed(keys.letter_key(common, digest, me, number), me, number, letter))
-        letters = Table(np.array([*self._common]), as_cells(sealed, LETTER))
+        sealed = [
+            keys.sealed(there, me, number, shares[:, self._places[number]].tobytes())
+            for number, (there, _) in self._letter_keys.items()
+        ]
+        letters = Table(np.array([*self._letter_keys]), as_cells(sealed, LETTER))
         return Letters(keys.check_of(self._self_secret), letters).packed()
 
     def _masked(self, question: bytes) -> bytes:
@@ -119,10 +121,9 @@ class MaskedAnswers:
         total = self._vector + keys.stream(self._self_secret, self._plan.numbers)
         included = np.zeros(self._plan.neighbours, dtype=bool)
         for number, cell in zip(table.numbers.tolist(), table.cells, strict=True):
-            if number not in self._common:
+            if number not in self._letter_keys:
                 continue
-            key = keys.letter_key(self._common[number], digest, number, me)
-            letter = keys.opened(key, number, me, cell.tobytes())
+            letter = keys.opened(self._letter_keys[number][1], number, me, cell.tobytes())
             common = keys.shared(self._mask_key, self._keys_of[number].masks)
             if letter is None or common is None:
                 continue
@@ -137,7 +138,9 @@ class MaskedAnswers:
     def _agreed(self, question: bytes) -> bytes:
         """One signature on who is counted: itself, a quorum, and of its neighbours none whose shares it lacks."""
         living = Living.read(question, self._plan)
-        self._take_live(living.live)
+        self._live_bits, live = living.live, unpacked_bits(living.live, self._plan.parties)
+        counted = int(live.sum()) if live[self._own.number] else 0
+        self._take_live(counted, {number: bool(live[number]) for number in self._places})
         self._naming: set[int] = set()
         for number, cell in zip(living.receipts.numbers.tolist(), living.receipts.cells, strict=True):
             if number not in self._opened:
@@ -163,11 +166,13 @@ class MaskedAnswers:
                     break
             self._require_enough(agreed, "signatures of neighbours on who is counted")
         else:
-            self._take_live(question)
+            obeyed = Counted.read(question, self._plan)
+            near = unpacked_bits(obeyed.near, self._plan.neighbours).tolist()
+            self._take_live(obeyed.parties, dict(zip(self._places, near, strict=True)))
             self._naming = set(self._opened)
         numbers, cells = [], []
         for number, letter in self._opened.items():
-            if not self._live[number]:
+            if not self._near[number]:
                 kind, share = PAIR, letter[shamir.SHARE :]
             elif number in self._naming:
                 kind, share = SELF, letter[: shamir.SHARE]
@@ -177,11 +182,10 @@ class MaskedAnswers:
             cells.append(bytes([kind]) + share)
         return Table(np.array(numbers, dtype=np.int64), as_cells(cells, 1 + shamir.SHARE)).packed()
 
-    def _take_live(self, live: bytes) -> None:
-        plan = self._plan
-        self._live_bits, self._live = live, unpacked_bits(live, plan.parties)
-        lacking = [number for number in self._places if self._live[number] and number not in self._opened]
-        if not self._live[self._own.number] or self._live.sum() < plan.least or lacking:
+    def _take_live(self, counted: int, near: Mapping[int, bool]) -> None:
+        """How many are counted (0 where this party is not), and which of its neighbours."""
+        self._near = near
+        if counted < self._plan.least or any(live and number not in self._opened for number, live in near.items()):
             raise InputError(
                 "the server counts fewer parties than the plan's quorum, or not this one, or a neighbour whose shares "
                 "it kept back; this party reveals nothing"

@@ -10,19 +10,23 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from federation.contract.errors import InputError
+from federation.numerics.arrays import Floats, Integers
+from federation.sums.encoding import encoded
 from federation.sums.keys import Words
 from federation.sums.memory import Memory, Record
 from federation.sums.messages import KEYS, MASKED, queries
 from federation.sums.plan import SumPlan, Terms
 from parties.sums.masking import MaskedAnswers, Own
 
+Contribute = Callable[[SumPlan], Floats | Integers]
+
 
 class MaskedParty:
     """One party, in as many sums as it is asked for.
 
-    `contribute` makes its part of a sum that its terms allow, integers modulo 2^64 (d,) with a share of fresh noise,
-    one of `plan.contributors` that are the whole; it is called once for a sum. `pay` is called before the masked part
-    leaves, and raises what refuses it.
+    `contribute` makes its part of a sum that its terms allow, whole numbers of grid steps (d,) with a share of fresh
+    noise, one of `plan.contributors` that are the whole; it is called once for a sum. `pay` is called before the masked
+    part leaves, and raises what refuses it.
 
     To a question that it has answered it gives the same answer. One that comes out of order, or another in place of
     one that it has answered, ends the sum for it; so does everything that a rule of `MaskedAnswers` refuses.
@@ -34,7 +38,7 @@ class MaskedParty:
         key: Ed25519PrivateKey,
         terms: Terms,
         memory: Memory,
-        contribute: Callable[[SumPlan], Words],
+        contribute: Contribute,
         pay: Callable[[SumPlan], None] = lambda plan: None,
     ) -> None:
         self._own, self._terms, self._memory = Own(number, key, terms.roster), terms, memory
@@ -71,9 +75,7 @@ class MaskedParty:
         if plan.second:
             raise InputError("the plan of this sum has a second server, and takes one query only")
         self._terms.require(plan)
-        vector = self._contribute(plan)
-        if vector.shape != (plan.numbers,) or vector.dtype != np.uint64:
-            raise InputError(f"a part of this sum must be {plan.numbers} integers modulo 2^64, got {vector.shape}")
+        vector = part_of(plan, self._contribute)
         root = secrets.token_bytes(32)
         self._memory.save(digest, Record(root, vector.astype("<u8").tobytes(), (question,)))
         answers = MaskedAnswers(plan, self._own, root, vector)
@@ -110,6 +112,14 @@ class MaskedParty:
     def _end(self, digest: bytes, asked: bytes = b"", reply: bytes = b"") -> None:
         self._running.pop(digest, None)
         self._memory.save(digest, Record(b"", reply, (asked,) if asked else (), ended=True))
+
+
+def part_of(plan: SumPlan, contribute: Contribute) -> Words:
+    """A party's part modulo 2^64. Raises `InputError` for another number of numbers, and for what is not whole."""
+    part = contribute(plan)
+    if part.shape != (plan.numbers,):
+        raise InputError(f"a part of this sum must be {plan.numbers} whole numbers, got an array of shape {part.shape}")
+    return encoded(part)
 
 
 def _asked(query: int, question: bytes) -> bytes:

@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from federation.contract.errors import InputError
 from federation.sums import keys
-from federation.sums.keys import Words
 from federation.sums.memory import Memory, Record
 from federation.sums.plan import SumPlan, Terms
 from federation.sums.two_servers import SAYS, Uploaded, mask_key, statement
+from parties.sums.party import Contribute, part_of
 
 
 class UploadingParty:
@@ -28,7 +28,7 @@ class UploadingParty:
         key: Ed25519PrivateKey,
         terms: Terms,
         memory: Memory,
-        contribute: Callable[[SumPlan], Words],
+        contribute: Contribute,
         pay: Callable[[SumPlan], None] = lambda plan: None,
     ) -> None:
         self._number, self._key, self._terms, self._memory = number, key, terms, memory
@@ -49,7 +49,7 @@ class UploadingParty:
         if not plan.second:
             raise InputError("the plan of this sum has no second server, and takes more than one query")
         self._terms.require(plan)
-        vector = self._contribute(plan)
+        vector = part_of(plan, self._contribute)
         fresh = X25519PrivateKey.generate()
         told, common = keys.public(fresh), keys.shared(fresh, self._terms.second)
         if common is None:

@@ -15,7 +15,7 @@ from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum, Total
 from aggregator.sums.unmasking import UnmaskingServer
 from federation.contract.errors import InputError
-from federation.sums.keys import Words
+from federation.numerics.arrays import Floats, Integers
 from federation.sums.memory import ProcessMemory
 from federation.sums.plan import Roster, SumPlan, Terms
 from parties.sums.party import MaskedParty
@@ -29,7 +29,7 @@ def enrolled(parties: int) -> tuple[list[Ed25519PrivateKey], Roster]:
 
 
 def masked_parties(
-    held: Sequence[Ed25519PrivateKey], terms: Terms, contribute: Callable[[int, SumPlan], Words]
+    held: Sequence[Ed25519PrivateKey], terms: Terms, contribute: Callable[[int, SumPlan], Floats | Integers]
 ) -> list[MaskedParty]:
     """A party for each key, of sums with one server; `contribute` makes the part of a party of this number."""
     return [
@@ -38,7 +38,7 @@ def masked_parties(
 
 
 def uploading_parties(
-    held: Sequence[Ed25519PrivateKey], terms: Terms, contribute: Callable[[int, SumPlan], Words]
+    held: Sequence[Ed25519PrivateKey], terms: Terms, contribute: Callable[[int, SumPlan], Floats | Integers]
 ) -> list[UploadingParty]:
     """As `masked_parties`, of sums with two servers."""
     return [
@@ -58,7 +58,7 @@ def masked_total(
     gone: set[int] = set()
     try:
         while (query := server.query) is not None:
-            gone |= {*(silent or {}).get(query, ())}
+            gone |= {number for since, who in (silent or {}).items() if since <= query for number in who}
             for number, question in server.questions():
                 if number in gone:
                     continue

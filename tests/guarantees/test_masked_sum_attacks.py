@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from aggregator.sums.adding import AddingServer
 from aggregator.sums.unmasking import UnmaskingServer
 from federation.contract.errors import InputError, QuorumError
 from federation.sums import keys, two_servers
+from federation.sums.encoding import encoded
 from federation.sums.memory import FolderMemory, ProcessMemory
 from federation.sums.messages import (
     AGREE,
@@ -52,7 +54,7 @@ def told_apart(world: World, split: int) -> tuple[bytes | None, bytes | None]:
             world.unmask(asked, world.agree(asked, live))
         else:
             for number in asked:
-                world.ask(UNMASK, number, live)
+                world.ask(UNMASK, number, world.obeyed(number, live))
     return world.secret(VICTIM, SELF), world.secret(VICTIM, PAIR)
 
 
@@ -75,8 +77,8 @@ def test_a_plan_that_would_allow_it_is_refused() -> None:
 class WithoutQuorum(MaskedAnswers):
     """Believes that all but one are absent."""
 
-    def _take_live(self, live: bytes) -> None:
-        self._live_bits, self._live = live, masking.unpacked_bits(live, self._plan.parties)
+    def _take_live(self, counted: int, near: Mapping[int, bool]) -> None:
+        self._near = near
 
 
 def alone(world: World) -> bytes | None:
@@ -88,7 +90,7 @@ def alone(world: World) -> bytes | None:
             if world.plan.signed:
                 world.ask(AGREE, number, world.living(number, only))
             else:
-                world.ask(UNMASK, number, only)
+                world.ask(UNMASK, number, world.obeyed(number, only))
     return world.secret(VICTIM, SELF)
 
 
@@ -140,8 +142,7 @@ def test_two_lists_of_survivors_also_to_a_restarted_party(tmp_path) -> None:
 
 
 def party_with(world: World, number: int, memory) -> MaskedParty:
-    part = world.parts[number].view(np.uint64)
-    return MaskedParty(number, world.held[number], world.terms, memory, lambda plan: part)
+    return MaskedParty(number, world.held[number], world.terms, memory, lambda plan: world.parts[number])
 
 
 def test_a_party_that_lost_its_record_stays_away(tmp_path) -> None:
@@ -166,10 +167,10 @@ def substituted(world: World) -> np.ndarray | None:
     letters, theirs, found, back = Letters.read(answer, plan).letters, {}, {}, []
     for number, letter in zip(letters.numbers.tolist(), letters.cells, strict=True):
         common = keys.shared(secret, Keys.read(world.told[KEYS][VICTIM], plan).letters)
-        opened = keys.opened(keys.letter_key(common, plan.digest, VICTIM, number), VICTIM, number, letter.tobytes())
+        opened = keys.opened(keys.letter_keys(common, plan.digest, VICTIM, number)[0], VICTIM, number, letter.tobytes())
         found[number] = opened[:36]
         theirs[number] = secret.private_bytes_raw()
-        back.append(keys.sealed(keys.letter_key(common, plan.digest, number, VICTIM), number, VICTIM, bytes(72)))
+        back.append(keys.sealed(keys.letter_keys(common, plan.digest, number, VICTIM)[0], number, VICTIM, bytes(72)))
     world.ask(MASKED, VICTIM, Table(letters.numbers, as_cells(back, 88)).packed())
     return world.read(VICTIM, world.secret(VICTIM, SELF, found), None, theirs)
 
@@ -198,7 +199,7 @@ def withheld(world: World, included: list[int], gone: list[int]) -> tuple[bytes 
         world.unmask(asked, world.agree(asked, live))
     else:
         for number in asked:
-            world.ask(UNMASK, number, live)
+            world.ask(UNMASK, number, world.obeyed(number, live))
     return world.secret(VICTIM, SELF), corrupt | {number: world.secret(number, PAIR) for number in gone}
 
 
@@ -223,13 +224,13 @@ class AskedAgain(MaskedParty):
         record = self._memory.load(digest)
         if query != MASKED or len(record.asked) < 3:
             return super().answer(digest, query, question)
-        fresh = self._contribute(SumPlan.read(record.asked[0]))
+        fresh = encoded(self._contribute(SumPlan.read(record.asked[0])))
         answers = MaskedAnswers(SumPlan.read(record.asked[0]), self._own, record.root, fresh)
         return [answers.answer(one) for one in (*record.asked[:2], question)][-1]
 
 
 def noisy(number: int, plan: SumPlan) -> np.ndarray:
-    return (1000 * (number + 1) + np.random.default_rng().integers(-50, 50, 3)).astype(np.int64).view(np.uint64)
+    return (1000 * (number + 1) + np.random.default_rng().integers(-50, 50, 3)).astype(np.int64)
 
 
 def again(world: World) -> np.ndarray | None:
@@ -275,7 +276,7 @@ def after_an_abort(contribute) -> np.ndarray:
 
 def test_the_same_noisy_parts_after_an_abort() -> None:
     kept = {number: noisy(number, None) for number in range(11)}
-    assert (after_an_abort(lambda number, plan: kept[number]) == kept[VICTIM].view(np.int64)).all()
+    assert (after_an_abort(lambda number, plan: kept[number]) == kept[VICTIM]).all()
     drawn = []
 
     def fresh(number: int, plan: SumPlan) -> np.ndarray:
@@ -284,7 +285,7 @@ def test_the_same_noisy_parts_after_an_abort() -> None:
 
     between = after_an_abort(fresh)
     assert len(drawn) == 22  # a part is drawn anew for each sum
-    assert not any((between == part.view(np.int64)).all() for part in drawn)
+    assert not any((between == part).all() for part in drawn)
 
 
 def copied(world: World) -> np.ndarray | None:
@@ -332,7 +333,7 @@ def copied_upload() -> tuple[np.ndarray, np.ndarray]:
     terms = Terms(roster, second=keys.public(key))
     plan = planned(QUESTION, roster, 3, 1.0, 0.0, second=terms.second)
     values = parts(3, 3)
-    parties = uploading_parties(held, terms, lambda number, plan: values[number].view(np.uint64))
+    parties = uploading_parties(held, terms, lambda number, plan: values[number])
     answers = [party.answer(plan.packed()) for party in parties]
     told = two_servers.Uploaded.read(answers[VICTIM], plan)
     statement = two_servers.statement(told.key, told.vector)
@@ -378,7 +379,7 @@ def test_two_servers_tell_the_masks_of_one_list_only() -> None:
     key = X25519PrivateKey.generate()
     terms = Terms(roster, second=keys.public(key))
     plan = planned(QUESTION, roster, 3, 0.8, 0.1, second=terms.second)
-    parties = uploading_parties(held, terms, lambda number, plan: parts(10, 3)[number].view(np.uint64))
+    parties = uploading_parties(held, terms, lambda number, plan: parts(10, 3)[number])
     answers = [party.answer(plan.packed()) for party in parties]
     memory = ProcessMemory()
 

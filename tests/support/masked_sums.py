@@ -15,6 +15,7 @@ from federation.sums.messages import (
     MASKED,
     SHARES,
     UNMASK,
+    Counted,
     Keys,
     Letters,
     Living,
@@ -65,7 +66,7 @@ class World:
         plan = planned(QUESTION, self.roster, 3, quorum, absent, colluding, adversary)
         self.plan = changed(plan)
         self.parts = parts(parties, 3)
-        own = contribute or (lambda number, plan: self.parts[number].view(np.uint64))
+        own = contribute or (lambda number, plan: self.parts[number])
         self.parties: list[MaskedParty] = masked_parties(self.held, self.terms, own)
         self.told: dict[int, dict[int, bytes]] = {}
         self.revealed: list[tuple[int, bytes]] = []  # by whom, in all answers to the last query
@@ -114,6 +115,11 @@ class World:
             masked = Masked.read(self.told[MASKED][one], self.plan)
             cells.append(masked.included + masked.signature)
         return Living(live, Table(np.array(near), as_cells(cells, receipt_width(self.plan)))).packed()
+
+    def obeyed(self, number: int, live: bytes) -> bytes:
+        """The last question about this list, where the server is believed."""
+        counted = unpacked_bits(live, self.plan.parties)
+        return Counted(int(counted.sum()), packed_bits(counted[neighbours(self.plan, number)])).packed()
 
     def signatures(self, number: int, signed: Mapping[int, bytes]) -> bytes:
         """The fourth question: those of neighbours."""

@@ -16,7 +16,9 @@ def test_both_sides_have_the_same_keys() -> None:
     common = keys.shared(first, keys.public(second))
     assert common == keys.shared(second, keys.public(first))
     assert keys.mask_key(common, ONE, 3, 9) == keys.mask_key(common, ONE, 9, 3)
-    assert keys.letter_key(common, ONE, 3, 9) != keys.letter_key(common, ONE, 9, 3)
+    there, back = keys.letter_keys(common, ONE, 3, 9)
+    assert there != back
+    assert keys.letter_keys(common, ONE, 9, 3) == (back, there)
 
 
 def test_numbers_uses_and_plans_make_other_keys() -> None:
@@ -25,13 +27,12 @@ def test_numbers_uses_and_plans_make_other_keys() -> None:
         keys.mask_key(ONE, ONE, 3, 10),
         keys.mask_key(ONE, ONE, 4, 9),
         keys.mask_key(ONE, OTHER, 3, 9),
-        keys.letter_key(ONE, ONE, 3, 9),
-        keys.letter_key(ONE, ONE, 9, 3),
-        keys.letter_key(ONE, OTHER, 3, 9),
+        *keys.letter_keys(ONE, ONE, 3, 9),
+        *keys.letter_keys(ONE, OTHER, 3, 9),
         keys.derived(ONE, ONE, "self"),
         keys.derived(ONE, ONE, "masks"),
     }
-    assert len(found) == 9
+    assert len(found) == 10
 
 
 def test_a_key_that_gives_nothing_secret() -> None:

@@ -8,6 +8,7 @@ import pytest
 from federation.contract.errors import InputError
 from federation.sums.messages import (
     LETTER,
+    Counted,
     Keys,
     Letters,
     Living,
@@ -45,6 +46,7 @@ def test_messages_come_back_as_they_were() -> None:
     masked = Masked.read(Masked(np.arange(6, dtype=np.uint64), b"ef", b"g" * 64).packed(), PLAN)
     assert masked.vector.tolist() == [0, 1, 2, 3, 4, 5]
     assert (masked.included, masked.signature) == (b"ef", b"g" * 64)
+    assert Counted.read(Counted(9, b"hi").packed(), PLAN) == Counted(9, b"hi")
     living = Living.read(Living(b"hi", table(receipt_width(PLAN))).packed(), PLAN)
     assert living.live == b"hi"
     assert same(living.receipts, table(receipt_width(PLAN)))
@@ -66,6 +68,7 @@ def test_sizes_in_bytes() -> None:
         lambda: Table.read(table(37, range(11)).packed(), 37, PLAN),  # more than it has neighbours
         lambda: Keys.read(bytes(64), PLAN),
         lambda: Masked.read(bytes(48 + 65), PLAN),
+        lambda: Counted.read(bytes(7), PLAN),
         lambda: Living.read(b"hi" + bytes(69), PLAN),
         lambda: unpacked_bits(b"abc", 11),
     ],

@@ -37,7 +37,7 @@ def test_a_party_killed_before_every_answer_is_counted_and_says_the_same(tmp_pat
 
     def contribute(plan):
         calls.append("part")
-        return world.parts[ME].view(np.uint64)
+        return world.parts[ME]
 
     def restarted() -> MaskedParty:
         memory = FolderMemory(tmp_path)
@@ -96,7 +96,7 @@ def test_a_plan_must_be_the_one_of_its_digest() -> None:
 
 def test_a_part_must_be_integers_of_the_planned_number() -> None:
     world = World(5, quorum=0.8, absent=0.0, contribute=lambda number, plan: np.ones(4, dtype=np.uint64))
-    with pytest.raises(InputError, match="must be 3 integers"):
+    with pytest.raises(InputError, match="must be 3 whole numbers"):
         world.parties[ME].answer(world.plan.digest, KEYS, world.plan.packed())
 
 

@@ -85,7 +85,7 @@ class MaskedSum:
         """To each party that is still there, by its number."""
         asked = {
             KEYS: lambda party: self.plan.packed(),
-            SHARES: lambda party: self._about_neighbours(party, self._present, self._keys),
+            SHARES: lambda party: self._about_neighbours(party, self._present, self._keys).packed(),
             MASKED: self._letters_to,
             AGREE: self._living,
             UNMASK: self._unmask,
@@ -146,10 +146,10 @@ class MaskedSum:
             raise InputError("all queries of this masked sum are closed; plan another")
         return self._order[0]
 
-    def _about_neighbours(self, party: int, which: Booleans, cells: np.ndarray) -> bytes:
+    def _about_neighbours(self, party: int, which: Booleans, cells: np.ndarray) -> Table:
         around = self._around[party]
         chosen = around[which[around]]
-        return Table(chosen, cells[chosen]).packed()
+        return Table(chosen, cells[chosen])
 
     def _letters_to(self, party: int) -> bytes:
         """From those neighbours who have all written."""
@@ -158,15 +158,12 @@ class MaskedSum:
         return Table(around[came], self._letters[around, self._mirror][came]).packed()
 
     def _living(self, party: int) -> bytes:
-        receipts = Table.read(
-            self._about_neighbours(party, self._live, self._receipts), receipt_width(self.plan), self.plan
-        )
-        return Living(packed_bits(self._live), receipts).packed()
+        return Living(packed_bits(self._live), self._about_neighbours(party, self._live, self._receipts)).packed()
 
     def _unmask(self, party: int) -> bytes:
         if not self.plan.signed:
             return Counted(int(self._live.sum()), packed_bits(self._live[self._around[party]])).packed()
-        return self._about_neighbours(party, self._present, self._signatures)
+        return self._about_neighbours(party, self._present, self._signatures).packed()
 
     def _take_keys(self, party: int, answer: bytes) -> None:
         told = Keys.read(answer, self.plan)

@@ -42,7 +42,8 @@ def encoded(steps: Floats | Integers) -> Words:
         array([2305843009213693954,                  -4])
     """
     whole = np.asarray(steps)
-    if not np.all((whole <= MOST_STEPS) & (whole >= -MOST_STEPS)) or np.any(whole != np.rint(whole)):
+    inside = whole.min(initial=0) >= -MOST_STEPS and whole.max(initial=0) <= MOST_STEPS  # not of NaN
+    if not inside or (whole.dtype.kind == "f" and np.any(whole != np.rint(whole))):
         raise InputError("a masked sum adds whole numbers of at most 2^62 grid steps; round the values, or cut them")
     return whole.astype(np.int64).view(np.uint64)
 

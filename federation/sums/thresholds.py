@@ -83,6 +83,7 @@ def neighbourhood(
     return Neighbourhood(parties - 1, threshold, corrupt, -math.inf, -math.inf, -math.inf)
 
 
+@lru_cache(maxsize=64)
 def least_threshold(parties: int, corrupt: int, neighbours: int, adversary: Adversary, bits: int | None = None) -> int:
     """The least number of neighbours that may unmask a party, as each party must insist on by its own count of parties.
 

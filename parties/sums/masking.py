@@ -128,7 +128,7 @@ class MaskedAnswers:
             if letter is None or common is None:
                 continue
             mask = keys.stream(keys.mask_key(common, digest, me, number), self._plan.numbers)
-            total = total + mask if me < number else total - mask
+            (np.add if me < number else np.subtract)(total, mask, out=total)
             included[self._places[number]] = True
             self._opened[number] = letter
         self._require_enough(len(self._opened), "letters of neighbours")

@@ -74,7 +74,8 @@ class WorldPlan:
     labels, and is used by nothing else. `shifted` says that the public rows are drawn otherwise than the private ones.
     `sparing` lets a variant that cannot begin fail alone, as one that fails later. `robust` keeps answers that are
     private one by one to what honest ones reach, and `alike` declares that parties' rows are drawn alike
-    (`aggregator.answers.robust_sums.Robustness`).
+    (`aggregator.answers.robust_sums.Robustness`). `summation` names, as `module:attribute`, what adds shares of one
+    noise (`aggregator.sums.summation.Summation`); without a name they are added as they come.
 
     Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, variants
     whose names no two files can have (some file systems do not tell a from A), or whose keys are alike, and for what
@@ -113,6 +114,7 @@ class WorldPlan:
     reference: tuple[Any, ...] = ()
     robust: bool = True
     alike: bool = False
+    summation: str = ""
 
     def __post_init__(self) -> None:
         self._require_own_names()
@@ -152,6 +154,8 @@ class WorldPlan:
             return
         if self.noise_seed is not None:
             raise InputError("outside a simulation noise_seed must be null: whoever knows the seed knows the noise")
+        if self.summation:
+            raise InputError("outside a simulation no plan may name a summation: it would see every share")
         if any(variant.reference for variant in self.variants):
             raise InputError("outside a simulation no variant of a plan may be a reference: nobody would be charged")
         if self.draws != 1 or self.individual != 0:

@@ -35,7 +35,7 @@ from parties.sums import masking
 from parties.sums.masking import MaskedAnswers, Own
 from parties.sums.party import MaskedParty
 from scenarios.simulated.masked_sums import enrolled, masked_total, uploading_parties
-from tests.support.masked_sums import QUESTION, Gullible, World, parts
+from support.masked_sums import QUESTION, Gullible, World, parts
 
 VICTIM = 1
 

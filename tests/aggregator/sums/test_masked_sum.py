@@ -8,7 +8,7 @@ import pytest
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import InputError, QuorumError
 from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, Masked, Table, packed_bits
-from tests.support.masked_sums import World
+from support.masked_sums import World
 
 BAD = 2
 

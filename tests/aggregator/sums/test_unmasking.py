@@ -17,7 +17,7 @@ from federation.sums.messages import Table
 from federation.sums.plan import Terms, planned
 from federation.sums.two_servers import RECEIPT, SAYS, Uploaded, statement
 from scenarios.simulated.masked_sums import enrolled, uploading_parties
-from tests.support.masked_sums import QUESTION
+from support.masked_sums import QUESTION
 
 HELD, ROSTER = enrolled(5)
 SECOND = X25519PrivateKey.generate()

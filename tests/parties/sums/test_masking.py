@@ -10,7 +10,7 @@ from federation.sums import keys
 from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, Keys, Letters, Masked, Table, as_cells
 from federation.sums.plan import KEY
 from parties.sums.masking import MaskedAnswers, Own
-from tests.support.masked_sums import World
+from support.masked_sums import World
 
 ME = 1
 

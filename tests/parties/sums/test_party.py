@@ -13,7 +13,7 @@ from federation.sums.memory import FolderMemory, ProcessMemory
 from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
 from federation.sums.plan import planned
 from parties.sums.party import MaskedParty
-from tests.support.masked_sums import QUESTION, World
+from support.masked_sums import QUESTION, World
 
 ME = 1
 

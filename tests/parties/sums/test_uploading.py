@@ -15,7 +15,7 @@ from federation.sums.plan import Terms, planned
 from federation.sums.two_servers import Uploaded, mask_key
 from parties.sums.uploading import UploadingParty
 from scenarios.simulated.masked_sums import enrolled
-from tests.support.masked_sums import QUESTION
+from support.masked_sums import QUESTION
 
 HELD, ROSTER = enrolled(5)
 SECOND = X25519PrivateKey.generate()

@@ -26,7 +26,7 @@ from scenarios.simulated.masked_sums import (
     uploaded_total,
     uploading_parties,
 )
-from tests.support.masked_sums import QUESTION, parts
+from support.masked_sums import QUESTION, parts
 
 NEVER = 5  # no query has this number
 

@@ -32,7 +32,7 @@ from scenarios.simulated.sum_costs import (
     sum_costs,
     timed,
 )
-from tests.support.masked_sums import QUESTION
+from support.masked_sums import QUESTION
 
 OPERATIONS = {
     "shared": EXCHANGE,

@@ -47,6 +47,11 @@ class MomentAnswers(SummedAnswers):
         return whole + self._correction[0] if name == "sums" and self._correction[1] else whole
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """How the sum was made, in public words, where that is not as answers came."""
+        return ()
+
+    @property
     def changes(self) -> Changes | None:
         """How many answers were scaled and clipped; None where they are summed as they come."""
         return None if self._range is None else Changes(self.answered, self._scaled, self._correction[1])

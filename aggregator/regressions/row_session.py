@@ -9,12 +9,14 @@ import numpy as np
 from aggregator.answers.local_answers import CHECKED
 from aggregator.answers.moment_answers import SHARES_CHECKED, MomentAnswers
 from aggregator.answers.robust_sums import Changes, Robustness
+from aggregator.answers.shared_moments import SharedMomentAnswers
 from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, OneRound
 from aggregator.regressions.row_estimate import PUBLIC_ENOUGH, PublicMoment, estimate, public_share
 from aggregator.regressions.unit_rows import unit_rows
 from aggregator.releases.regression_models import linear
 from aggregator.releases.released_estimators import Described
+from aggregator.sums.summation import summation_of
 from aggregator.world.plan import WorldPlan
 from aggregator.world.world import World
 from federation.contract.errors import InputError
@@ -62,6 +64,8 @@ class RowSession(OneRound):
         promised = local_guarantee(plan, chosen.promise(), summed(plan) if chosen.shared else LOCAL)
         promise = promised if isinstance(promised, Guarantee) and not chosen.shared else None
         collector = MomentAnswers(chosen, plan.parties, promise, Robustness(plan.robust, plan.alike))
+        if chosen.shared and (summation := summation_of(plan, chosen, chosen.draws * chosen.numbers)):
+            collector = SharedMomentAnswers(chosen, plan.parties, summation)
         asks = [Asked(chosen, view.training, collector)]
         # The middle of the range is an intercept beside the columns that are cut with their row.
         released = FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0)))
@@ -70,7 +74,7 @@ class RowSession(OneRound):
     @property
     def checks(self) -> tuple[str, ...]:
         """What was verified at run time, and how many answers were scaled and clipped."""
-        return (*super().checks, *Changes.of([self._sums.changes]))
+        return (*super().checks, *self._sums.told, *Changes.of([self._sums.changes]))
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""

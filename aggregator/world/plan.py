@@ -76,6 +76,8 @@ class WorldPlan:
     private one by one to what honest ones reach, and `alike` declares that parties' rows are drawn alike
     (`aggregator.answers.robust_sums.Robustness`). `in_letters` says that questions travel in the letters of an exchange
     (`aggregator.exchange`), which tell one exchange from another: releases then have the same names in all of them.
+    `summation` names, as `module:attribute`, what adds shares of one noise (`aggregator.sums.summation.Summation`);
+    without a name they are added as they come.
 
     Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, variants
     whose names no two files can have (some file systems do not tell a from A), or whose keys are alike, and for what
@@ -115,6 +117,7 @@ class WorldPlan:
     robust: bool = True
     alike: bool = False
     in_letters: bool = False
+    summation: str = ""
 
     def __post_init__(self) -> None:
         self._require_own_names()
@@ -154,6 +157,8 @@ class WorldPlan:
             return
         if self.noise_seed is not None:
             raise InputError("outside a simulation noise_seed must be null: whoever knows the seed knows the noise")
+        if self.summation:
+            raise InputError("outside a simulation no plan may name a summation: it would see every share")
         if any(variant.reference for variant in self.variants):
             raise InputError("outside a simulation no variant of a plan may be a reference: nobody would be charged")
         if self.draws != 1 or self.individual != 0:

@@ -234,6 +234,24 @@ def mean_operator(
 
 
 @privacy_app.command()
+def secure_sum(
+    parties: Annotated[int, Option(min=3, max=10**6, help="Parties on the roster.")],
+    corrupt: Annotated[float, Option(min=0, max=1, help="Largest share that colludes with the server.")] = COLLUDING,
+    dropout: Annotated[float, Option(min=0, max=1, help="Largest share that stays away or falls silent.")] = 0.1,
+    numbers: Annotated[int, Option(min=1, max=10**6, help="Integers that each party sends.")] = 50,
+    quorum: Annotated[
+        float | None, Option(min=0, max=1, help="Least share that is counted; default: all but those who stay away.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """A sum whose parts nobody sees, by one server or two: neighbours, thresholds, failures, bytes and seconds."""
+    from scenarios.commands.masked_sums import masked_sums
+
+    record, text = masked_sums(parties=parties, corrupt=corrupt, dropout=dropout, numbers=numbers, quorum=quorum)
+    tell(as_json, record, text=text)
+
+
+@privacy_app.command()
 def error_marginals(
     features: Annotated[int, Option(min=1, help="Features, each with bins of its own.")],
     queries: Annotated[int, Option(min=1, help="Queries of the exchange, that for row counts included.")],

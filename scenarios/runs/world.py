@@ -42,6 +42,7 @@ from scenarios.settings.schema import Scenario
 from scenarios.settings.sections import Data
 from scenarios.settings.sweep import Variant, cell_id, expand, variants, world_key
 from scenarios.simulated.conduct import Conduct
+from scenarios.simulated.secure_summation import NAME as SUMMATION
 from scenarios.simulated.simulation import Split, SplitSpec, split
 from scenarios.simulated.targets import Target, target_sets
 
@@ -185,6 +186,7 @@ class World:
             private_rows=len(cut.order),
             shifted=cut.shifted,
             reference=tuple(self.reference) if asked else (),
+            summation=SUMMATION,
         )
 
     def holdings(self) -> Reference:

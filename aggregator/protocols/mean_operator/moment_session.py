@@ -11,6 +11,7 @@ from aggregator.answers.bag_answers import BagAnswers
 from aggregator.answers.local_answers import CHECKED
 from aggregator.answers.moment_answers import SHARES_CHECKED, MomentAnswers
 from aggregator.answers.robust_sums import Changes, Robustness
+from aggregator.answers.shared_moments import SharedMomentAnswers
 from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.kernels.distances import median_squared_distance
@@ -19,6 +20,7 @@ from aggregator.learners.mean_operators.bounds import predicted_accuracy
 from aggregator.protocols.mean_operator.moment_estimates import Moments, denoised, of_sums
 from aggregator.protocols.mean_operator.moment_options import MomentOptions
 from aggregator.protocols.mean_operator.response_weight import response_weight
+from aggregator.sums.summation import summation_of
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF
@@ -53,7 +55,8 @@ class MomentSession(OneRound):
     @property
     def checks(self) -> tuple[str, ...]:
         """What was verified at run time, and how many answers were scaled and clipped."""
-        return (*super().checks, *Changes.of([self.answers[-1].changes]))
+        answers = self.answers[-1]
+        return (*super().checks, *answers.told, *Changes.of([answers.changes]))
 
     @property
     def _features(self) -> FeatureMap:
@@ -151,6 +154,8 @@ class MomentSession(OneRound):
         promise = promised if isinstance(promised, Guarantee) and not question.shared else None
         plan = self._world.plan
         collector = MomentAnswers(question, plan.parties, promise, Robustness(plan.robust, plan.alike))
+        if question.shared and (summation := summation_of(plan, question, question.draws * question.numbers)):
+            collector = SharedMomentAnswers(question, plan.parties, summation)
         return Asked(question, self._view.training, collector)
 
     def _noisy_question(self, epsilon: float) -> MomentQuestion:

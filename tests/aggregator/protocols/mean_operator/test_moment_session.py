@@ -138,3 +138,20 @@ def test_row_privacy_uses_no_row_of_a_party_without_noise(plan):
     _, summary = run(open_grid("inline"), chosen, 6, HONEST)
     row, label = (summary["bytes_per_party"][name][0] for name in ("row", "auto"))
     assert label - row >= 67 * 4 * 8
+
+
+def test_a_masked_sum_of_shares_gives_the_same_models_and_says_so(plan):
+    found = {}
+    for name in ("", "scenarios.simulated.secure_summation:SimulatedSummation"):
+        chosen = plan("secure", epsilons=(1.0,), summation=name)
+        _, summary = run(open_grid("inline"), chosen, 6, HONEST)
+        weights = ReleasedModels.load(Path(chosen.directory) / "secure.npz").weights[0]
+        found[name] = weights, json.dumps(summary["ledger"])
+    (clear, before), (masked, after) = found.values()
+    np.testing.assert_array_equal(clear, masked)
+    assert ("by a masked sum" in before, "by a masked sum" in after) == (False, True)
+
+
+def test_a_deployment_names_no_summation(plan):
+    with pytest.raises(InputError, match="no plan may name a summation"):
+        plan("off", simulation=False, noise_seed=None, draws=1, individual=0, summation="somewhere:else")

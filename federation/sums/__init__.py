@@ -1,0 +1,1 @@
+"""Sums that nobody sees the parts of: what parties and whoever adds up must agree on."""

@@ -1,0 +1,1 @@
+"""A party's side of a sum that nobody sees the parts of."""

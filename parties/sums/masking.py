@@ -1,0 +1,210 @@
+"""What one party says in one masked sum with one server: a function of its secrets and of what it was asked, in order.
+
+y = v + PRG(b) + the masks shared with neighbours of larger numbers - those with neighbours of smaller ones, modulo
+2^64. b is the party's own secret and s the one behind the shared masks; its neighbours have shares of both, and reveal
+those of b where the party is counted, those of s where it is not, and never of both (Bonawitz et al. 2017; neighbours
+as in Bell et al. 2020). Rules that a party keeps whatever the server does stand beside what enforces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from federation.contract.errors import InputError
+from federation.sums import keys, shamir
+from federation.sums.keys import Words
+from federation.sums.messages import (
+    LETTER,
+    PAIR,
+    SELF,
+    Counted,
+    Keys,
+    Letters,
+    Living,
+    Masked,
+    Table,
+    as_cells,
+    keys_width,
+    packed_bits,
+    queries,
+    require_size,
+    unpacked_bits,
+)
+from federation.sums.neighbours import neighbours
+from federation.sums.plan import Roster, SumPlan
+
+
+@dataclass(frozen=True)
+class Own:
+    """A party's number, the private half of its key on the roster, and the roster."""
+
+    number: int
+    key: Ed25519PrivateKey
+    roster: Roster
+
+
+class MaskedAnswers:
+    """One party in one sum. `answers` what it is asked, in the order of `federation.sums.messages.queries`.
+
+    `root`: 32 secret bytes of this sum alone. `vector`: its noisy integers modulo 2^64 (d,). Everything else follows:
+    another object that is asked the same questions gives the same answers, byte for byte.
+    """
+
+    def __init__(self, plan: SumPlan, own: Own, root: bytes, vector: Words) -> None:
+        self._plan, self._own, self._root, self._vector = plan, own, root, vector
+        self._steps = iter([self._keys, self._letters, self._masked, self._agreed, self._revealed])
+        self._order = iter(queries(plan))
+        if not plan.signed:
+            self._steps = iter([self._keys, self._letters, self._masked, self._revealed])
+
+    def answer(self, question: bytes) -> bytes:
+        """To the next question. Raises `InputError` where a rule says no: the sum is over for this party."""
+        return next(self._steps)(question)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """Of each neighbour its position among them."""
+        return {number: place for place, number in enumerate(neighbours(self._plan, self._own.number).tolist())}
+
+    def _secret(self, use: str) -> bytes:
+        return keys.derived(self._root, self._plan.digest, use)
+
+    def _keys(self, question: bytes) -> bytes:
+        """Fresh keys in every sum: that behind the masks of an absent party becomes known."""
+        require_size(question, len(self._plan.packed()))
+        self._letter_key = X25519PrivateKey.from_private_bytes(self._secret("letters"))
+        self._mask_secret, self._self_secret = self._secret("masks"), self._secret("self")
+        self._mask_key = X25519PrivateKey.from_private_bytes(self._mask_secret)
+        told = Keys(keys.public(self._letter_key), keys.public(self._mask_key))
+        return Keys(told.letters, told.masks, self._signed("keys", told.packed())).packed()
+
+    def _letters(self, question: bytes) -> bytes:
+        """Shares of both secrets to t neighbours at least, whose keys the roster vouches for."""
+        table = Table.read(question, keys_width(self._plan), self._plan)
+        self._require_neighbours(table)
+        self._keys_of: dict[int, Keys] = {}
+        for number, cell in zip(table.numbers.tolist(), table.cells, strict=True):
+            theirs = Keys.read(cell.tobytes(), self._plan)
+            if self._said(number, theirs.signature, "keys", theirs.letters + theirs.masks):
+                self._keys_of[number] = theirs
+        digest, me = self._plan.digest, self._own.number
+        self._letter_keys = {
+            number: keys.letter_keys(common, digest, me, number)
+            for number, theirs in self._keys_of.items()
+            if (common := keys.shared(self._letter_key, theirs.letters)) is not None
+        }
+        self._require_enough(len(self._letter_keys), "keys of neighbours that are theirs")
+        shares = shamir.split(
+            [self._self_secret, self._mask_secret],
+            self._plan.threshold,
+            self._plan.neighbours,
+            self._secret("polynomials"),
+        )
+        sealed = [
+            keys.sealed(there, me, number, shares[:, self._places[number]].tobytes())
+            for number, (there, _) in self._letter_keys.items()
+        ]
+        letters = Table(np.array([*self._letter_keys]), as_cells(sealed, LETTER))
+        return Letters(keys.check_of(self._self_secret), letters).packed()
+
+    def _masked(self, question: bytes) -> bytes:
+        """Masked with every neighbour whose letter came, t of them at least; the receipt says which."""
+        table = Table.read(question, LETTER, self._plan)
+        digest, me = self._plan.digest, self._own.number
+        self._opened: dict[int, bytes] = {}
+        total = self._vector + keys.stream(self._self_secret, self._plan.numbers)
+        included = np.zeros(self._plan.neighbours, dtype=bool)
+        for number, cell in zip(table.numbers.tolist(), table.cells, strict=True):
+            if number not in self._letter_keys:
+                continue
+            letter = keys.opened(self._letter_keys[number][1], number, me, cell.tobytes())
+            common = keys.shared(self._mask_key, self._keys_of[number].masks)
+            if letter is None or common is None:
+                continue
+            mask = keys.stream(keys.mask_key(common, digest, me, number), self._plan.numbers)
+            (np.add if me < number else np.subtract)(total, mask, out=total)
+            included[self._places[number]] = True
+            self._opened[number] = letter
+        self._require_enough(len(self._opened), "letters of neighbours")
+        bits = packed_bits(included)
+        return Masked(total, bits, self._signed("sent", bits)).packed()
+
+    def _agreed(self, question: bytes) -> bytes:
+        """One signature on who is counted: itself, a quorum, and of its neighbours none whose shares it lacks."""
+        living = Living.read(question, self._plan)
+        self._live_bits, live = living.live, unpacked_bits(living.live, self._plan.parties)
+        counted = int(live.sum()) if live[self._own.number] else 0
+        self._take_live(counted, {number: bool(live[number]) for number in self._places})
+        self._naming: set[int] = set()
+        for number, cell in zip(living.receipts.numbers.tolist(), living.receipts.cells, strict=True):
+            if number not in self._opened:
+                continue
+            receipt = cell.tobytes()
+            bits, signature = receipt[: self._plan.within], receipt[self._plan.within :]
+            theirs = unpacked_bits(bits, self._plan.neighbours)
+            mine = self._plan.neighbours - 1 - self._places[number]
+            if theirs[mine] and self._said(number, signature, "sent", bits):
+                self._naming.add(number)
+        return self._signed("live", keys.live_digest(living.live))
+
+    def _revealed(self, question: bytes) -> bytes:
+        """Shares, once t neighbours have signed the same: of b of those who are counted and whose masks include this
+        party's, of s of those who are not counted."""
+        if self._plan.signed:
+            table = Table.read(question, keys.SIGNATURE, self._plan)
+            self._require_neighbours(table)
+            agreed = 0
+            for number, cell in zip(table.numbers.tolist(), table.cells, strict=True):
+                agreed += self._said(number, cell.tobytes(), "live", keys.live_digest(self._live_bits))
+                if agreed == self._plan.threshold:
+                    break
+            self._require_enough(agreed, "signatures of neighbours on who is counted")
+        else:
+            obeyed = Counted.read(question, self._plan)
+            near = unpacked_bits(obeyed.near, self._plan.neighbours).tolist()
+            self._take_live(obeyed.parties, dict(zip(self._places, near, strict=True)))
+            self._naming = set(self._opened)
+        numbers, cells = [], []
+        for number, letter in self._opened.items():
+            if not self._near[number]:
+                kind, share = PAIR, letter[shamir.SHARE :]
+            elif number in self._naming:
+                kind, share = SELF, letter[: shamir.SHARE]
+            else:
+                continue
+            numbers.append(number)
+            cells.append(bytes([kind]) + share)
+        return Table(np.array(numbers, dtype=np.int64), as_cells(cells, 1 + shamir.SHARE)).packed()
+
+    def _take_live(self, counted: int, near: Mapping[int, bool]) -> None:
+        """How many are counted (0 where this party is not), and which of its neighbours."""
+        self._near = near
+        if counted < self._plan.least or any(live and number not in self._opened for number, live in near.items()):
+            raise InputError(
+                "the server counts fewer parties than the plan's quorum, or not this one, or a neighbour whose shares "
+                "it kept back; this party reveals nothing"
+            )
+
+    def _require_neighbours(self, table: Table) -> None:
+        if any(number not in self._places for number in table.numbers.tolist()):
+            raise InputError("the server names a stranger as this party's neighbour; this party leaves the sum")
+
+    def _require_enough(self, found: int, what: str) -> None:
+        if found < self._plan.threshold:
+            raise InputError(f"{found} {what} came, and {self._plan.threshold} are needed; this party leaves the sum")
+
+    def _signed(self, use: str, content: bytes) -> bytes:
+        if not self._plan.signed:
+            return b""
+        return keys.signature(self._own.key, self._plan.digest, use, self._own.number, content)
+
+    def _said(self, number: int, signature: bytes, use: str, content: bytes) -> bool:
+        if not self._plan.signed:
+            return True
+        return keys.signed(self._own.roster.keys[number], signature, self._plan.digest, use, number, content)

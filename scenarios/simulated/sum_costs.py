@@ -1,0 +1,139 @@
+"""What a masked sum costs each side: how often it uses which primitive operation, and bytes, by the plan alone.
+
+Times of primitive operations are measured on the machine at hand (`timed`); their products with the counts leave out
+what Python adds between them, which `python -m benchmarks.secure_sums` measures beside them.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from federation.sums import keys, shamir
+from federation.sums.keys import CHECK, SIGNATURE
+from federation.sums.messages import LETTER, keys_width, receipt_width
+from federation.sums.plan import SumPlan
+from federation.sums.two_servers import RECEIPT
+
+Counts = Mapping[str, float]
+
+EXCHANGE, PUBLIC, SIGN, VERIFY = "X25519 exchange", "X25519 public key", "Ed25519 signature", "Ed25519 check"
+DERIVE, SEAL, OPEN, STREAM = "HKDF", "AES-GCM sealing", "AES-GCM opening", "ChaCha20 mask"
+SPLIT, RECOVER, HASH = "Shamir splitting", "Shamir recovery", "SHA-256 of the integers"
+
+_SECONDS = 0.01  # for which each operation is timed, five times
+_NUMBER = 4  # bytes of a party's number in a table
+_BATCH = 50  # secrets recovered at once
+
+
+@dataclass(frozen=True)
+class SumCosts:
+    """Of one party on average, where all answer the first two queries and `absent` of them not the third.
+
+    Counts of operations of a party (of those that stay), of the server per party, and of the second server per party;
+    bytes that a party sends and receives, and that go to the second server.
+    """
+
+    party: Counts
+    server: Counts
+    second: Counts
+    up: float
+    down: float
+    across: float = 0.0
+
+
+def sum_costs(plan: SumPlan, absent: float) -> SumCosts:
+    """`absent`: the share of the parties that are silent from the third query on (with two servers: from the first).
+
+    Examples:
+        >>> from federation.sums.plan import Roster, planned
+        >>> plan = planned("00" * 32, Roster((bytes(32),) * 1000), 50, 0.9, 0.1, adversary="semi_honest")
+        >>> costs = sum_costs(plan, 0.1)
+        >>> plan.neighbours, costs.party["X25519 exchange"], costs.up, costs.down
+        (52, 104, 7403, 8696)
+    """
+    integers, bits = 8 * plan.numbers, -(-plan.parties // 8)
+    if plan.second:
+        uploading = {PUBLIC: 1, EXCHANGE: 1, DERIVE: 1, STREAM: 1, SIGN: 1, HASH: 1}
+        second = {VERIFY: 1, EXCHANGE: 1, DERIVE: 1, STREAM: 1}
+        return SumCosts(uploading, {VERIFY: 1, HASH: 1}, second, integers + 96, len(plan.packed()), RECEIPT + _NUMBER)
+    near, live = plan.neighbours, plan.neighbours * (1 - absent)
+    party: dict[str, float] = {
+        PUBLIC: 2,
+        DERIVE: 4 + 2 * near,
+        EXCHANGE: 2 * near,
+        SPLIT: 1,
+        SEAL: near,
+        OPEN: near,
+        STREAM: 1 + near,
+    }
+    server = {STREAM: 1 - absent + absent * live, RECOVER: 1.0, PUBLIC: absent}
+    server |= {EXCHANGE: absent * live, DERIVE: absent * live}
+    up: float = keys_width(plan) + CHECK + (LETTER + _NUMBER) * near + integers + receipt_width(plan)
+    up += (1 + shamir.SHARE + _NUMBER) * near
+    down: float = len(plan.packed()) + (keys_width(plan) + _NUMBER) * near + (LETTER + _NUMBER) * near
+    if plan.signed:
+        party |= {VERIFY: near + live + plan.threshold, SIGN: 3}
+        server[VERIFY] = 3 - 2 * absent
+        up += SIGNATURE
+        down += bits + (receipt_width(plan) + SIGNATURE + 2 * _NUMBER) * live
+    else:
+        down += _NUMBER + plan.within
+    return SumCosts(party, server, {}, up, down)
+
+
+def seconds(counts: Counts, times: Mapping[str, float]) -> float:
+    """Of so many operations, one after the other."""
+    return sum(count * times[name] for name, count in counts.items())
+
+
+def timed(plan: SumPlan) -> dict[str, float]:
+    """Seconds of processor time of each primitive operation here and now, for sums of this plan."""
+    own, other, signing = X25519PrivateKey.generate(), X25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    theirs, secret, content = keys.public(other), secrets.token_bytes(32), bytes(64)
+    verifying = signing.public_key().public_bytes_raw()
+    said, letter = keys.signature(signing, secret, "sent", 1, content), bytes(2 * shamir.SHARE)
+    sealed = keys.sealed(secret, 1, 2, letter)
+    integers = keys.stream(secret, plan.numbers)
+    calls: dict[str, Callable[[], Any]] = {
+        EXCHANGE: lambda: keys.shared(own, theirs),
+        PUBLIC: lambda: keys.public(X25519PrivateKey.from_private_bytes(secret)),
+        SIGN: lambda: keys.signature(signing, secret, "sent", 1, content),
+        VERIFY: lambda: keys.signed(verifying, said, secret, "sent", 1, content),
+        DERIVE: lambda: keys.mask_key(secret, secret, 1, 2),
+        SEAL: lambda: keys.sealed(secret, 1, 2, letter),
+        OPEN: lambda: keys.opened(secret, 1, 2, sealed),
+        STREAM: lambda: integers + keys.stream(secret, plan.numbers),
+        HASH: lambda: keys.live_digest(integers.tobytes()),
+    }
+    found = {name: _each(call) for name, call in calls.items()}
+    if plan.second:
+        return found
+    own_secrets, near, threshold = [secret, content[:32]], plan.neighbours, plan.threshold
+    parts = shamir.split(own_secrets, threshold, near, secret)[0]
+    random = np.random.default_rng(0)
+    places = np.array([np.sort(random.permutation(near)[:threshold]) for _ in range(_BATCH)])
+    found[SPLIT] = _each(lambda: shamir.split(own_secrets, threshold, near, secret))
+    found[RECOVER] = _each(lambda: shamir.recovered(parts[places], places + 1)) / _BATCH
+    return found
+
+
+def _each(call: Callable[[], Any]) -> float:
+    """Processor time of one call: the median of five runs."""
+    call()
+    found = []
+    for _ in range(5):
+        start, calls = time.process_time(), 0
+        while (spent := time.process_time() - start) < _SECONDS or not calls:
+            call()
+            calls += 1
+        found.append(spent / calls)
+    return median(found)

@@ -1,0 +1,148 @@
+"""What a party says in a masked sum, and where it stops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from federation.contract.errors import InputError
+from federation.sums import keys
+from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, Keys, Letters, Masked, Table, as_cells
+from federation.sums.plan import KEY
+from parties.sums.masking import MaskedAnswers, Own
+from support.masked_sums import World
+
+ME = 1
+
+
+def refused(world: World, query: int, question: bytes, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        world.parties[ME].answer(world.plan.digest, query, question)
+
+
+def keys_to_me(world: World, but: int | None = None, extra: int | None = None) -> Table:
+    near = [number for number in range(11) if number not in (ME, but)] + ([] if extra is None else [extra])
+    return Table(np.array(near), as_cells([world.told[KEYS][number] for number in near], 128))
+
+
+def after(query: int) -> World:
+    world = World(11)
+    world.honestly(query)
+    return world
+
+
+def test_masks_hide_the_part_and_the_receipt_says_whose_they_are() -> None:
+    world = after(MASKED)
+    told = [Masked.read(world.told[MASKED][number], world.plan) for number in range(11)]
+    assert all((one.vector != part.view(np.uint64)).all() for one, part in zip(told, world.parts, strict=True))
+    assert all(one.included == b"\xff\x03" for one in told)
+    selves = [keys.stream(keys.derived(root(world, number), world.plan.digest, "self"), 3) for number in range(11)]
+    total = sum(one.vector for one in told) - sum(selves)
+    assert (total.view(np.int64) == world.parts.sum(axis=0)).all()  # the shared masks cancel
+
+
+def root(world: World, number: int) -> bytes:
+    return world.parties[number]._memory.load(world.plan.digest).root
+
+
+def test_keys_with_false_signatures_are_no_neighbours() -> None:
+    world = after(KEYS)
+    table = keys_to_me(world)
+    forged = table.cells.copy()
+    forged[:3, -1] ^= 1
+    letters = Letters.read(world.ask(SHARES, ME, Table(table.numbers, forged).packed()), world.plan).letters
+    assert letters.numbers.tolist() == table.numbers[3:].tolist()
+    world = after(KEYS)
+    table = keys_to_me(world)
+    forged = table.cells.copy()
+    forged[:4, -1] ^= 1
+    refused(world, SHARES, Table(table.numbers, forged).packed(), "6 keys of neighbours that are theirs came, and 7")
+
+
+def test_keys_of_another_party_are_not_those_of_a_neighbour() -> None:
+    world = after(KEYS)
+    table = keys_to_me(world)
+    swapped = Table(table.numbers, table.cells[::-1])
+    refused(world, SHARES, swapped.packed(), "0 keys of neighbours")
+
+
+def test_a_stranger_as_neighbour_ends_the_sum() -> None:
+    world = after(KEYS)
+    refused(world, SHARES, keys_to_me(world, but=0, extra=ME).packed(), "names a stranger")
+    refused(world, SHARES, keys_to_me(world).packed(), "this sum is over")
+
+
+def test_keys_that_give_nothing_secret_are_left_out() -> None:
+    world = after(KEYS)
+    table = keys_to_me(world)
+    bad = Keys(bytes(KEY), bytes(KEY))
+    signature = keys.signature(world.held[0], world.plan.digest, "keys", 0, bytes(2 * KEY))
+    cells = [Keys(bad.letters, bad.masks, signature).packed(), *(cell.tobytes() for cell in table.cells[1:])]
+    question = Table(table.numbers, as_cells(cells, 128)).packed()
+    assert 0 not in Letters.read(world.ask(SHARES, ME, question), world.plan).letters.numbers
+
+
+def test_too_few_letters_or_damaged_ones() -> None:
+    world = after(SHARES)
+    letters = Table.read(world.letters_to(ME, [0, 2, 3, 4, 5, 6, 7, 8]), 88, world.plan)
+    damaged = letters.cells.copy()
+    damaged[0, 0] ^= 1
+    told = world.ask(MASKED, ME, Table(letters.numbers, damaged).packed())
+    assert bin(int.from_bytes(Masked.read(told, world.plan).included, "little")).count("1") == 7
+    world = after(SHARES)
+    refused(world, MASKED, world.letters_to(ME, [0, 2, 3, 4, 5, 6]), "6 letters of neighbours came, and 7 are needed")
+
+
+@pytest.mark.parametrize("but", [[ME], [2, 3, 4]])
+def test_a_list_without_the_party_or_a_quorum_is_not_signed(but: list[int]) -> None:
+    world = after(MASKED)
+    refused(world, AGREE, world.living(ME, world.live(but)), "this party reveals nothing")
+
+
+def test_a_living_neighbour_whose_letter_was_kept_back_is_not_signed_for() -> None:
+    world = after(SHARES)
+    for number in range(11):
+        world.ask(MASKED, number, world.letters_to(number, [one for one in range(11) if one not in (number, 5)][:8]))
+    refused(world, AGREE, world.living(ME, world.live()), "whose shares it kept back")
+
+
+def test_too_few_signatures_or_those_of_another_list() -> None:
+    world = after(MASKED)
+    signed = world.agree([number for number in range(11) if number != 3], world.live(but=[3]))
+    assert len(signed) == 10
+    few = dict(list(signed.items())[:7])  # its own is among them
+    refused(world, UNMASK, world.signatures(ME, few), "6 signatures of neighbours on who is counted came, and 7")
+    world = after(MASKED)
+    world.agree([ME], world.live())
+    other = world.agree([number for number in range(11) if number not in (3, ME)], world.live(but=[3]))
+    refused(world, UNMASK, world.signatures(ME, other), "0 signatures of neighbours")
+
+
+def test_of_each_neighbour_one_kind_of_share() -> None:
+    world = after(MASKED)
+    signed = world.agree([number for number in range(11) if number != 3], world.live(but=[3]))
+    table = Table.read(world.ask(UNMASK, ME, world.signatures(ME, signed)), 37, world.plan)
+    assert dict(zip(table.numbers.tolist(), table.cells[:, 0].tolist(), strict=True)) == {
+        number: int(number == 3) for number in range(11) if number != ME
+    }
+
+
+def test_no_share_of_a_neighbour_whose_receipt_is_false_or_names_others() -> None:
+    world = after(MASKED)
+    living = world.living(ME, world.live())
+    forged = bytearray(living)
+    forged[2 + 4] ^= 1  # the first receipt's bits
+    world.ask(AGREE, ME, bytes(forged))
+    signed = world.agree([number for number in range(11) if number != ME], world.live())
+    table = Table.read(world.ask(UNMASK, ME, world.signatures(ME, signed)), 37, world.plan)
+    assert len(table.numbers) == 9
+
+
+def test_equal_secrets_and_questions_give_equal_bytes() -> None:
+    world = after(UNMASK)
+    plan, own = world.plan, Own(ME, world.held[ME], world.roster)
+    again = MaskedAnswers(plan, own, b"r" * 32, np.zeros(3, dtype=np.uint64))
+    other = MaskedAnswers(plan, own, b"r" * 32, np.zeros(3, dtype=np.uint64))
+    assert again.answer(plan.packed()) == other.answer(plan.packed())
+    question = keys_to_me(world).packed()
+    assert again.answer(question) == other.answer(question)

@@ -78,7 +78,7 @@ def measured(
 
     Raises `InputError` where data is missing.
     """
-    shared = [{"kind": "label_sums", "protect": "row", "summation": "secure"}] if parties > 1 else []
+    shared = [{"kind": "label_sums", "protect": "row", "trust": "secure"}] if parties > 1 else []
     protocols = [
         {"kind": "label_sums", "protect": "row"},
         {"kind": "label_sums", "protect": "row", "noise": "off"},

@@ -2,67 +2,33 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from aggregator.answers.honest_range import REACH, ROUNDING, SumRange
-from aggregator.answers.local_answers import SummedAnswers
+from aggregator.answers.local_answers import CHECKED, SummedAnswers
 from aggregator.answers.robust_sums import BOUNDED, Changes, GatedSum, Robustness
 from federation.contract.guarantee import Guarantee
 from federation.questions.moments import SummedQuestion
 
-# As a ledger puts it.
-SHARES_CHECKED = "shares were checked by the simulated summation, as one with proofs of range would do"
 
+class MomentTotals(ABC):
+    """A noisy sum over all parties and their number of rows, however it was added up, and what follows from these."""
 
-class MomentAnswers(SummedAnswers):
-    """The sum over parties of their noisy sums, as of y x, and of the numbers of rows.
-
-    A sum over n rows which add a vector of norm 1 each (or of the question's `longest`) has entries of at most n, and
-    noise takes them 40 standard deviations further at most; with randomised response they are at most n times a
-    released label. Which of the two a party answers by follows from its number of rows, and whoever says another is
-    refused. An answer within that, but longer than an honest one is by its noise, is scaled to what that reaches.
-    Where answers are few enough to be kept, those with noise on sums are clipped along directions in which they spread
-    more than noise. `robustness` says otherwise; answers without noise, and shares of one, are summed as they come.
-    """
-
-    question: SummedQuestion
-
-    def __init__(
-        self, question: SummedQuestion, parties: int, promise: Guarantee | None, robustness: Robustness = BOUNDED
-    ) -> None:
-        super().__init__(question, parties, promise)
-        noise, self._response = question.sum_noise(), question.label_noise()
-        self._variance = 0.0 if noise is None else noise.variance()
-        self._summing, self._responding_rows = 0, 0.0
-        self.recipe, self._alike = (robustness,), robustness.alike
-        bounded = robustness.bounded and question.noise.aims and not question.shared
-        self._range = SumRange(question) if bounded else None
-        self._gate = GatedSum(parties if bounded else 0, question.draws, question.numbers)
-        self._scaled = 0
-        self._gated: tuple[np.ndarray, int] | None = None
-
+    @abstractmethod
     def total(self, name: str) -> np.ndarray:
-        """One field, summed over the parties that answered, of sums what is left of them."""
-        whole = super().total(name)
-        return whole + self._correction[0] if name == "sums" and self._correction[1] else whole
+        """`size` or `sums`, summed over the parties that answered."""
 
     @property
+    @abstractmethod
+    def summed_variance(self) -> float:
+        """Variance of the noise on sums in each entry of the sum over all parties that answered."""
+
+    @property
+    @abstractmethod
     def told(self) -> tuple[str, ...]:
-        """How the sum was made, in public words, where that is not as answers came."""
-        return ()
-
-    @property
-    def changes(self) -> Changes | None:
-        """How many answers were scaled and clipped; None where they are summed as they come."""
-        return None if self._range is None else Changes(self.answered, self._scaled, self._correction[1])
-
-    @property
-    def _correction(self) -> tuple[np.ndarray, int]:
-        """What clipping adds to the sums, and of how many parties something was clipped."""
-        if self._gated is None:
-            moved, clipped = self._gate.correction(self._variance, self.question.longest, alike=self._alike)
-            self._gated = moved, len(clipped)
-        return self._gated
+        """What was verified of the answers, and what was done to them, in public words."""
 
     @property
     def rows(self) -> float:
@@ -80,14 +46,69 @@ class MomentAnswers(SummedAnswers):
         return self.summed_variance / self.rows**2
 
     @property
+    def response_variance(self) -> float:
+        """What randomised response adds: times the mean of x x' it is the covariance of the error of an estimate."""
+        return 0.0
+
+
+class MomentAnswers(SummedAnswers, MomentTotals):
+    """The sum over parties of their noisy sums, as of y x, and of the numbers of rows.
+
+    A sum over n rows which add a vector of norm 1 each (or of the question's `longest`) has entries of at most n, and
+    noise takes them 40 standard deviations further at most; with randomised response they are at most n times a
+    released label. Which of the two a party answers by follows from its number of rows, and whoever says another is
+    refused. An answer within that, but longer than an honest one is by its noise, is scaled to what that reaches.
+    Where answers are few enough to be kept, those with noise on sums are clipped along directions in which they spread
+    more than noise. `robustness` says otherwise; answers without noise are summed as they come.
+    """
+
+    question: SummedQuestion
+
+    def __init__(
+        self, question: SummedQuestion, parties: int, promise: Guarantee | None, robustness: Robustness = BOUNDED
+    ) -> None:
+        super().__init__(question, parties, promise)
+        noise, self._response = question.sum_noise(), question.label_noise()
+        self._variance = 0.0 if noise is None else noise.variance()
+        self._summing, self._responding_rows = 0, 0.0
+        self.recipe, self._alike = (robustness,), robustness.alike
+        bounded = robustness.bounded and question.noise.aims
+        self._range = SumRange(question) if bounded else None
+        self._gate = GatedSum(parties if bounded else 0, question.draws, question.numbers)
+        self._scaled = 0
+        self._gated: tuple[np.ndarray, int] | None = None
+
+    def total(self, name: str) -> np.ndarray:
+        """One field, summed over the parties that answered, of sums what is left of them."""
+        whole = super().total(name)
+        return whole + self._correction[0] if name == "sums" and self._correction[1] else whole
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """That answers were checked, and how many were scaled and clipped."""
+        return (CHECKED, *Changes.of([self.changes]))
+
+    @property
+    def changes(self) -> Changes | None:
+        """How many answers were scaled and clipped; None where they are summed as they come."""
+        return None if self._range is None else Changes(self.answered, self._scaled, self._correction[1])
+
+    @property
+    def _correction(self) -> tuple[np.ndarray, int]:
+        """What clipping adds to the sums, and of how many parties something was clipped."""
+        if self._gated is None:
+            moved, clipped = self._gate.correction(self._variance, self.question.longest, alike=self._alike)
+            self._gated = moved, len(clipped)
+        return self._gated
+
+    @property
     def summed_variance(self) -> float:
-        """Variance of the noise on sums in each entry of the sum over all parties that answered."""
-        wholes = self._summing / self.question.contributors if self.question.contributors else self._summing
-        return wholes * self._variance
+        """Of the parties that answered with noise on their sums."""
+        return self._summing * self._variance
 
     @property
     def response_variance(self) -> float:
-        """What randomised response adds: times the mean of x x' it is the covariance of the error of an estimate."""
+        """Of the parties that answered by randomised response."""
         return self._responding_rows * self._response.label_variance / self.rows**2 if self._response else 0.0
 
     def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:

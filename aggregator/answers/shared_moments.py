@@ -1,42 +1,50 @@
-"""Adds shares of one noise through the summation that a simulation names."""
+"""The noisy sum over all parties of what they say of all their rows, where they share its noise."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from aggregator.answers.moment_answers import MomentAnswers
-from aggregator.sums.summation import Summation
-from federation.numerics.arrays import Integers
+from aggregator.answers.honest_range import REACH, ROUNDING
+from aggregator.answers.moment_answers import MomentTotals
+from aggregator.answers.shared_answers import SharedAnswers
+from aggregator.world.plan import WorldPlan
+from federation.contract.errors import FederationError
+from federation.contract.submission import Submission
 from federation.questions.moments import SummedQuestion
 
 
-class SharedMomentAnswers(MomentAnswers):
-    """As `MomentAnswers` of shares; where the sum is really masked, the total is what the masked sum gives.
+class SharedMoments(SharedAnswers, MomentTotals):
+    """As `MomentAnswers`, but nobody sees, checks or scales an answer; a total that honest ones cannot have is refused.
 
-    What a party sends is then whole numbers of grid steps, and a hostile party's is rounded to them.
+    Only the total can be looked at, which is private already: its entries are at most all rows times `longest`, and
+    the noise of all shares goes 40 standard deviations further.
     """
 
-    def __init__(self, question: SummedQuestion, parties: int, summation: Summation) -> None:
-        super().__init__(question, parties, None)
-        self._summation, self._step = summation, question.mechanism().additive.step
-        self._parts = np.zeros((parties if summation.masked else 0, question.draws * question.numbers), dtype=np.int64)
-        self._whole: Integers | None = None
+    question: SummedQuestion
 
-    def total(self, name: str) -> np.ndarray:
-        """As `MomentAnswers.total`. Raises `QuorumError` where too few answered for a masked sum."""
-        if name != "sums" or not self._summation.masked:
-            return super().total(name)
-        if self._whole is None:
-            self._whole = self._summation.total(self._parts, self._answered)
-        return (self._whole * self._step).reshape(self.question.draws, self.question.numbers)
+    def __init__(self, question: SummedQuestion, plan: WorldPlan) -> None:
+        super().__init__(question, plan)
+        self._variance = question.mechanism().variance()
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """How the sum was made."""
-        return (self._summation.told(self._answered),)
+    def summed_variance(self) -> float:
+        """Of all shares: more come than are needed for the whole noise, as a rule."""
+        return self.wholes * self._variance
 
-    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
-        super()._keep(parties, arrays)
-        self._whole = None
-        if self._summation.masked:
-            self._parts[parties] = np.rint(arrays["sums"] / self._step).reshape(len(parties), -1)
+    def total(self, name: str) -> np.ndarray:
+        """As `SharedAnswers.total`. Raises `FederationError` for a total that no honest parties have."""
+        found: np.ndarray = super().total(name)
+        if name == "sums":
+            largest = self.rows * self.question.longest * (1 + ROUNDING) + REACH * math.sqrt(self.summed_variance)
+            if not (np.abs(found) <= largest).all():
+                raise FederationError(
+                    f"the sum over {self.answered} parties is beyond what honest ones can have: some sent something "
+                    "else, and who did cannot be seen; nothing is learned from it"
+                )
+        return found
+
+    def _impossible(self, submission: Submission) -> np.ndarray:
+        sizes = submission.arrays["size"]
+        return super()._impossible(submission) | (sizes != np.floor(sizes))

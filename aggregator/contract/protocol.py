@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Trust(StrEnum):
-    """Whom parties trust, the most first."""
+    """Whom parties trust, the most first; the values of the option `trust` that every protocol has."""
 
     AGGREGATOR = "aggregator"  # to see their answers and to add the noise
     SECURE = "secure"  # a summation that shows nothing but sums
@@ -87,8 +87,13 @@ class Rule:
                 raise InputError(f"{name} of a Rule must be a sentence on one line, got {text!r:.80}")
 
 
+@dataclass(frozen=True)
 class Protocol(ABC):
     """A protocol's options are the fields of a frozen dataclass that derives from this class.
+
+    trust: whom parties trust: the `aggregator`, to see their answers, a `secure` summation, which shows it nothing but
+        the sum of answers that share one noise, or `none`, where every answer is private by itself. Where a protocol
+        has each party hide its own answer whatever it trusts, the first makes no difference to the last.
 
     Of literals, numbers, booleans, texts and tuples of them, with defaults; options that clash are refused by
     `__post_init__` with an `InputError`. Installed under its name by an entry point `federation.protocols`, it is
@@ -100,6 +105,13 @@ class Protocol(ABC):
     task: ClassVar[str]  # entry point `federation.tasks`: what its releases are scored by
     model: ClassVar[str]  # entry point `federation.models`: the kind of model that it releases
     why_default: ClassVar[tuple[Rule, ...]] = ()  # how its defaults were chosen
+
+    trust: Literal["aggregator", "secure", "none"] = field(default="aggregator", kw_only=True)
+
+    @property
+    def place(self) -> Place | Refused:
+        """Where its noise is made under the trust that it is given, or why it cannot work under it."""
+        return self.noise_at(Trust(self.trust))
 
     @property
     def proper_loss(self) -> str | None:

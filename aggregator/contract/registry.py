@@ -79,7 +79,7 @@ def lacks(found: Any) -> list[str]:
     missing = []
     if not issubclass(found, Protocol):
         missing.append(f"{Protocol.__name__} of {Protocol.__module__} among its bases")
-    if not dataclasses.is_dataclass(found) or not found.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+    if "__dataclass_params__" not in vars(found) or not vars(found)["__dataclass_params__"].frozen:
         missing.append("@dataclass(frozen=True)")
     said = {name for base in found.__mro__ for name in vars(base)}
     missing += [name for name in _DECLARED if name not in said]

@@ -62,7 +62,7 @@ class VariantRun:
         world = world.of(variant)
         self._world, self._variant, self._inquiry = world, variant, inquiry
         self._chosen: Protocol = configured(protocol(variant.kind), variant.options)
-        found = self._chosen.noise_at(Trust.AGGREGATOR)
+        found = self._chosen.place
         if isinstance(found, Refused):
             raise InputError(found.reason)
         self.place: Place = found
@@ -174,7 +174,7 @@ class VariantRun:
         features = None
         if self.place is not Place.AGGREGATOR:  # whose features depend on the noise; all others have these
             features = self._world.views.at(OFF, math.inf).public.feature_map.dimension
-        return self._chosen.promise(self._world.numbers(features), epsilon, Trust.AGGREGATOR)
+        return self._chosen.promise(self._world.numbers(features), epsilon, Trust(self._chosen.trust))
 
     def _gate(self, spends: Guarantee | NoGuarantee) -> None:
         """Refuse, before anybody is asked, a release beyond the budget, or in a deployment one that promises nothing.

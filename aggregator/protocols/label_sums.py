@@ -35,9 +35,6 @@ class NoisyLabelSums(LabelProtocol):
     shape: of the noise that protects labels: `optimal` (of least excess risk), `whitened` or `isotropic`.
     noise: `auto` (the less of the next two, by the number of features, epsilon and delta), `gaussian` (uses delta),
         `pure` (L2-Gamma) or `off` (NON-PRIVATE). What protects rows is Gaussian.
-    summation: of what protects rows: each party hides its sums by itself (`parties`), or adds a share of one noise to a
-        `secure` summation, which reveals only the sums over all parties; shares are such that a quorum of the parties
-        suffices, less those that may collude (parties.colluding).
     shrink: whether the model takes its noise into account: the noisier a direction, the closer it stays to the middle
         of the labels' range. That is nearly always more accurate. Without it the model is least squares, whose weights
         are right on average and at a small epsilon far off; predictions stay within the range either way.
@@ -67,20 +64,14 @@ class NoisyLabelSums(LabelProtocol):
     noise: Literal["auto", "gaussian", "pure", "off"] = "auto"
     shrink: bool = True
     protect: Literal["label", "row"] = "label"
-    summation: Literal["parties", "secure"] = "parties"
 
     def __post_init__(self) -> None:
         refuse_misplaced(self, ("shape",), "protect: label", self.protect == "label")
-        refuse_misplaced(self, ("summation",), "protect: row", self.protect == "row")
         if self.protect == "row" and self.noise == "pure":
             raise InputError(
                 "noise: pure cannot protect a row here, whose noise is Gaussian and makes use of delta; use "
                 "noise: gaussian, or protect: label"
             )
-
-    def idle(self) -> dict[str, str]:
-        """Nobody shares a noise that is not there."""
-        return {"summation": "noise: off"} if self.protect == "row" and self.noise == OFF else {}
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at, for one label or row. Raises `InputError` for rows without a delta."""
@@ -96,12 +87,9 @@ class NoisyLabelSums(LabelProtocol):
         return Unit(self.protect)
 
     def noise_at(self, trust: Trust) -> Place | Refused:
-        """At every party, or as shares of one noise, which hide nothing but in a sum."""
-        if self.noise == OFF or self.summation == "parties":
-            return super().noise_at(trust)
-        if trust is Trust.NONE:
-            return Refused("summation: secure adds shares of one noise, which somebody must sum without looking")
-        return Place.SHARES
+        """At every party, or as shares of one noise where rows are protected and a secure summation is trusted."""
+        shared = self.protect == "row" and self.noise != OFF and trust is Trust.SECURE
+        return Place.SHARES if shared else super().noise_at(trust)
 
     def begin(self, world: World, epsilon: float, draws: int) -> OneRound:
         """A session that asks once, and learns a model from each noise draw. Raises `InputError` without a range."""
@@ -111,7 +99,7 @@ class NoisyLabelSums(LabelProtocol):
         from federation.questions.row_moments import RowMomentsNoise
 
         noise = RowMomentsNoise("off" if self.noise == OFF else "gaussian", epsilon, world.plan.delta)
-        return RowSession(world, noise, secure=self.summation == "secure", shrunk=self.shrink, draws=draws)
+        return RowSession(world, noise, secure=self.place is Place.SHARES, shrunk=self.shrink, draws=draws)
 
     def noise_of(self, epsilon: float, delta: float) -> LabelSumsNoise:
         """The noise that parties are asked for."""
@@ -150,7 +138,7 @@ class NoisyLabelSums(LabelProtocol):
         if self.protect == "row":
             from aggregator.regressions.worst_rows import worst_rows
 
-            return worst_rows(units, public, shared=self.summation == "secure")
+            return worst_rows(units, public, shared=self.place is Place.SHARES)
         from aggregator.regressions.worst_labels import RUNS_OF_SUMS, worst_labels
 
         return worst_labels(units, public, RUNS_OF_SUMS)

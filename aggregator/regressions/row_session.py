@@ -6,17 +6,15 @@ import math
 
 import numpy as np
 
-from aggregator.answers.local_answers import CHECKED
-from aggregator.answers.moment_answers import SHARES_CHECKED, MomentAnswers
-from aggregator.answers.robust_sums import Changes, Robustness
-from aggregator.answers.shared_moments import SharedMomentAnswers
+from aggregator.answers.moment_answers import MomentAnswers, MomentTotals
+from aggregator.answers.robust_sums import Robustness
+from aggregator.answers.shared_moments import SharedMoments
 from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, OneRound
 from aggregator.regressions.row_estimate import PUBLIC_ENOUGH, PublicMoment, estimate, public_share
 from aggregator.regressions.unit_rows import unit_rows
 from aggregator.releases.regression_models import linear
 from aggregator.releases.released_estimators import Described
-from aggregator.sums.summation import summation_of
 from aggregator.world.plan import WorldPlan
 from aggregator.world.world import World
 from federation.contract.errors import InputError
@@ -62,19 +60,21 @@ class RowSession(OneRound):
             chosen = question(False)
         self._statistic = chosen.statistic
         promised = local_guarantee(plan, chosen.promise(), summed(plan) if chosen.shared else LOCAL)
-        promise = promised if isinstance(promised, Guarantee) and not chosen.shared else None
-        collector = MomentAnswers(chosen, plan.parties, promise, Robustness(plan.robust, plan.alike))
-        if chosen.shared and (summation := summation_of(plan, chosen, chosen.draws * chosen.numbers)):
-            collector = SharedMomentAnswers(chosen, plan.parties, summation)
+        collector: MomentAnswers | SharedMoments
+        if chosen.shared:
+            collector = SharedMoments(chosen, plan)
+        else:
+            promise = promised if isinstance(promised, Guarantee) else None
+            collector = MomentAnswers(chosen, plan.parties, promise, Robustness(plan.robust, plan.alike))
         asks = [Asked(chosen, view.training, collector)]
         # The middle of the range is an intercept beside the columns that are cut with their row.
         released = FeatureMap(feature_map.columns, (*feature_map.steps, Append(1.0)))
-        super().__init__(released, asks, promised, chosen.release, (SHARES_CHECKED if chosen.shared else CHECKED,))
+        super().__init__(released, asks, promised, chosen.release)
 
     @property
     def checks(self) -> tuple[str, ...]:
         """What was verified at run time, and how many answers were scaled and clipped."""
-        return (*super().checks, *self._sums.told, *Changes.of([self._sums.changes]))
+        return self._sums.told
 
     def learn(self, draw: int) -> Described:
         """The model of one noise draw."""
@@ -90,9 +90,9 @@ class RowSession(OneRound):
         return {"public_share": public_share(self._statistic, self._public, answers.rows, answers.summed_variance)}
 
     @property
-    def _sums(self) -> MomentAnswers:
+    def _sums(self) -> MomentTotals:
         """What parties answered, summed."""
-        found: MomentAnswers = self.answers[0]
+        found: MomentTotals = self.answers[0]
         return found
 
     def _public_enough(self, question: RowMomentsQuestion, plan: WorldPlan) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -248,13 +248,23 @@ class PrivateQuestion(Question):
         return None
 
     @property
+    def steps(self) -> Mapping[str, float]:
+        """Of the fields with a share of a noise only, which hide nothing but in a sum over parties, the grid's step.
+
+        Empty where every answer hides itself. What is sent is whole multiples of the step; the other fields are public.
+        """
+        return {}
+
+    @property
     def shared(self) -> bool:
         """Whether an answer has a share of a noise only, so that it hides nothing by itself but in a sum."""
-        return False
+        return bool(self.steps)
 
     def simulated_only(self) -> str | None:
         """Why a deployed party must refuse, in a sentence; None where it need not."""
-        return None
+        if not self.shared:
+            return None
+        return "this node has no secure summation, and a share of the noise hides nothing by itself"
 
     def promise(self, declared: Declared = NOTHING) -> Guarantee | NoGuarantee:
         """What one answer promises, by public numbers only: the same on both sides.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Literal
@@ -101,15 +102,9 @@ class SummedQuestion(PrivateQuestion):
         return {"size": Field((), minimum=float(self.least_rows), maximum=float(self.most_rows)), "sums": sums}
 
     @property
-    def shared(self) -> bool:
-        """Whether an answer has a share of a noise only."""
-        return self.contributors > 0
-
-    def simulated_only(self) -> str | None:
-        """Shares need a secure summation."""
-        if not self.shared:
-            return None
-        return "this node has no secure summation, and a share of the noise hides nothing by itself"
+    def steps(self) -> Mapping[str, float]:
+        """That of the noise which is shared, if any is."""
+        return {"sums": self.mechanism().additive.step} if self.contributors else {}
 
 
 @dataclass(frozen=True)

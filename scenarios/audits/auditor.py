@@ -92,7 +92,8 @@ def audit_variant(
 
 def claim(variant: Variant, epsilon: float, public: PublicNumbers, charged: Guarantee) -> tuple[float, float]:
     """The least (epsilon, delta) that a variant claims of a release: before it is made, or when it is charged."""
-    promised = chosen_of(variant).promise(public, epsilon, Trust.AGGREGATOR).spends
+    chosen = chosen_of(variant)
+    promised = chosen.promise(public, epsilon, Trust(chosen.trust)).spends
     if isinstance(promised, NoGuarantee):
         return charged.epsilon, charged.delta
     return min(charged.epsilon, promised.epsilon), min(charged.delta, promised.delta)

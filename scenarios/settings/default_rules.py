@@ -53,7 +53,7 @@ def described(kind: str) -> tuple[dict[str, Any], list[str]]:
     found = registry.protocol(kind)
     bases = (base for base in found.__mro__ if "__dataclass_fields__" in vars(base))  # options may be a base's
     about = "\n\n".join(inspect.cleandoc(base.__doc__ or "") for base in bases)
-    options = {option.name: getattr(found(), option.name) for option in dataclasses.fields(found)}  # type: ignore[arg-type]
+    options = {option.name: getattr(found(), option.name) for option in dataclasses.fields(found)}
     record = {"protocol": kind, "about": about, "defaults": options, "why_default": recorded([kind])}
     return record, list(_lines(kind, about, options))
 

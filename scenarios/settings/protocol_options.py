@@ -105,6 +105,11 @@ class Protocol:
                 texts[str(error)] = None
         return list(texts)
 
+    def untrusted(self) -> list[str]:
+        """Why variants cannot work under the trust that they are given; none if they can."""
+        found = {str(options["trust"]): place(self.kind, options) for options, _ in self.choices() if options}
+        return [f"trust: {trust}: {one.reason}" for trust, one in found.items() if isinstance(one, Refused)]
+
     def to_plain(self) -> dict[str, Any]:
         """As in a scenario file."""
         lists = {name: list(values) for name, values in self.sweeps.items()}
@@ -206,8 +211,9 @@ def variant_name(kind: str, options: Mapping[str, Any], name: str | None = None)
 
 
 def is_default(kind: str, options: Mapping[str, Any]) -> bool:
-    """Whether every option has its default."""
-    return dict(options) == _defaults(kind)
+    """Whether every option has its default, whomever parties trust."""
+    kept = {"trust": options["trust"]} if "trust" in options else {}
+    return dict(options) == {**_defaults(kind), **kept}
 
 
 def default_kind(protocols: Iterable[Protocol]) -> str | None:
@@ -263,7 +269,8 @@ def promise(kind: str, options: Mapping[str, Any], epsilon: float, public: Publi
     """What a release of a variant promises by public numbers; None for a baseline, which has none."""
     if kind in BASELINES:
         return None
-    return registry.protocol(kind)(**options).promise(public, epsilon, Trust.AGGREGATOR)
+    chosen = registry.protocol(kind)(**options)
+    return chosen.promise(public, epsilon, Trust(chosen.trust))
 
 
 def spending(kind: str, options: Mapping[str, Any], epsilon: float, delta: float) -> tuple[float, float] | None:
@@ -281,7 +288,7 @@ def spending(kind: str, options: Mapping[str, Any], epsilon: float, delta: float
 
 def place(kind: str, options: Mapping[str, Any]) -> Place | Refused:
     """Where the noise of a variant is made; nowhere of a baseline."""
-    return Place.NOWHERE if kind in BASELINES else registry.protocol(kind)(**options).noise_at(Trust.AGGREGATOR)
+    return Place.NOWHERE if kind in BASELINES else registry.protocol(kind)(**options).place
 
 
 def without_noise(kind: str, options: Mapping[str, Any]) -> bool:
@@ -304,7 +311,7 @@ def _model_of(kind: str, options_type: type[OptionsClass] | None) -> type[_Optio
     if options_type is not None:
         fields["name"] = (FileName | None, None)
         hints = typing.get_type_hints(options_type, include_extras=True)
-        for option in dataclasses.fields(options_type):  # type: ignore[arg-type]  # it was checked when it was loaded
+        for option in dataclasses.fields(options_type):
             if option.name in _OWN:
                 raise InputError(f"the protocol '{kind}' has an option '{option.name}'; its package must be repaired")
             if option.init:

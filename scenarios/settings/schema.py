@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
+from aggregator.contract import registry
 from federation.contract.errors import InputError
 from federation.contract.files import is_file
 from scenarios.settings.baselines import baselines_beside, unfounded
@@ -28,6 +30,8 @@ from scenarios.settings.yaml_rules import KeyPath
 # default by .010 in mean accuracy, at .5 behind by .008.
 _FEW_CLASSES = 0.3
 _DEFAULT = {"kind": "soft_vote"}
+_SUMMING = ("mean_operator", "label_sums")  # had an option `summation`
+_log = logging.getLogger(__name__)
 
 
 class Scenario(Section):
@@ -43,6 +47,10 @@ class Scenario(Section):
     """Compared side by side on the same data and parties; options given as lists are swept, and an entry may have a
     `name`, by which tables, figures and files call it. Left out where parties see few classes, partition {dirichlet:
     ALPHA} with ALPHA below 0.3, it is parameter_average."""
+    trust: Literal["aggregator", "secure", "none"] = "aggregator"
+    """Whom parties trust: the `aggregator`, to see their answers, a `secure` summation, which shows it nothing but sums
+    of answers that share one noise, or `none`: every answer is private by itself. Of protocols that do not say their
+    own."""
     baselines: bool = True
     """Whether constant, pooled, individual and noise_free (the first protocol without its noise) stand beside the
     protocols, to tell what releases are worth."""
@@ -61,6 +69,11 @@ class Scenario(Section):
             for position, protocol in enumerate(self.protocols)
             for classifier in trained
             for text in protocol.refusals(self.data.features, classifier)
+        }
+        found |= {
+            (("protocols", position), text)
+            for position, protocol in enumerate(self.protocols)
+            for text in protocol.untrusted()
         }
         known = (*misplaced(self.protocols), *unfounded(self.protocols))
         found |= {(("protocols", position), text) for position, text in known}
@@ -96,6 +109,7 @@ def resolve(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = (
         document.override(setting)
     _find_files(document.value, Path.cwd())
     _default_protocols(document.value)
+    _default_trust(document.value)
     _default_features(document.value)
     _default_baselines(document.value)
     document.value.setdefault("name", re.sub(r"[^A-Za-z0-9._-]+", "-", document.stem).lstrip(".") or "scenario")
@@ -116,6 +130,18 @@ def _default_protocols(plain: dict[str, Any]) -> None:
     logistic = classifier == LOGISTIC or (isinstance(classifier, dict) and [*classifier] == [LOGISTIC])
     if isinstance(alpha, int | float) and 0 < alpha < _FEW_CLASSES and logistic:
         plain["protocols"] = [{"kind": "parameter_average"}]
+
+
+def _default_trust(plain: dict[str, Any]) -> None:
+    """Put in the scenario's trust where a protocol has none of its own; `summation`, its former name, is one."""
+    common, protocols = plain.get("trust"), plain.get("protocols")
+    entries = [entry for entry in protocols if isinstance(entry, dict)] if isinstance(protocols, list) else []
+    for entry in entries:
+        if entry.get("kind") in _SUMMING and (former := entry.pop("summation", None)) is not None:
+            _log.warning("summation: %s of %s is called trust now; replace it", former, entry["kind"])
+            entry.setdefault("trust", "secure" if former == "secure" else "none")
+        if common is not None and entry.get("kind") in registry.protocol_names():
+            entry.setdefault("trust", common)
 
 
 def _default_features(plain: dict[str, Any]) -> None:

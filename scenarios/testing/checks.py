@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import scenarios.testing.parties as small
-from aggregator.contract.protocol import Place, Protocol, Trust
+from aggregator.contract.protocol import Place, Protocol, Refused, Trust
 from aggregator.contract.registry import PROTOCOLS, lacks
 from aggregator.contract.session import Asked
 from aggregator.contract.worst_case import PrivateWorstCase
@@ -144,7 +144,7 @@ def _plain_options(one: Checked) -> None:
     chosen = one.chosen
     if pickle.loads(pickle.dumps(chosen)) != chosen:
         raise CheckFailed("an unpickled copy differs")
-    record = json.loads(json.dumps(dataclasses.asdict(chosen)))  # type: ignore[call-overload]
+    record = json.loads(json.dumps(dataclasses.asdict(chosen)))
     if one.found(**record) != chosen:
         raise CheckFailed("what JSON gives back differs")
 
@@ -152,13 +152,15 @@ def _plain_options(one: Checked) -> None:
 def _checked_options(one: Checked) -> None:
     """Options out of range are refused in a sentence, and whatever is taken can begin or is refused."""
     hints = typing.get_type_hints(one.found)
-    for option in dataclasses.fields(one.found):  # type: ignore[arg-type]
+    for option in dataclasses.fields(one.found):
         for value in _values(hints[option.name]):
             given = {**one.options, option.name: value}
             try:
                 chosen = one.found(**given)
-                chosen.noise_at(Trust.AGGREGATOR)
-                chosen.promise(PublicNumbers(1e-3, features=4, parties=small.PARTIES), 5.0, Trust.AGGREGATOR)
+                if isinstance(chosen.place, Refused):
+                    continue
+                public = PublicNumbers(1e-3, features=4, parties=small.PARTIES)
+                chosen.promise(public, 5.0, Trust(chosen.trust))
                 for asked in replace(one, options=given).asked():
                     asked.question.fields()
             except FederationError:
@@ -210,7 +212,7 @@ def _wire(one: Checked) -> None:
         for name, array in sent.arrays.items():
             if not np.array_equal(back.arrays[name], array):
                 raise CheckFailed(f"the field '{name}' of an answer comes back from the wire as another one")
-        if isinstance(question, TrustedQuestion) and one.chosen.noise_at(Trust.AGGREGATOR) is Place.PARTY:
+        if isinstance(question, TrustedQuestion) and one.chosen.place is Place.PARTY:
             raise CheckFailed(f"its noise is the parties', and '{question.kind}' asks them for answers without any")
 
 
@@ -273,7 +275,7 @@ def _gate(one: Checked) -> None:
 
 def _paid(one: Checked) -> None:
     """Deployed parties pay what the release is charged, once."""
-    if not _local(one) or one.chosen.noise_at(Trust.AGGREGATOR) is not Place.PARTY:
+    if not _local(one) or one.chosen.place is not Place.PARTY:
         return
     grid = small.SitesGrid()
     [charged] = _deployed(one, grid)["ledger"]["releases"]
@@ -353,7 +355,7 @@ def _public(one: Checked) -> PublicNumbers:
 
 
 def _private(one: Checked) -> bool:
-    return one.chosen.noise_at(Trust.AGGREGATOR) in (Place.PARTY, Place.SHARES, Place.AGGREGATOR)
+    return one.chosen.place in (Place.PARTY, Place.SHARES, Place.AGGREGATOR)
 
 
 def _local(one: Checked) -> bool:

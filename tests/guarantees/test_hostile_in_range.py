@@ -22,7 +22,7 @@ VARIANTS = (
     VariantPlan("exchange", "error_marginals", LINEAR),
     VariantPlan("labels", "error_marginals", {**LINEAR, "protect": "label"}),
 )
-SECURE = VariantPlan("secure", "mean_operator", {"summation": "secure", "noise": "gaussian"})
+SECURE = VariantPlan("secure", "mean_operator", {"trust": "secure", "noise": "gaussian"})
 SIZES = {"parties": 20, "private_rows": 20 * 60 + 10 * 7, "epsilons": (0.5,), "draws": 1}
 
 plan = plan_fixture("mean_operator", {})

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from support.masked_sums import QUESTION, Gullible, World, parts
 
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.unmasking import UnmaskingServer
@@ -35,7 +36,6 @@ from parties.sums import masking
 from parties.sums.masking import MaskedAnswers, Own
 from parties.sums.party import MaskedParty
 from scenarios.simulated.masked_sums import enrolled, masked_total, uploading_parties
-from support.masked_sums import QUESTION, Gullible, World, parts
 
 VICTIM = 1
 

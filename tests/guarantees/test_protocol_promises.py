@@ -58,7 +58,7 @@ PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] =
     ("label_sums", {}, (2.0, DELTA, "label", "replace"), SUMS),
     ("label_sums", {"noise": "pure"}, (2.0, 0.0, "label", "replace"), SUMS),
     ("label_sums", {"protect": "row"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
-    ("label_sums", {"protect": "row", "summation": "secure"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
+    ("label_sums", {"protect": "row", "trust": "secure"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
     ("noisy_weighted_llp", {"size": 4}, (2.0, DELTA, "label", "replace"), [(72, False), (2, True)]),
     ("noisy_weighted_llp", {"size": 4, "noise": "laplace"}, (2.0, 0.0, "label", "replace"), [(72, False), (2, True)]),
     ("weighted_lba", {"size": 4}, (2.0, DELTA, "label", "replace"), [(18, False), (2, True)]),
@@ -66,7 +66,7 @@ PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] =
     # Rows get a constant feature where the map does not bound their norms.
     ("mean_operator", {}, (2.0, DELTA, "label", "replace"), [(10, True), (80, False)]),
     ("mean_operator", {"noise": "pure", "protect": "row"}, (2.0, 0.0, "row", "replace"), [(10, True)]),
-    ("mean_operator", {"summation": "secure"}, (2.0, DELTA, "label", "replace"), [(10, True), (80, False)]),
+    ("mean_operator", {"trust": "secure"}, (2.0, DELTA, "label", "replace"), [(10, True), (80, False)]),
     ("mean_operator", {"noise": "randomised_response"}, (2.0, 0.0, "label", "replace"), [(10, True), (80, False)]),
     ("mean_operator", {"noise": "published_laplace"},
      (2.0 * math.sqrt(10), 0.0, "label", "replace"), [(10, True), (80, False)]),

@@ -22,7 +22,7 @@ from parties.answers import row_moments
 
 DELTA, RANGE, RUNS = 0.01, (-3.0, 7.0), 50_000
 PUBLIC = PublicNumbers(DELTA, label_range=RANGE)
-OPTIONS = {"own noise": {}, "shares": {"summation": "secure"}}
+OPTIONS = {"own noise": {}, "shares": {"trust": "secure"}}
 
 
 def pair(name="own noise", units=1, second=True):

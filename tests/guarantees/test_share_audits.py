@@ -33,7 +33,7 @@ ENOUGH, PARTIES = 3, 6
 
 
 def judged(noise, honest):
-    pair = pair_of("mean_operator", {"noise": noise, "summation": "secure"}, PublicNumbers(0.01))
+    pair = pair_of("mean_operator", {"noise": noise, "trust": "secure"}, PublicNumbers(0.01))
     assert pair.question.contributors == ENOUGH
     return audited(sum_of(pair, honest), RUNS)
 
@@ -57,7 +57,7 @@ def test_fewer_honest_parties_than_a_quorum_are_refuted(noise, honest):
 
 @pytest.mark.parametrize("noise", KINDS)
 def test_noise_that_counts_on_all_parties_is_refuted_where_a_quorum_answers_and_one_colludes(noise):
-    pair = pair_of("mean_operator", {"noise": noise, "summation": "secure"}, PublicNumbers(0.01))
+    pair = pair_of("mean_operator", {"noise": noise, "trust": "secure"}, PublicNumbers(0.01))
     careless = replace(pair, question=replace(pair.question, contributors=PARTIES))
     assert not audited(sum_of(careless, (0, 2, 5)), RUNS).passed
 

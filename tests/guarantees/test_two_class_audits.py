@@ -23,7 +23,7 @@ from scenarios.audits.auditor import sampler
 
 RUNS = {WorstSums: 60_000, WorstExchange: 40_000, WorstLabels: 4_000}
 PUBLIC = PublicNumbers(0.01)
-SECURE = {"summation": "secure"}
+SECURE = {"trust": "secure"}
 SUMS = {
     "laplace": {"noise": "laplace"},
     "pure": {"noise": "pure"},

@@ -23,7 +23,7 @@ def document(**changes):
         "parties": {"count": 4, "dropout": 0.1, "hostile": {"fraction": 0.25, "kind": "malformed"}},
         "protocols": [
             {"kind": "mean_operator", "noise": ["auto", "randomised_response", "off"]},
-            {"kind": "mean_operator", "protect": "row", "summation": "secure", "noise": "pure"},
+            {"kind": "mean_operator", "protect": "row", "trust": "secure", "noise": "pure"},
             {"kind": "error_marginals", "learner": "linear", "noise": ["pure", "off"]},
             {"kind": "constant"},
         ],

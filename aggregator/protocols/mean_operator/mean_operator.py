@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from aggregator.contract.promise import Promise, Sent
-from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
+from aggregator.contract.protocol import Place, Protocol, Requires, Rule, Trust
 from aggregator.protocols.mean_operator.moment_options import MomentOptions
 from aggregator.world.public_numbers import PublicNumbers, product
 from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF
+from federation.questions.moments import RESPONSE
 
 if TYPE_CHECKING:
     from aggregator.protocols.mean_operator.moment_session import MomentSession
@@ -70,7 +71,7 @@ class MeanOperator(MomentOptions, Protocol):
 
     def idle(self) -> dict[str, str]:
         """Options that make no difference whatever their values, and beside which others."""
-        found = {"summation": "noise: off", "denoise": "noise: off"} if self.noise == OFF else {}
+        found = {"denoise": "noise: off"} if self.noise == OFF else {}
         if self.unlabelled_rows == "auxiliary":
             found["denoise"] = "rows that are not the parties' own"
         return {**found, "unlabelled": "loss: unhinged"} if self.loss == "unhinged" else found
@@ -82,15 +83,14 @@ class MeanOperator(MomentOptions, Protocol):
 
         return self.loss if isinstance(self.chosen_loss(), SymmetricProper) else None
 
-    def noise_at(self, trust: Trust) -> Place | Refused:
-        """At every party, or as shares of one noise, which hide nothing but in a sum."""
+    def noise_at(self, trust: Trust) -> Place:
+        """At every party, or as shares of one noise where a secure summation is trusted.
+
+        Randomised response hides every label by itself, whoever adds up.
+        """
         if self.noise == OFF:
             return Place.NOWHERE
-        if self.summation == "parties":
-            return Place.PARTY
-        if trust is Trust.NONE:
-            return Refused("summation: secure adds shares of one noise, which somebody must sum without looking")
-        return Place.SHARES
+        return Place.SHARES if trust is Trust.SECURE and self.noise != RESPONSE else Place.PARTY
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at; with `published_laplace` that times the L1 bound of rows, as it really is."""
@@ -121,11 +121,11 @@ class MeanOperator(MomentOptions, Protocol):
         """A session that asks once, and minimises for each noise draw."""
         from aggregator.protocols.mean_operator.moment_session import MomentSession
 
-        return MomentSession(world, self, epsilon, draws)
+        return MomentSession(world, self, epsilon, draws, share=self.place is Place.SHARES)
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstSums:
         """A row as long as any turns into its opposite; of shares, half are missing in place of a second such row."""
         from aggregator.protocols.mean_operator.worst_sums import FOURIER, worst_sums
 
         options = {"dimensions": FOURIER} if self.expansion == "fourier" else {}
-        return worst_sums(units, shared=self.summation == "secure", options=options)
+        return worst_sums(units, shared=self.place is Place.SHARES, options=options)

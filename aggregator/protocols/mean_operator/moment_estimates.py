@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.answers.moment_answers import MomentTotals
 from aggregator.learners.shrinkage import Shrinkage
 
 _SIGNS = (-1.0, 1.0)
@@ -22,7 +22,7 @@ class Moments:
     errors: np.ndarray
 
 
-def of_sums(answers: MomentAnswers, square: float = 1.0) -> Moments:
+def of_sums(answers: MomentTotals, square: float = 1.0) -> Moments:
     """From noisy sums of y x, where rows x of those who answer by randomised response have this mean squared norm.
 
     Errors are those of the noise: public numbers, and the same for all draws.
@@ -32,7 +32,7 @@ def of_sums(answers: MomentAnswers, square: float = 1.0) -> Moments:
     return Moments(estimates, np.full(len(estimates), variance))
 
 
-def denoised(answers: MomentAnswers, rows: np.ndarray) -> Moments:
+def denoised(answers: MomentTotals, rows: np.ndarray) -> Moments:
     """The same given the parties' own rows (n, d): what linear regression of y on x explains, shrunk by the noise.
 
     The mean of y x is that of f x, where f is the least-squares fit of y. The noise has the known covariance

@@ -26,17 +26,14 @@ class MomentOptions:
     loss: a linear-odd loss: `logistic`, `square`, `matsushita`, `unhinged`, `double_hinge`, `perceptron` or `rho` (the
         last two are least at weights of zero, which tell nothing, unless noise moves the mean operator far).
     rho: of the loss rho |z| - rho z + 1.
-    noise: `auto` (that of the next two which harms less, by public rows and the number of each party's rows, or for
-        `secure` of all rows; `sums` where the parties' own rows are not used), `randomised_response` (of every label in
-        the sum: best for few rows), `sums` (by public numbers, the least of the next three), `laplace` (per feature),
-        `pure` (L2-Gamma), `gaussian` (uses delta), `published_laplace` (as published; what it really promises is
-        epsilon times the root of the number of features) or `off` (NON-PRIVATE).
+    noise: `auto` (that of the next two which harms less, by public rows and the number of each party's rows, or of all
+        rows where noise is shared; `sums` where the parties' own rows are not used), `randomised_response` (of every
+        label in the sum: best for few rows), `sums` (by public numbers, the least of the next three), `laplace` (per
+        feature), `pure` (L2-Gamma), `gaussian` (uses delta), `published_laplace` (as published; what it really promises
+        is epsilon times the root of the number of features) or `off` (NON-PRIVATE).
     l1_bound: of `auto`, `sums`, `laplace` and `published_laplace`: rows are cut to this norm in L1, too; null takes the
         root of the number of features, which no row of norm 1 exceeds.
     protect: one `label`, features being public, or one whole `row`.
-    summation: each party hides its sum by itself (`parties`), or adds a share of the noise to a `secure` summation,
-        which reveals only the sum over all; shares are such that a quorum of the parties suffices, less those that may
-        collude (parties.colluding).
     denoise: the sum is shrunk towards what a linear fit to labels from -1 to 1 can explain, by the known size of the
         noise, before anything is learned from it; costs nothing, and is done where the parties' own rows are used and
         have 1000 features at most.
@@ -58,7 +55,6 @@ class MomentOptions:
     )
     l1_bound: float | None = None
     protect: Literal["label", "row"] = "label"
-    summation: Literal["parties", "secure"] = "parties"
     denoise: bool = True
     unlabelled: Literal["auto", "own", "auxiliary"] = "auto"
     expansion: Literal["none", "fourier", "polynomial"] = "none"
@@ -87,11 +83,8 @@ class MomentOptions:
         refuse_misplaced(self, ("degree",), "expansion: polynomial", self.expansion == "polynomial")
         if self.protect == "row" and self.unlabelled == "own":
             raise InputError("protect: row keeps the rows at the parties; use unlabelled: auxiliary")
-        if self.noise == RESPONSE and (self.protect == "row" or self.summation == "secure"):
-            raise InputError(
-                "noise: randomised_response hides every label by itself, and no row; use protect: label and summation: "
-                "parties"
-            )
+        if self.noise == RESPONSE and self.protect == "row":
+            raise InputError("noise: randomised_response hides every label by itself, and no row; use protect: label")
 
     @property
     def unlabelled_rows(self) -> str:
@@ -122,8 +115,11 @@ class MomentOptions:
         """Whether `auto` may take randomised response: labels alone are protected, and rows are sent as they are."""
         return self.protect == "label" and self.unlabelled_rows == "own"
 
-    def asked(self) -> tuple[str | float | None, ...]:
-        """The options that decide what is asked, its noise aside: with equal ones, noise is keyed alike."""
+    def asked(self, shared: bool) -> tuple[str | float | None, ...]:
+        """The options that decide what is asked, its noise aside: with equal ones, noise is keyed alike.
+
+        `shared` says whether parties share a noise.
+        """
         given = () if self.l1_bound is None or self.noise == OFF else (self.l1_bound,)
         rows = (self.expansion, self.dimensions, self.bandwidth, self.degree)
-        return (*given, self.protect, self.summation, self.l1_bound, *rows)
+        return (*given, self.protect, "secure" if shared else "parties", self.l1_bound, *rows)

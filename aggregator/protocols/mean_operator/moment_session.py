@@ -8,10 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from aggregator.answers.bag_answers import BagAnswers
-from aggregator.answers.local_answers import CHECKED
-from aggregator.answers.moment_answers import SHARES_CHECKED, MomentAnswers
-from aggregator.answers.robust_sums import Changes, Robustness
-from aggregator.answers.shared_moments import SharedMomentAnswers
+from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.answers.robust_sums import Robustness
+from aggregator.answers.shared_moments import SharedMoments
 from aggregator.contract.premises import LOCAL, local_guarantee, summed
 from aggregator.contract.session import Asked, OneRound
 from aggregator.learners.kernels.distances import median_squared_distance
@@ -20,7 +19,6 @@ from aggregator.learners.mean_operators.bounds import predicted_accuracy
 from aggregator.protocols.mean_operator.moment_estimates import Moments, denoised, of_sums
 from aggregator.protocols.mean_operator.moment_options import MomentOptions
 from aggregator.protocols.mean_operator.response_weight import response_weight
-from aggregator.sums.summation import summation_of
 from aggregator.world.world import World
 from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF
@@ -40,8 +38,9 @@ _MOST_DENOISED = 1000  # features: the work grows with their cube
 class MomentSession(OneRound):
     """The sum of y x and perhaps the parties' own rows, and weights from each noise draw of the sum."""
 
-    def __init__(self, world: World, options: MomentOptions, epsilon: float, draws: int) -> None:
-        self._world, self._options, self._draws = world, options, draws
+    def __init__(self, world: World, options: MomentOptions, epsilon: float, draws: int, *, share: bool) -> None:
+        """With `share` parties may share one noise."""
+        self._world, self._options, self._draws, self._share = world, options, draws, share
         world.require_two_classes()
         self._most = world.plan.bags * world.plan.largest_bag
         self._view = world.views.at(OFF, math.inf)
@@ -49,14 +48,13 @@ class MomentSession(OneRound):
         shared = self._question.shared
         promised = local_guarantee(world.plan, self._question.promise(), summed(world.plan) if shared else LOCAL)
         asked = [*self._ask_for_rows(), self._ask(promised)]
-        checks = (SHARES_CHECKED if shared else CHECKED,)
-        super().__init__(self._features, asked, promised, self._question.release, checks)
+        super().__init__(self._features, asked, promised, self._question.release)
 
     @property
     def checks(self) -> tuple[str, ...]:
         """What was verified at run time, and how many answers were scaled and clipped."""
-        answers = self.answers[-1]
-        return (*super().checks, *answers.told, *Changes.of([answers.changes]))
+        found: tuple[str, ...] = self.answers[-1].told
+        return found
 
     @property
     def _features(self) -> FeatureMap:
@@ -150,17 +148,18 @@ class MomentSession(OneRound):
         return [Asked(question, self._view.training, BagAnswers(question, plan.parties, plan.largest_bag, None))]
 
     def _ask(self, promised: Guarantee | NoGuarantee) -> Asked:
-        question = self._question
-        promise = promised if isinstance(promised, Guarantee) and not question.shared else None
-        plan = self._world.plan
-        collector = MomentAnswers(question, plan.parties, promise, Robustness(plan.robust, plan.alike))
-        if question.shared and (summation := summation_of(plan, question, question.draws * question.numbers)):
-            collector = SharedMomentAnswers(question, plan.parties, summation)
+        question, plan = self._question, self._world.plan
+        collector: MomentAnswers | SharedMoments
+        if question.shared:
+            collector = SharedMoments(question, plan)
+        else:
+            promise = promised if isinstance(promised, Guarantee) else None
+            collector = MomentAnswers(question, plan.parties, promise, Robustness(plan.robust, plan.alike))
         return Asked(question, self._view.training, collector)
 
     def _noisy_question(self, epsilon: float) -> MomentQuestion:
         plan, options = self._world.plan, self._options
-        if options.summation == "parties" or options.noise == OFF:
+        if not self._share:
             return self._asking(self._kind, epsilon)
         shares = self._asking(self._kind, epsilon, honest(plan.parties, plan.quorum, plan.colluding))
         if options.noise == "auto" and options.may_respond and epsilon >= LEAST_EPSILON:
@@ -199,7 +198,7 @@ class MomentSession(OneRound):
             options.protect,
             contributors,
             self._weight(epsilon) if kind == "auto" and options.may_respond and epsilon >= LEAST_EPSILON else 1.0,
-            release=self._world.release(noise, options.asked()),
+            release=self._world.release(noise, options.asked(self._share)),
             draws=self._draws,
             seeded=plan.noise_seed is not None,
         )

@@ -1,70 +1,45 @@
-"""Shares of one noise, added by whatever the simulation names."""
+"""The noisy sum over all rows of parties that share its noise."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support.two_class_questions import moment
 
-from aggregator.answers.moment_answers import MomentAnswers
-from aggregator.answers.shared_moments import SharedMomentAnswers
+from aggregator.answers.shared_moments import SharedMoments
+from federation.contract.errors import FederationError
 from federation.contract.submission import Submission
 
 QUESTION = moment("gaussian", contributors=2)
 STEP = QUESTION.mechanism().additive.step
+PLAN = SimpleNamespace(summation="", parties=4, quorum=0.9, colluding=0.1)
 
 
-@dataclass
-class Recorded:
-    """A summation that keeps what it is given, and says a total of its own."""
-
-    masked: bool
-    seen: list = field(default_factory=list)
-
-    def total(self, parts, answered):
-        self.seen.append((parts.copy(), answered.copy()))
-        return parts[answered].sum(axis=0) + 1
-
-    def told(self, answered):
-        return f"{answered.sum()} answered"
+def collected(steps, sizes=10.0) -> SharedMoments:
+    collector = SharedMoments(QUESTION, PLAN)
+    steps = np.asarray(steps, dtype=float)
+    sums = np.repeat(steps[:, None, :] * STEP, QUESTION.draws, axis=1)
+    arrays = {"size": np.broadcast_to(np.asarray(sizes), len(steps)).astype(float), "sums": sums}
+    collector.add(Submission("mean_operator", np.arange(len(steps)), arrays, QUESTION.promise()))
+    return collector
 
 
-def sent(collector, parties, steps) -> None:
-    sums = np.repeat(np.asarray(steps)[:, None, :] * STEP, QUESTION.draws, axis=1)
-    arrays = {"size": np.full(len(parties), 10.0), "sums": sums}
-    assert collector.add(Submission("mean_operator", np.array(parties), arrays, QUESTION.promise())) == {}
+def test_means_and_the_variance_of_all_shares() -> None:
+    found = collected([[1, 2, 3, 4]] * 3)
+    np.testing.assert_allclose(found.moments[0], np.array([3, 6, 9, 12]) * STEP / 30)
+    assert found.summed_variance == pytest.approx(3 / 2 * QUESTION.mechanism().variance())
+    assert found.noise_variance == pytest.approx(found.summed_variance / 30**2)
+    assert found.response_variance == 0
 
 
-def test_the_total_is_that_of_the_masked_sum_over_who_answered() -> None:
-    summation = Recorded(masked=True)
-    collector = SharedMomentAnswers(QUESTION, 4, summation)
-    sent(collector, [0, 3], [[1, -2, 3, 4], [10, 20, 30, 40]])
-    np.testing.assert_array_equal(collector.total("sums")[0], np.array([12, 19, 34, 45]) * STEP)
-    assert collector.total("sums").shape == (QUESTION.draws, 4)
-    [(parts, answered)] = summation.seen  # asked once
-    assert answered.tolist() == [True, False, False, True]
-    assert parts.dtype == np.int64
-    assert collector.rows == 20
-    assert collector.told == ("2 answered",)
-    sent(collector, [1], [[0.4, -0.6, 0, 0]])  # of a hostile party, in parts of steps
-    np.testing.assert_array_equal(collector.total("sums")[0], np.array([12, 18, 34, 45]) * STEP)
+def test_a_total_that_no_honest_parties_have_is_refused_and_a_smaller_lie_is_not() -> None:
+    beyond = 1e6 / STEP
+    with pytest.raises(FederationError, match="beyond what honest ones can have"):
+        collected([[beyond, 0, 0, 0], [0, 0, 0, 0]]).total("sums")
+    assert collected([[15 / STEP, 0, 0, 0], [0, 0, 0, 0]]).total("sums")[0, 0] == pytest.approx(15)
 
 
-def test_in_clear_the_total_is_the_plain_one() -> None:
-    summation = Recorded(masked=False)
-    collector, plain = SharedMomentAnswers(QUESTION, 4, summation), MomentAnswers(QUESTION, 4, None)
-    for one in (collector, plain):
-        sent(one, [0, 3], [[1, -2, 3, 4], [10, 20, 30, 40]])
-    np.testing.assert_array_equal(collector.total("sums"), plain.total("sums"))
-    assert summation.seen == []
-    assert plain.told == ()
-
-
-@pytest.mark.parametrize("masked", [True, False])
-def test_noise_is_that_of_shares(masked: bool) -> None:
-    collector = SharedMomentAnswers(QUESTION, 4, Recorded(masked))
-    sent(collector, [0, 1, 2], np.zeros((3, 4)))
-    assert collector.summed_variance == pytest.approx(3 / 2 * QUESTION.mechanism().variance())
-    assert collector.changes is None
+def test_numbers_of_rows_are_whole() -> None:
+    assert collected([[0, 0, 0, 0]] * 2, [10.0, 10.5]).answered == 1

@@ -128,7 +128,7 @@ class TestRows:
         [
             ({"protect": "row", "noise": "pure"}, "noise: pure cannot protect a row"),
             ({"protect": "row", "shape": "isotropic"}, "shape belongs to protect: label"),
-            ({"summation": "secure"}, "summation belongs to protect: row"),
+            ({"trust": "secure"}, "summation belongs to protect: row"),
         ],
     )
     def test_options_that_clash_are_refused(self, options, words):
@@ -140,7 +140,7 @@ class TestRows:
             NoisyLabelSums(protect="row").promise(PublicNumbers(0.0), 1.0, Trust.NONE)
 
     @pytest.mark.parametrize(
-        "check", [c for o in ({}, {"summation": "secure"}) for c in of_rows(o)], ids=lambda check: check[0]
+        "check", [c for o in ({}, {"trust": "secure"}) for c in of_rows(o)], ids=lambda check: check[0]
     )
     def test_it_keeps_the_contract(self, check):
         check[1]()

@@ -117,9 +117,7 @@ def test_where_the_number_of_rows_is_not_known_it_is_what_there_can_be(world):
 
 
 def test_what_is_asked_names_the_release(world):
-    names = {
-        begun(world(options), epsilon).source for options in ({}, {"summation": "secure"}) for epsilon in (0.1, 30.0)
-    }
+    names = {begun(world(options), epsilon).source for options in ({}, {"trust": "secure"}) for epsilon in (0.1, 30.0)}
     assert len(names) == 4
     assert begun(world({})).source == begun(world({"shrink": False})).source
 
@@ -137,20 +135,20 @@ def test_noise_is_that_of_the_parties_that_answered(world):
     learned(session, parties=range(4))
     [asked] = [session.answers[0]]
     assert asked.summed_variance == pytest.approx(4 * asked.question.mechanism().variance())
-    shared = begun(world({"summation": "secure"}))
+    shared = begun(world({"trust": "secure"}))
     learned(shared)
     assert shared.answers[0].summed_variance == pytest.approx(6 / 3 * shared.answers[0].question.mechanism().variance())
 
 
 def test_shares_count_on_a_quorum_less_those_that_may_collude(world):
     for colluding, enough, most in ((0.1, 3, 1), (0.0, 4, 0), (0.4, 1, 3)):
-        session = begun(world({"summation": "secure"}, colluding=colluding))
+        session = begun(world({"trust": "secure"}, colluding=colluding))
         [asked] = session.questions()
         assert asked.question.contributors == enough
         said = f"at least 4 of 6 answer, and at most {most} of them collude"
         assert any(said in assumption.text for assumption in session.guarantee.assumptions)
     with pytest.raises(InputError, match="a party that answers and colludes with nobody"):
-        begun(world({"summation": "secure"}, colluding=0.6))
+        begun(world({"trust": "secure"}, colluding=0.6))
 
 
 @pytest.mark.parametrize(

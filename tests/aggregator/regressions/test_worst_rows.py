@@ -34,7 +34,7 @@ def test_neighbours_differ_in_one_row():
 
 
 def test_of_shares_what_is_seen_is_the_sum_of_as_many_as_hide_a_row():
-    whole, half = (pair_of("label_sums", {"protect": "row", "summation": "secure"}, PUBLIC, units) for units in (1, 2))
+    whole, half = (pair_of("label_sums", {"protect": "row", "trust": "secure"}, PUBLIC, units) for units in (1, 2))
     assert [len(pair.held(False)) for pair in (whole, half)] == [3, 1]
     assert whole.question.contributors == 3  # of a quorum of 4, one of whom may collude
     assert whole.seen(False, "shares", 3)["sums"].shape == (3, 6)

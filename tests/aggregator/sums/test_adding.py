@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.masked_sums import QUESTION
 
 from aggregator.sums.adding import AddingServer
 from federation.contract.errors import QuorumError
@@ -11,7 +12,6 @@ from federation.sums.messages import Table
 from federation.sums.plan import Terms, planned
 from federation.sums.two_servers import RECEIPT
 from scenarios.simulated.masked_sums import enrolled, uploading_parties
-from support.masked_sums import QUESTION
 
 HELD, ROSTER = enrolled(5)
 TERMS = Terms(ROSTER, second=b"s" * 32)

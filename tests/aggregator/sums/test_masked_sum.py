@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.masked_sums import World
 
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import InputError, QuorumError
 from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, Masked, Table, packed_bits
-from support.masked_sums import World
 
 BAD = 2
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from support.masked_sums import QUESTION
 
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.unmasking import UnmaskingServer
@@ -17,7 +18,6 @@ from federation.sums.messages import Table
 from federation.sums.plan import Terms, planned
 from federation.sums.two_servers import RECEIPT, SAYS, Uploaded, statement
 from scenarios.simulated.masked_sums import enrolled, uploading_parties
-from support.masked_sums import QUESTION
 
 HELD, ROSTER = enrolled(5)
 SECOND = X25519PrivateKey.generate()

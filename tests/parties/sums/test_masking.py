@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.masked_sums import World
 
 from federation.contract.errors import InputError
 from federation.sums import keys
 from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK, Keys, Letters, Masked, Table, as_cells
 from federation.sums.plan import KEY
 from parties.sums.masking import MaskedAnswers, Own
-from support.masked_sums import World
 
 ME = 1
 

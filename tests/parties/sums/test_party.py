@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.masked_sums import QUESTION, World
 
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.errors import BudgetExceededError, InputError
@@ -13,7 +14,6 @@ from federation.sums.memory import FolderMemory, ProcessMemory
 from federation.sums.messages import AGREE, KEYS, MASKED, SHARES, UNMASK
 from federation.sums.plan import planned
 from parties.sums.party import MaskedParty
-from support.masked_sums import QUESTION, World
 
 ME = 1
 

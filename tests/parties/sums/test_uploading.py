@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from support.masked_sums import QUESTION
 
 from federation.contract.errors import BudgetExceededError, InputError
 from federation.sums import keys
@@ -15,7 +16,6 @@ from federation.sums.plan import Terms, planned
 from federation.sums.two_servers import Uploaded, mask_key
 from parties.sums.uploading import UploadingParty
 from scenarios.simulated.masked_sums import enrolled
-from support.masked_sums import QUESTION
 
 HELD, ROSTER = enrolled(5)
 SECOND = X25519PrivateKey.generate()

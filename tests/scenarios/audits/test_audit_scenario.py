@@ -102,7 +102,7 @@ def test_private_variants_of_regressions_are_audited_and_all_others_listed(audit
 def test_a_mixed_scenario_is_audited_by_what_each_variant_protects(audited):
     entries = [
         "{kind: mean_operator, noise: [laplace, gaussian, published_laplace, randomised_response, 'off']}",
-        "{kind: mean_operator, noise: laplace, summation: secure}",
+        "{kind: mean_operator, noise: laplace, trust: secure}",
         "{kind: error_marginals, noise: [pure, 'off']}",
         "{kind: soft_vote, noise: [pure, 'off']}",
         "{kind: pooled}",
@@ -152,7 +152,7 @@ def test_the_table_says_on_what_worlds_and_what_is_promised_instead(audited, mon
     assert "one party, one row or label changes (mean_operator, error_marginals)" in text
     assert "one party changes all it sends (soft_vote)" in text
     assert " of 1.73 │" in text
-    _, text = audited(TWO_CLASSES, ["{kind: mean_operator, summation: secure}"], 2000, as_json=False)
+    _, text = audited(TWO_CLASSES, ["{kind: mean_operator, trust: secure}"], 2000, as_json=False)
     assert "3 of 6 parties, whose answers are seen in one sum only, one row or label changes." in text
 
 

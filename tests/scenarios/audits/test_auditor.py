@@ -32,7 +32,7 @@ BY_PARTIES = {  # of every worst case whose noise parties make: kind, options, p
     "counts": ("class_ratio", {}, RATIOS, 20_000),
     "labels": ("private_labels", {}, REGRESSION, 8_000),
     "sums": ("mean_operator", {"noise": "laplace"}, PublicNumbers(0.01), 20_000),
-    "shares": ("mean_operator", {"noise": "laplace", "summation": "secure"}, PublicNumbers(0.01), 60_000),
+    "shares": ("mean_operator", {"noise": "laplace", "trust": "secure"}, PublicNumbers(0.01), 60_000),
     "exchange": ("error_marginals", {"noise": "pure", "rounds": 2}, PublicNumbers(0.01), 20_000),
 }
 
@@ -229,7 +229,7 @@ def test_a_sensitivity_that_is_too_small_is_refuted(protocol, monkeypatch):
         ("class_ratio", {"noise": "gaussian"}),
         ("class_ratio", {"noise": "dirichlet_shifted", "pseudo_count": 60}),
         ("label_sums", {"noise": "gaussian"}),
-        ("mean_operator", {"noise": "gaussian", "summation": "secure"}),
+        ("mean_operator", {"noise": "gaussian", "trust": "secure"}),
         ("private_labels", {"noise": "gaussian"}),
     ],
 )

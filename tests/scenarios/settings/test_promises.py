@@ -64,7 +64,7 @@ def test_parties_that_make_the_noise_themselves_send_it():
     [(promise, sends)] = promised({"kind": "mean_operator"}, data=two).values()
     assert promise == "epsilon 0.5 or 2, delta 1e-05 for one label (replace); every party adds the noise itself"
     assert " with noise and " in sends
-    [(promise, _)] = promised({"kind": "mean_operator", "summation": "secure"}, data=two).values()
+    [(promise, _)] = promised({"kind": "mean_operator", "trust": "secure"}, data=two).values()
     assert promise.endswith("parties add shares of one noise, and whoever sums must not look")
 
 

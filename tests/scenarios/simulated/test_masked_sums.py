@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.masked_sums import QUESTION, parts
 
 from aggregator.sums.unmasking import UnmaskingServer
 from federation.contract.errors import QuorumError
@@ -26,7 +27,6 @@ from scenarios.simulated.masked_sums import (
     uploaded_total,
     uploading_parties,
 )
-from support.masked_sums import QUESTION, parts
 
 NEVER = 5  # no query has this number
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.masked_sums import QUESTION, parts
 
 from federation.contract.errors import InputError, QuorumError
 from federation.contract.reference import Reference
 from scenarios.simulated.secure_summation import MOST_MASKED, NAME, SimulatedSummation
-from support.masked_sums import QUESTION, parts
 
 
 def summation(parties: int, quorum: float = 0.6, colluding: float = 0.1) -> SimulatedSummation:

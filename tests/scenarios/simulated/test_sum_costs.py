@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from support.masked_sums import QUESTION
 
 from aggregator.sums.adding import AddingServer
 from aggregator.sums.masked_sum import MaskedSum
@@ -32,7 +33,6 @@ from scenarios.simulated.sum_costs import (
     sum_costs,
     timed,
 )
-from support.masked_sums import QUESTION
 
 OPERATIONS = {
     "shared": EXCHANGE,

@@ -18,7 +18,7 @@ FURTHER = [
     ("soft_vote", {"share": "raw", "noise": "gaussian"}),
     ("soft_vote", {"noise": "off"}),
     ("class_ratio", {"estimator": "whitened", "submit": "embedding", "protect": "row", "noise": "gaussian"}),
-    ("mean_operator", {"summation": "secure"}),
+    ("mean_operator", {"trust": "secure"}),
     ("mean_operator", {"noise": "published_laplace"}),
     ("mean_operator", {"noise": "randomised_response"}),
     ("error_marginals", {"noise": "off"}),

@@ -28,8 +28,8 @@ VARIANTS = {
     "response": {"noise": "randomised_response"},
     "published": {"noise": "published_laplace"},
     "row": {"protect": "row", "noise": "pure"},
-    "secure": {"summation": "secure", "noise": "gaussian"},
-    "secure_pure": {"summation": "secure", "noise": "pure"},
+    "secure": {"trust": "secure", "noise": "gaussian"},
+    "secure_pure": {"trust": "secure", "noise": "pure"},
     "fourier": {"expansion": "fourier", "dimensions": 20},
     "polynomial": {"expansion": "polynomial"},
     "hinges": {"loss": "double_hinge"},
@@ -105,7 +105,7 @@ def test_guarantees_say_what_is_protected_and_who_is_trusted(plan):
 def test_what_is_called_idle_makes_no_difference(plan):
     linear = {"loss": "unhinged", "noise": "laplace"}
     pairs = {
-        "summation": ({"noise": "off"}, {"noise": "off", "summation": "secure"}),
+        "summation": ({"noise": "off"}, {"noise": "off", "trust": "secure"}),
         "unlabelled": (linear, {**linear, "unlabelled": "own"}),
     }
     for name, both in pairs.items():

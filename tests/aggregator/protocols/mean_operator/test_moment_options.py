@@ -22,7 +22,7 @@ from federation.contract.errors import InputError
         ({"expansion": "polynomial", "degree": 4}, "degree"),
         ({"protect": "row", "unlabelled": "own"}, "auxiliary"),
         ({"protect": "row", "noise": "randomised_response"}, "protect: label"),
-        ({"summation": "secure", "noise": "randomised_response"}, "summation"),
+        ({"trust": "secure", "noise": "randomised_response"}, "summation"),
         ({"l1_bound": 1.0, "noise": "gaussian"}, "noise: auto, sums, laplace"),
         ({"l1_bound": -1.0, "noise": "laplace"}, "l1_bound"),
     ],
@@ -61,7 +61,7 @@ def test_what_is_only_learned_with_is_not_asked():
     for options in ({"loss": "square"}, {"regularisation": 0.1}, {"unlabelled": "auxiliary"}):
         assert MomentOptions(**options).asked() == usual
     others = [
-        {"l1_bound": 1.5}, {"protect": "row"}, {"summation": "secure"}, {"expansion": "polynomial"},
+        {"l1_bound": 1.5}, {"protect": "row"}, {"trust": "secure"}, {"expansion": "polynomial"},
         {"expansion": "polynomial", "degree": 3}, {"expansion": "fourier", "dimensions": 20},
         {"expansion": "fourier", "bandwidth": 2.0},
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ VARIANTS = {
     "gaussian": {"noise": "gaussian"},
     "response": {"noise": "randomised_response"},
     "row": {"protect": "row", "noise": "pure"},
-    "secure": {"summation": "secure", "noise": "gaussian"},
+    "secure": {"trust": "secure", "noise": "gaussian"},
     "off": {"noise": "off"},
 }
 
@@ -92,8 +93,8 @@ def test_maps_with_too_many_features_are_left_as_they_are(plan, monkeypatch, mos
 @pytest.mark.parametrize(("rows", "kind"), [(60, "randomised_response"), (60_000, "auto")])
 def test_shares_of_one_noise_are_taken_where_they_are_less_than_all_responses(plan, rows, kind):
     chosen = plan("secure", private_rows=rows)
-    variant = VariantPlan("one", "mean_operator", {"summation": "secure"})
-    session = MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(summation="secure"), 1.0, 1)
+    variant = VariantPlan("one", "mean_operator", {"trust": "secure"})
+    session = MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(trust="secure"), 1.0, 1)
     question = session.questions()[-1].question
     assert (question.noise.kind, question.contributors) == (kind, 2 if kind == "auto" else 0)
     texts = " ".join(one.text for one in session.guarantee.assumptions)
@@ -111,9 +112,9 @@ def test_the_weight_of_responses_comes_from_the_public_rows(plan):
 
 def test_where_nobody_is_left_to_share_a_noise_it_is_refused(plan):
     chosen = plan("secure", colluding=0.5)
-    variant = VariantPlan("one", "mean_operator", {"summation": "secure"})
+    variant = VariantPlan("one", "mean_operator", {"trust": "secure"})
     with pytest.raises(InputError, match=r"a quorum of 0\.5 of 6 parties is 3, and 3 of them may collude"):
-        MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(summation="secure"), 1.0, 1)
+        MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(trust="secure"), 1.0, 1)
 
 
 def test_the_noise_is_that_of_all_parties_over_all_rows(plan):

@@ -12,7 +12,7 @@ from federation.contract.errors import InputError
 from federation.numerics.norms import within_norm
 
 PUBLIC = PublicNumbers(1e-6)
-SECURE = {"summation": "secure"}
+SECURE = {"trust": "secure"}
 
 
 def sums(units=1, **options):

@@ -1,0 +1,104 @@
+"""Collects what parties add to a sum of which nobody sees a part: shares of one noise, on whole grid steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from aggregator.answers.local_answers import CheckedAnswers
+from aggregator.sums.summation import Summation, summation_of
+from aggregator.world.plan import WorldPlan
+from federation.contract.errors import InputError
+from federation.contract.question import PrivateQuestion
+from federation.contract.submission import Submission
+from federation.numerics.arrays import Integers
+
+# As a ledger puts it.
+UNSEEN = (
+    "nobody saw a party's answer, so that none was checked: a party that does not cut its rows may move the sum at will"
+)
+_WORDS = 2.0**64
+
+
+class SharedAnswers(CheckedAnswers):
+    """The sum over parties of the `steps` fields of a question, and of its other fields, which are public.
+
+    A simulation hands in every answer (`add`), and adds them as the plan's `summation` does, which for few parties is a
+    masked sum. Otherwise the total comes from a masked sum between real parties (`take_total`). Only public fields
+    are checked: whoever adds up sees no part, and a hostile party may send any integers modulo 2^64.
+    """
+
+    question: PrivateQuestion
+
+    def __init__(self, question: PrivateQuestion, plan: WorldPlan) -> None:
+        super().__init__(question, plan.parties, None)
+        self._steps = dict(question.steps)
+        self._open = {name: field for name, field in self._fields.items() if name not in self._steps}
+        self._totals = {name: np.zeros(field.shape) for name, field in self._open.items()}
+        self.numbers = sum(self._fields[name].numbers for name in self._steps)
+        self._whole = np.zeros(self.numbers, dtype=np.int64)
+        self._summation: Summation | None = summation_of(plan, question, self.numbers)
+        masked = self._summation is not None and self._summation.masked
+        self._parts = np.zeros((plan.parties, self.numbers), dtype=np.int64) if masked else None
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """How the sum was made, in public words."""
+        return (UNSEEN,) if self._summation is None else (UNSEEN, self._summation.told(self._answered))
+
+    @property
+    def wholes(self) -> float:
+        """How many times the whole noise is in the sum: more shares come than are needed, as a rule."""
+        return self.answered / (self.question.assumes().honest or 1)
+
+    def total(self, name: str) -> np.ndarray:
+        """One field, summed over the parties that answered. Raises `QuorumError` where too few did for a masked sum."""
+        if name in self._open:
+            return self._totals[name]
+        if self._parts is not None and self._summation is not None:
+            self._whole, self._parts = self._summation.total(self._parts, self._answered), None
+        return self._split()[name]
+
+    def take_total(self, opened: Submission, whole: Integers) -> None:
+        """The total `whole` (D,) of a masked sum, in steps, and what the parties in it say openly.
+
+        Raises `InputError` as `add`, and where the open answer of a party in the sum is refused.
+        """
+        hidden = {name: np.zeros((len(opened.parties), *self._fields[name].shape)) for name in self._steps}
+        if self.add(replace(opened, arrays={**opened.arrays, **hidden})):
+            raise InputError("parties are in the masked sum whose open answers are refused; ask again without them")
+        self._whole = whole
+
+    def _split(self) -> dict[str, np.ndarray]:
+        found, start = {}, 0
+        for name, step in self._steps.items():
+            field = self._fields[name]
+            found[name] = (self._whole[start : start + field.numbers] * step).reshape(field.shape)
+            start += field.numbers
+        return found
+
+    def _impossible(self, submission: Submission) -> np.ndarray:
+        bad = np.zeros(len(submission.parties), dtype=bool)
+        for name in self._steps:  # what is no number cannot be masked
+            bad |= ~np.isfinite(submission.arrays[name]).reshape(len(bad), -1).all(axis=1)
+        for name, declared in self._open.items():
+            bad |= declared.invalid(submission.arrays[name])
+        return bad
+
+    def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        for name, total in self._totals.items():
+            total += arrays[name].sum(axis=0)
+        words = [_words(arrays[name] / step).reshape(len(parties), -1) for name, step in self._steps.items()]
+        parts = np.hstack(words)
+        self._whole = self._whole + parts.sum(axis=0)
+        if self._parts is not None:
+            self._parts[parties] = parts
+
+
+def _words(steps: np.ndarray) -> Integers:
+    """Whole numbers modulo 2^64, as int64; a hostile party's may be beyond it."""
+    wrapped = np.fmod(np.rint(steps), _WORDS)
+    wrapped = wrapped - _WORDS * (wrapped >= _WORDS / 2) + _WORDS * (wrapped < -_WORDS / 2)
+    words: Integers = wrapped.astype(np.int64)
+    return words

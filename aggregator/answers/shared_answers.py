@@ -9,7 +9,7 @@ import numpy as np
 from aggregator.answers.local_answers import CheckedAnswers
 from aggregator.sums.summation import Summation, summation_of
 from aggregator.world.plan import WorldPlan
-from federation.contract.errors import InputError
+from federation.contract.errors import FederationError, InputError
 from federation.contract.question import PrivateQuestion
 from federation.contract.submission import Submission
 from federation.numerics.arrays import Integers
@@ -94,6 +94,18 @@ class SharedAnswers(CheckedAnswers):
         self._whole = self._whole + parts.sum(axis=0)
         if self._parts is not None:
             self._parts[parties] = parts
+
+
+def require_reachable(total: np.ndarray, largest: float, parties: int) -> None:
+    """Raises `FederationError` for a total over so many parties with an entry beyond `largest` in magnitude.
+
+    All that can be looked at is the total, which is private already.
+    """
+    if not (np.abs(total) <= largest).all():
+        raise FederationError(
+            f"the sum over {parties} parties is beyond what honest ones can have: some sent something else, and who "
+            "did cannot be seen; nothing is learned from it"
+        )
 
 
 def _words(steps: np.ndarray) -> Integers:

@@ -73,17 +73,17 @@ class ClippedMean:
 class VectorAnswers(Answers, Generic[Q]):
     """Answers to a question with one real field, whose mean over the declared, public number of parties is `mean`.
 
-    `norm` and `normalised` as for `ClippedMean`. An answer that is not finite or beyond the declared range is refused;
+    Vectors are brought into the `ball`. An answer that is not finite or beyond the declared range is refused;
     a refused or missing party counts as the zero vector. Memory does not grow with the parties but for one byte each.
     """
 
     question: Q
 
-    def __init__(self, question: Q, parties: int, *, norm: float, normalised: bool = False) -> None:
+    def __init__(self, question: Q, parties: int, ball: Ball) -> None:
         super().__init__(question, parties)
-        self.recipe = (norm, normalised)
+        self.recipe = (ball,)
         ((self._name, self._field),) = question.fields().items()
-        self.mean = ClippedMean(int(np.prod(self._field.shape)), norm, parties, normalised=normalised)
+        self.mean = ClippedMean(self._field.numbers, ball.norm, parties, normalised=ball.scaled)
 
     def _faults(self, submission: Submission) -> dict[str, np.ndarray]:
         low, high = self._field.minimum, self._field.maximum
@@ -99,7 +99,8 @@ class VectorAnswers(Answers, Generic[Q]):
 
     def assumptions(self) -> tuple[Assumption, ...]:
         """Why nothing that a party sends moves the mean further than its sensitivity."""
-        how = "scales every answer to" if self.recipe[1] else "shortens every answer to at most"
+        [ball] = self.recipe
+        how = "scales every answer to" if ball.scaled else "shortens every answer to at most"
         return (
             Assumption(
                 f"the aggregator {how} norm {self.mean.norm:.9g} and sums whole multiples of a public step; nothing "

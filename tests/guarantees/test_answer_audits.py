@@ -24,7 +24,8 @@ TIGHT = {
     "shares": SoftVote(share="raw"),
     "probabilities": SoftVote(submit="votes", ballot="probabilities"),
     "gaussian shares": SoftVote(share="raw", noise="gaussian"),
-}
+}from federation.features.ball import Ball
+
 
 
 def variant(chosen):
@@ -71,7 +72,7 @@ def test_an_average_of_unclipped_parameters_is_refuted(monkeypatch):
     claimed = sides(chosen)[0].sensitivity
 
     def trusting(self, public, question, parties):
-        return VectorAnswers(question, parties, norm=2 * question.largest)
+        return VectorAnswers(question, parties, Ball(2 * question.largest))
 
     monkeypatch.setattr(ParameterAverage, "collector", trusting)
     monkeypatch.setattr(ParameterAverage, "_sensitivity", lambda self, answers: claimed)

@@ -42,4 +42,4 @@ class SharedMoments(SharedAnswers, MomentTotals):
 
     def _impossible(self, submission: Submission) -> np.ndarray:
         sizes = submission.arrays["size"]
-        return super()._impossible(submission) | (sizes != np.floor(sizes))
+        return np.asarray(super()._impossible(submission) | (sizes != np.floor(sizes)))

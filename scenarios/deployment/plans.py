@@ -183,8 +183,8 @@ def _refused(question: PrivateQuestion) -> str | None:
     """Why a real site would refuse, in words for who wrote the scenario."""
     if question.shared:
         return (
-            "summation: secure has each site add a share of one noise, which hides nothing where somebody can see the "
-            "answers one by one, and there is no summation yet that hides them; use summation: parties"
+            "trust: secure has each site add a share of one noise, which hides nothing where somebody can see the "
+            "answers one by one, and there is no summation yet that hides them; use trust: none"
         )
     return question.simulated_only()
 

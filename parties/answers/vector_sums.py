@@ -21,11 +21,12 @@ from parties.answers import parameters, statistic
 from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort
 from parties.holdings.isolation import FailedBefore
+from parties.training.training import world_key
 
 Q = TypeVar("Q", bound=ClassifierQuestion)
 
-# Of the latest cohort only: a grid puts all questions of a world to one cohort in a row, those of all epsilons too.
-_latest: dict[str, Submission] = {}
+# By question, of the latest cohort and training only: a grid puts all questions of a world to one cohort in a row.
+_latest: dict[str, dict[str, Submission]] = {}
 
 
 def answer_statistic(cohort: Cohort, question: StatisticSumQuestion) -> NoisyAct:
@@ -51,16 +52,17 @@ def _noisy(cohort: Cohort, question: VectorSumQuestion, answered: Callable[[], S
 
 
 def _once(cohort: Cohort, asked: Q, answer: Callable[[Cohort, Q], Submission]) -> Submission:
-    """The exact answers of all parties of a cohort, or those that the last question about them has had computed.
+    """The exact answers of all parties of a cohort, or those that an earlier question about them has had computed.
 
     Questions that differ in their noise only are so answered by one classifier, trained and applied once.
     """
-    key = f"{cohort.first}+{cohort.count}|{cohort.seed}|{cohort.reference}|{question_digest(asked)}"
-    if key not in _latest:
-        found = answer(cohort, asked)
+    world, digest = f"{cohort.first}+{cohort.count}|{world_key(cohort, asked.training)}", question_digest(asked)
+    if world not in _latest:
         _latest.clear()
-        _latest[key] = found
-    return _latest[key]
+        _latest[world] = {}
+    if digest not in _latest[world]:
+        _latest[world][digest] = answer(cohort, asked)
+    return _latest[world][digest]
 
 
 def _vector(answers: Submission, party: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from aggregator.ensembles.worst_votes import WorstParameters, WorstVotes
 from aggregator.protocols.parameter_average import ParameterAverage
 from aggregator.protocols.soft_vote.soft_vote import SoftVote
 from aggregator.world.public_numbers import PublicNumbers
+from federation.features.ball import Ball
 from scenarios.audits.auditor import audit_variant, perturbable
 
 RUNS = 60_000
@@ -24,8 +25,7 @@ TIGHT = {
     "shares": SoftVote(share="raw"),
     "probabilities": SoftVote(submit="votes", ballot="probabilities"),
     "gaussian shares": SoftVote(share="raw", noise="gaussian"),
-}from federation.features.ball import Ball
-
+}
 
 
 def variant(chosen):

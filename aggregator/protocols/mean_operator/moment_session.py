@@ -46,7 +46,11 @@ class MomentSession(OneRound):
         self._view = world.views.at(OFF, math.inf)
         self._question = self._noisy_question(epsilon)
         shared = self._question.shared
-        promised = local_guarantee(world.plan, self._question.promise(), summed(world.plan) if shared else LOCAL)
+        promised = local_guarantee(
+            world.plan,
+            self._question.promise(),
+            summed(world.plan, self._question.mechanism().additive) if shared else LOCAL,
+        )
         asked = [*self._ask_for_rows(), self._ask(promised)]
         super().__init__(self._features, asked, promised, self._question.release)
 

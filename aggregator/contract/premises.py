@@ -34,8 +34,8 @@ def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
     counted = honest(plan.parties, plan.quorum, plan.colluding)
     simulated = ", which is simulated here," if plan.simulation else ""
     text = (
-        f"every party adds a share of the noise, and a secure summation{simulated} shows the aggregator nothing but the "
-        f"sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them collude with "
+        f"every party adds a share of the noise, and a secure summation{simulated} shows the aggregator nothing but "
+        f"the sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them collude with "
         "whoever sees the sum"
     )
     if most:

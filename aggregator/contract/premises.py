@@ -35,8 +35,8 @@ def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
     simulated = ", which is simulated here," if plan.simulation else ""
     text = (
         f"every party adds a share of the noise, and a secure summation{simulated} shows the aggregator nothing but "
-        f"the sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them collude with "
-        "whoever sees the sum"
+        f"the sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them collude "
+        "with whoever sees the sum"
     )
     if most:
         left = max(0, counted - most) / counted

@@ -15,9 +15,7 @@ from federation.contract.submission import Submission
 from federation.numerics.arrays import Integers
 
 # As a ledger puts it.
-UNSEEN = (
-    "nobody saw a party's answer, so that none was checked: a party that does not keep to the norm may move the sum at will"
-)
+UNSEEN = "nobody saw a party's answer, so that none was checked: a party that does not keep to the norm may move the sum at will"
 _WORDS = 2.0**64
 
 

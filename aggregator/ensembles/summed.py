@@ -57,7 +57,7 @@ class SummedSession(OneRound):
             seeded=plan.noise_seed is not None,
         )
         further = (PUBLIC_ROWS, *large_delta(plan, noise.kind))
-        promised = local_guarantee(plan, question.promise(), summed(plan), further)
+        promised = local_guarantee(plan, question.promise(), summed(plan, question.mechanism().additive), further)
         asked = Asked(question, summand.asked.training, SharedVectors(question, plan))
         super().__init__(refinement.feature_map, [asked], promised, question.release)
 

@@ -99,4 +99,5 @@ class SharedAnswers(CheckedAnswers):
 
 def _words(steps: np.ndarray) -> Integers:
     """Whole numbers of steps as a masked sum takes them; a hostile party's as large as they may be."""
-    return np.clip(np.rint(steps), -MOST_STEPS, MOST_STEPS).astype(np.int64)
+    words: Integers = np.clip(np.rint(steps), -MOST_STEPS, MOST_STEPS).astype(np.int64)
+    return words

@@ -146,6 +146,11 @@ class LabelQuestion(PrivateQuestion):
 
     rows: LabelledRows
 
+    @property
+    def takes_features_as_public(self) -> bool:
+        """True."""
+        return True
+
     def work(self) -> int:
         """Features of all rows."""
         return self.rows.most * self.rows.feature_map.dimension

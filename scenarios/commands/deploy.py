@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from scenarios.deployment.folder import Folder
 
 _DAY = 86_400  # seconds
+_PUBLIC_FEATURES = (
+    "features: this protocol protects labels alone, and takes all else in a row as public: a site must set "
+    "public-features = true, or it answers nothing"
+)
 
 
 def deploy(
@@ -125,6 +129,7 @@ def _begin(
         "sites": names,
         "asks": [f"{one.kind} x {one.times}" for one in found.agreement.asked],
         "promises": promised,
+        "public_features": found.agreement.public_features,
         "remarks": list(found.remarks),
     }
     text = [
@@ -132,6 +137,7 @@ def _begin(
         f"wrote {made.path}/: {INVITATION}, {found.agreement.public.file}, {README}",
         f"asks each of {len(names)} sites: {', '.join(record['asks'])}",
         *(f"promises: {promise}" for promise in promised),
+        *([_PUBLIC_FEATURES] if found.agreement.public_features else []),
         f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}; {made.path / README} says "
         "what follows",
     ]

@@ -120,10 +120,7 @@ class Question(ABC):
 class PublicQuestion(Question):
     """Answers carry features as they are, of parties whose own configuration says that these are public."""
 
-    @property
-    def takes_features_as_public(self) -> bool:
-        """True."""
-        return True
+    takes_features_as_public = True
 
 
 class TrustedQuestion(Question):

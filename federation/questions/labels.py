@@ -145,11 +145,7 @@ class LabelQuestion(PrivateQuestion):
     """Base of the questions about real labels."""
 
     rows: LabelledRows
-
-    @property
-    def takes_features_as_public(self) -> bool:
-        """True."""
-        return True
+    takes_features_as_public = True
 
     def work(self) -> int:
         """Features of all rows."""

@@ -29,7 +29,7 @@ def answer(cohort: Cohort, question: PrivateLabelsQuestion) -> NoisyAct:
 
 
 def answer_in_sum(cohort: Cohort, question: LabelSumsQuestion) -> NoisyAct:
-    """X'X and noisy X'y of every party, whose noise is shaped by its own public rows, and what is known of the noise."""
+    """X'X and noisy X'y of every party, whose noise is shaped by its own public rows, and what is known of it."""
 
     def act(party: int, bits: NoiseBits) -> Arrays:
         rows, labels = labelled(cohort, party, question.rows)

@@ -124,10 +124,11 @@ def _begin(
         + (", if the aggregator is honest, who adds the noise" if one.trusted else ", whoever sees the answers")
         for one in found.agreement.promises
     ]
+    asks = [f"{one.kind} x {one.times}" for one in found.agreement.asked]
     record = {
         "directory": str(made.path),
         "sites": names,
-        "asks": [f"{one.kind} x {one.times}" for one in found.agreement.asked],
+        "asks": asks,
         "promises": promised,
         "public_features": found.agreement.public_features,
         "remarks": list(found.remarks),
@@ -135,7 +136,7 @@ def _begin(
     text = [
         *(f"hint: {remark}" for remark in found.remarks),
         f"wrote {made.path}/: {INVITATION}, {found.agreement.public.file}, {README}",
-        f"asks each of {len(names)} sites: {', '.join(record['asks'])}",
+        f"asks each of {len(names)} sites: {', '.join(asks)}",
         *(f"promises: {promise}" for promise in promised),
         *([_PUBLIC_FEATURES] if found.agreement.public_features else []),
         f"next: send {INVITATION} and {found.agreement.public.file} to {', '.join(names)}; {made.path / README} says "

@@ -44,7 +44,9 @@ def collect_command(
         lines = [f"exchange {one['exchange']}: {one['status']}; {one['progress']}" for one in found]
         lines = lines or ["nobody has been asked"]
         text = [*lines, *(f"spent or set aside: {line}" for line in spent_lines(spent))]
-        tell(as_json, {"exchanges": found, "spent": spent}, text=text, hidden=["exchanges", "spent"])
+        text += [f"journal of {site}, its last line known here: {head}" for site, head in known.journals.items()]
+        record = {"exchanges": found, "spent": spent, "journals": known.journals}
+        tell(as_json, record, text=text, hidden=[*record])
         return
     try:
         outcome = collect(known, seconds, fresh, remark)

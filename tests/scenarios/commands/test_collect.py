@@ -92,6 +92,16 @@ def test_status_asks_nobody(monkeypatch, folder, collected, capsys):
     assert "patience" not in collected
 
 
+def test_status_shows_how_far_the_journals_of_the_sites_are_known_to_be(monkeypatch, folder, collected, capsys):
+    journals = folder / "exchanges" / "journals"
+    journals.mkdir(parents=True)
+    (journals / "north").write_text("ab" * 32)
+    assert call(monkeypatch, "collect", str(folder), "--status") == 0
+    assert f"journal of north, its last line known here: {'ab' * 32}" in capsys.readouterr().out
+    call(monkeypatch, "collect", str(folder), "--status", "--json")
+    assert json.loads(capsys.readouterr().out)["journals"] == {"north": "ab" * 32}
+
+
 def test_another_folder_is_refused(monkeypatch, tmp_path, collected, capsys):
     assert call(monkeypatch, "collect", str(tmp_path)) == 2
     assert "is no folder of a deployment" in capsys.readouterr().err

@@ -65,9 +65,16 @@ class _Spoilt(Holdings):
     """Rows that end the process of whoever looks at their labels."""
 
     def class_codes(self, classes: int) -> np.ndarray:
+        self._end()
+        return super().class_codes(classes)
+
+    def numbers(self) -> np.ndarray:
+        self._end()
+        return super().numbers()
+
+    def _end(self) -> None:
         if self.labels.any():  # blank ones can be read
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().class_codes(classes)
 
 
 def agreement_for(signing, keys, *questions, closing=3600.0, **changed):

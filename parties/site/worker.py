@@ -38,7 +38,7 @@ from parties.holdings.cohort import Cohort, Holdings
 T = TypeVar("T")
 
 _PAID = b"paid"
-# What readers of tables and mechanisms import where they first use it: else each process would take half a second for it.
+# What readers of tables and mechanisms import where they first use it, which takes half a second.
 _USED_LATER = ("scipy.optimize", "pyarrow.csv", "pandas")
 _log = logging.getLogger(__name__)
 _context = multiprocessing.get_context("forkserver")  # which is started before any thread, and never holds a key

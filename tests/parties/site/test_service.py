@@ -162,6 +162,15 @@ def test_a_table_that_takes_too_long_to_read_is_not_asked_for(served, monkeypatc
     assert raised.means.seconds / 2 >= 0.6 * 14  # what is told is enough
 
 
+def test_a_table_that_took_long_once_is_read_again(served, monkeypatch):
+    site = served(APPROVED_BY_NOBODY)
+    took = iter([0.9, 0.1])
+    monkeypatch.setattr(worker, "apart", lambda means, act: (act(), next(took) * means.seconds))
+    site.service.look()
+    assert site.service.ready
+    assert next(took, None) is None
+
+
 def test_an_exchange_has_so_many_questions_and_no_more(served):
     site = served(
         APPROVED_BY_NOBODY,

@@ -7,6 +7,8 @@ before it leaves, so that at most one answer to a question ever leaves, at one p
 from __future__ import annotations
 
 import hashlib
+import logging
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -30,6 +32,8 @@ Approval = Callable[[Head], bool]  # whether somebody here has agreed to answer
 # Events of its journal.
 REFUSED, BEGUN, ANSWERED, AGAIN, WAITING = "refused", "begun", "answered", "answered again", "waits for approval"
 
+_log = logging.getLogger(__name__)
+_RESERVE = 2**26  # bytes of the disk that answers leave free
 _LONGEST_REASON, _MOST_REASONS = 300, 1000  # letters of it, and different ones that are told apart
 
 
@@ -59,7 +63,11 @@ class Site:
         self._taken = {slot: line["key"] for line in self.journal.lines for slot in line.get("slots", ())}
 
     def reply(self, letter: Mapping[str, bytes]) -> dict[str, bytes] | None:
-        """What is sent back; None to what is no question of this agreement to this site. Raises `OSError` of a disk."""
+        """What is sent back; None to what is no question of this agreement to this site.
+
+        What cannot be written down is not sent: a site whose disk is full is busy. Raises `OSError` where it can say
+        nothing.
+        """
         try:
             signed = SignedQuestion(*(letter[name] for name in ("head", "signature", "question", "known")))
             head = signed.opened(self.agreement.aggregator_key)
@@ -73,15 +81,18 @@ class Site:
         # What was answered is sent again, byte for byte, by the head of the question: its place, plan and text.
         key = hashlib.sha256(self.agreement.aggregator.encode() + b"\n" + head.encoded()).hexdigest()
         stored = self.answers / key
-        if stored.exists():
-            self._note(AGAIN, key, key=key)
-            return asdict(SealedAnswer.decoded(stored.read_bytes()))
         try:
+            if stored.exists():
+                self._note(AGAIN, key, key=key)
+                return asdict(SealedAnswer.decoded(stored.read_bytes()))
             self._require_not_put_back(signed.known.hex())
             return asdict(self._replied(head, signed.question, key))
         except FederationError as error:
             self.refuse(str(error))
             return asdict(self._said(head, Status.REFUSED))
+        except OSError as error:
+            _log.error("%s: nothing is answered until it can be written (%s)", self.answers.parent, error.strerror)
+            return asdict(self._said(head, Status.BUSY))
 
     def refuse(self, why: str) -> None:
         """Write down that something was refused."""
@@ -125,7 +136,7 @@ class Site:
             slots = [f"{exchange} {head.number}", f"{exchange} {cost.kind} {cost.release} {cost.query}"]
             if any(self._taken.get(slot, key) != key for slot in slots):
                 raise InputError("another question was answered in this place of the exchange")
-            if not self.approved(head):
+            if not (self.approved(head) and self._has_room(cost.length)):
                 self._note(WAITING, cost.kind, kind=cost.kind)
                 return self._said(head, Status.BUSY, cost.length)
             self._charge(head, cost, key, slots)
@@ -140,6 +151,13 @@ class Site:
         write_lasting(self.answers / key, sealed.encoded())
         self.journal.add(ANSWERED, key=key, kind=cost.kind, bytes=len(sealed.sealed))
         return sealed
+
+    def _has_room(self, length: int) -> bool:
+        """Whether an answer leaves room on the disk for what must be written down of later ones."""
+        free = shutil.disk_usage(self.answers).free
+        if free < length + _RESERVE:
+            _log.error("%s: the disk has %d bytes left, too few to answer; free some", self.answers.parent, free)
+        return free >= length + _RESERVE
 
     def _charge(self, head: Head, cost: Cost, key: str, slots: list[str]) -> None:
         """Pay for the release that an answer belongs to, unless an earlier one has, and take the answer's place."""

@@ -44,7 +44,7 @@ def _said(line: Mapping[str, Any]) -> str:
         case "begun":
             return "a question is being answered"
         case "waits for approval":
-            return f"'{line['kind']}' waits for approval, or for a table as agreed{_times(line)}"
+            return f"'{line['kind']}' waits for approval, for a table as agreed, or for room on the disk{_times(line)}"
         case "approved" | "denied":
             return f"{line['id']} was {line['event']} by {line['by']}"
         case "start":

@@ -71,7 +71,7 @@ class Link:
         available = self.late < 0 and request.object_id not in self.withheld
         return SimpleNamespace(
             object_found=there,
-            object_available=self.late < 0 and request.object_id not in self.withheld,
+            object_available=available,
             object_content=content,
         )
 

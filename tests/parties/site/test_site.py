@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -57,13 +58,14 @@ def test_the_same_question_gets_the_same_bytes_at_no_charge_also_after_a_restart
     assert restarted.events == ["charged", "begun", "answered", "answered again", "answered again"]
 
 
-def test_a_crash_between_charge_and_answer_costs_nothing_more(tmp_path, monkeypatch):
+def test_a_crash_between_charge_and_answer_costs_nothing_more(tmp_path, monkeypatch, caplog):
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as broken:
         broken.setattr("parties.site.site.write_lasting", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
-        with pytest.raises(OSError, match="no space"):
-            asked.site.reply(asked.asker.letter(COUNTS))
+        busy = asked.site.reply(asked.asker.letter(COUNTS))
+        assert asked.asker.read(busy, COUNTS)[0] is Status.BUSY
     assert asked.events == ["charged", "begun"]
+    assert "nothing is answered until it can be written (no space)" in caplog.text
     restarted = asked.again()
     counts(asked.asker, restarted.site.reply(asked.asker.letter(COUNTS)))
     assert restarted.events.count("charged") == 1
@@ -212,14 +214,27 @@ def test_no_plan_makes_a_release_go_on_with_less_noise_than_was_charged(tmp_path
     assert asked.site.accounts.spent()["label/replace"] == (1.0, 0.0)
 
 
-def test_where_a_charge_cannot_be_written_nobody_answers(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", ["fsync", "open"])
+def test_where_a_charge_cannot_be_written_nobody_answers_and_the_site_is_busy(tmp_path, monkeypatch, caplog, step):
+    """A full disk, and a file that may only be read."""
     asked = pair(tmp_path, COUNTS)
     with monkeypatch.context() as broken:
-        broken.setattr("parties.site.journal.os.fsync", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
-        with pytest.raises(OSError, match="no space"):
-            asked.site.reply(asked.asker.letter(COUNTS))
+        broken.setattr(f"parties.site.journal.os.{step}", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
+        busy = asked.site.reply(asked.asker.letter(COUNTS))
+        assert asked.asker.read(busy, COUNTS)[0] is Status.BUSY
+    assert "nothing is answered until it can be written (no space)" in caplog.text
     assert asked.again().events == []
     assert list((tmp_path / "answers").iterdir()) == []
+    counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
+
+
+def test_the_last_of_a_disk_is_not_for_answers(tmp_path, monkeypatch, caplog):
+    asked = pair(tmp_path, COUNTS)
+    with monkeypatch.context() as full:
+        full.setattr("parties.site.site.shutil.disk_usage", lambda _: SimpleNamespace(free=2**26))
+        assert asked.asker.read(asked.site.reply(asked.asker.letter(COUNTS)), COUNTS)[0] is Status.BUSY
+    assert "the disk has 67108864 bytes left, too few to answer" in caplog.text
+    assert asked.events == ["waits for approval"]
     counts(asked.asker, asked.site.reply(asked.asker.letter(COUNTS)))
 
 

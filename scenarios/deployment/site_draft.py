@@ -62,7 +62,7 @@ most-questions = 200  # answered in an exchange, and in a day
 {_allowances(invitation)}
 [limits]
 memory = "3GiB"       # of a process that answers a question
-seconds = 30          # after which an answer leaves, however long it took: from 8 on, four times what reading takes
+seconds = 30          # after which an answer leaves, however long it took; over four times what reading takes
 """
 
 

@@ -59,7 +59,7 @@ def test_nobody_pays_twice_whatever_is_killed(trial):
     assert (trial.folder / "trial/superlink/process.json").exists()
     stored = {path.name: path.read_bytes() for path in (trial.folder / "north/state/answers").iterdir()}
     trial.serve("north")
-    second = collecting(trial, "90s")  # a connection that was killed holds its place for a minute
+    second = collecting(trial, "80s")  # a connection that was killed holds its place for a minute
     _, told = second.communicate(timeout=400)
     assert second.returncode == 0, told
     assert {path.name: path.read_bytes() for path in (trial.folder / "north/state/answers").iterdir()} == stored

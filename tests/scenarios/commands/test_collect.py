@@ -44,6 +44,7 @@ def test_it_ends_with_what_was_written_and_spent(monkeypatch, folder, collected,
         f"wrote {folder}/releases/001/a.npz",
         "spent: epsilon 1, delta 1e-05 per label",
         f"next: federation predict {folder}/releases/001/a.npz FILE",
+        f"page for whoever must sign: federation report {folder}/releases/001",
     ]
     assert (collected["patience"], collected["fresh"]) == (Patience(600.0, 3600.0), False)
 
@@ -58,7 +59,10 @@ def test_a_later_exchange_says_what_all_have_spent(monkeypatch, folder, collecte
 def test_what_was_released_already_says_so(monkeypatch, folder, collected, capsys):
     collected["outcome"] = {**DONE, "status": "released already"}
     assert call(monkeypatch, "collect", str(folder)) == 0
-    assert "exchange 001 was released already; nothing was asked, nothing was spent" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "exchange 001 was released already; nothing was asked, nothing was spent" in told
+    assert f"there is {folder}/releases/001/a.npz" in told
+    assert "wrote" not in told
 
 
 @pytest.mark.parametrize("code", [1, 2, 3, 4])

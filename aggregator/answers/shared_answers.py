@@ -16,9 +16,7 @@ from federation.numerics.arrays import Integers
 from federation.sums.encoding import MOST_STEPS
 
 # As a ledger puts it.
-UNSEEN = (
-    "nobody saw a party's answer, so that none was checked: one that does not keep to its bounds may move the sum at will"
-)
+UNSEEN = "nobody saw a party's answer, so that none was checked: one that breaks its bounds may move the sum at will"
 
 
 class SharedAnswers(CheckedAnswers):

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from aggregator.answers.shared_vectors import SharedVectors
+from aggregator.contract.diagnostics import diagnose
 from aggregator.contract.outlook import Outlook
 from aggregator.contract.perturbable import Decoder
 from aggregator.contract.premises import large_delta, local_guarantee, summed
@@ -16,7 +17,6 @@ from aggregator.contract.session import Asked, OneRound
 from aggregator.ensembles.aim import Aim
 from aggregator.ensembles.decoding import PUBLIC_ROWS
 from aggregator.ensembles.refinement import Refinement
-from aggregator.node.diagnostics import diagnose
 from aggregator.world.world import World
 from federation.contract.roster import honest
 from federation.features.ball import Ball

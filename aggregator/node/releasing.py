@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from aggregator.contract.diagnostics import diagnose
 from aggregator.contract.ledger import Ledger
 from aggregator.contract.perturbable import Perturbable
 from aggregator.contract.premises import large_delta, plan_premises
-from aggregator.node.diagnostics import diagnose
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError
 from federation.contract.guarantee import SEEDED, Adjacency, Assumption, Guarantee, NoGuarantee

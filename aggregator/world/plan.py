@@ -76,6 +76,7 @@ class WorldPlan:
     private one by one to what honest ones reach, and `alike` declares that parties' rows are drawn alike
     (`aggregator.answers.robust_sums.Robustness`). `in_letters` says that questions travel in the letters of an exchange
     (`aggregator.exchange`), which tell one exchange from another: releases then have the same names in all of them.
+    `chosen` says how the protocol was chosen where that was on private data, for every ledger.
 
     Raises `InputError` for numbers out of range, a range beside classes or without two finite ends lo < hi, variants
     whose names no two files can have (some file systems do not tell a from A), or whose keys are alike, and for what
@@ -115,6 +116,7 @@ class WorldPlan:
     robust: bool = True
     alike: bool = False
     in_letters: bool = False
+    chosen: str = ""
 
     def __post_init__(self) -> None:
         self._require_own_names()

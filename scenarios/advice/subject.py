@@ -136,7 +136,7 @@ def of_scenario(source: str | Path, wish: Wish, data_dir: Path | None) -> Subjec
 
     def write(entries: Entries, why: str) -> Draft:
         whole = {**plain, "name": f"{scenario.name}-advised", "protocols": list(entries)}
-        return Draft(_ordered(whole), {("protocols", 0): [why]}, ())
+        return Draft(in_order(whole), {("protocols", 0): [why]}, ())
 
     remarks = ("features are counted behind indicators of texts and missing cells",)
     counted = f"rows, columns and classes were counted in {scenario.data.source}"
@@ -206,6 +206,6 @@ def traces_of(world: World) -> dict[str, float]:
     return {shape: fit_shape(public, shape).trace * scale for shape in ("optimal", "whitened", "isotropic")}
 
 
-def _ordered(whole: Mapping[str, Any]) -> dict[str, Any]:
+def in_order(whole: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a scenario in the order of its sections."""
     return {key: whole[key] for key in Scenario.model_fields if key in whole}

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from aggregator.advice.ranking import Advice, Ranked, nearest, rank
 from federation.contract.errors import InputError
-from scenarios.advice import words
-from scenarios.advice.subject import Subject
+from scenarios.advice import pilot_words, words
+from scenarios.advice.pilot import Pilot
+from scenarios.advice.subject import Subject, in_order
 from scenarios.runs.preview import preview
 from scenarios.settings.draft import Draft
 from scenarios.settings.schema import resolve
@@ -25,6 +26,13 @@ def advised(subject: Subject) -> Draft:
         near = words.nearest_told(nearest(subject.wish), subject.wish)
         raise InputError(" ".join([*words.chosen(advice, subject.wish), *near]))
     return subject.write([one.entry for one in finalists(advice)], words.why(advice, subject.wish))
+
+
+def piloted(subject: Subject, found: Pilot, private: bool) -> Draft:
+    """The scenario with the finalists of a pilot; of one on private rows every ledger says that they were chosen so."""
+    made = subject.write([one.entry for one in found.finalists], pilot_words.why(found, private))
+    plain = {**made.plain, "chosen": {"by": "pilot", "private": not private}}
+    return Draft(in_order(plain), made.comments, made.remarks)
 
 
 def finalists(advice: Advice) -> Sequence[Ranked]:

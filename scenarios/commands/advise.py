@@ -6,12 +6,14 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from scenarios.commands import questions
 from scenarios.commands.advised import Asked, Task
 from scenarios.commands.options import RANGE, AsJson, DataDirectory, parsed_range
 from scenarios.commands.output import save, tell
+
+INTERRUPTED = 130  # as for every command that somebody stops
 
 
 def advise(
@@ -71,17 +73,30 @@ def advise(
         list[str], Option(metavar="CLASS", help="Counts as the positive one of two classes; repeatable.")
     ] = [],  # noqa: B006 - typer copies it
     write: Annotated[Path | None, Option(metavar="FILE", help="Write a scenario that runs as it is.")] = None,
+    pilot: Annotated[
+        float | None,
+        Option(metavar="SECONDS", min=1, help="Try them on your rows for so long; what that says is NON-PRIVATE."),
+    ] = None,
+    pilot_data: Annotated[
+        Path | None, Option(metavar="FILE", help="Try them on these rows, which are public, in place of yours.")
+    ] = None,
+    figure: Annotated[
+        Path | None, Option(metavar="FILE", help="Draw what is expected over epsilon, parties and rows: pdf, svg, png.")
+    ] = None,
     data_dir: DataDirectory = None,
     as_json: AsJson = False,
 ) -> None:
     """Which protocol suits what you protect and whom you trust: every one is ranked, or refused with the reason.
 
-    By public numbers alone, which say so: nothing private is looked at, but for the numbers of rows, columns and
-    classes of a file. Without --range, labels have the documented range of the --source, or lie between 0 and 1.
+    First by public numbers alone: nothing private is looked at, but for the numbers of rows, columns and classes of a
+    file. Then, with --pilot, by trying the protocols on the rows. Without --range, labels have the documented range of
+    the --source, or lie between 0 and 1.
     """
     from aggregator.advice.ranking import nearest, rank
     from scenarios.advice import words
-    from scenarios.advice.written import advised, checked
+    from scenarios.advice.prospects import draw, prospects
+    from scenarios.advice.written import advised, checked, piloted
+    from scenarios.commands.piloting import run_pilot
 
     asked = Asked(
         about, rows, columns, parties, epsilon, delta, task, protect, trust, features, classes, bags, bag_rows,
@@ -93,10 +108,20 @@ def advise(
     near = [] if advice.ranked else nearest(wish)
     told = [*words.premises(subject, assumed), *words.chosen(advice, wish), *words.nearest_told(near, wish)]
     if accuracy is not None:
-        told.append(words.reached(wish, accuracy))
-    scenario = None
+        words.require_accuracy(wish, accuracy)
+        if pilot is None:
+            told.append(words.reached(wish, accuracy))
+    if figure is not None and advice.ranked:
+        draw(prospects(wish), wish, figure)
+        told.append(f"drew {figure}")
+    scenario = tried = None
     if advice.ranked:
-        made = advised(subject)
+        if pilot is None:
+            made = advised(subject)
+        else:
+            tried = run_pilot(asked, subject, advice.ranked, pilot, pilot_data, accuracy)
+            told += tried.sentences
+            made = piloted(subject, tried.found, tried.private)
         scenario = made.plain
         if write is None:
             told.append("Add --write FILE for a scenario that compares the leading ones on your data.")
@@ -113,16 +138,16 @@ def advise(
         "nearest": [{"flags": dict(flags), **words.record(one, wish)} for flags, one in near],
         "counted": subject.counted,
         "assumed": assumed,
+        "pilot": None if tried is None else tried.record,
         "scenario": scenario,
         "sentences": told,
     }
-    shown = (
-        record
-        if as_json
-        else {
-            "by public numbers": words.rows(advice, wish),
-            "what leaves a party": words.leaving(advice),
-            "refused": record["refused"],
-        }
-    )
-    tell(as_json, shown, text=told)
+    tables = {
+        "by public numbers": words.rows(advice, wish),
+        "what leaves a party": words.leaving(advice),
+        "refused": record["refused"],
+        **({} if tried is None else {tried.title: tried.rows}),
+    }
+    tell(as_json, record if as_json else tables, text=told)
+    if tried is not None and tried.found.interrupted:
+        raise Exit(INTERRUPTED)

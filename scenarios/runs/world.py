@@ -185,6 +185,7 @@ class World:
             private_rows=len(cut.order),
             shifted=cut.shifted,
             reference=tuple(self.reference) if asked else (),
+            chosen="" if scenario.chosen is None else scenario.chosen.premise,
         )
 
     def holdings(self) -> Reference:

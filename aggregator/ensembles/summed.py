@@ -39,14 +39,26 @@ class Summand:
     width: int
 
 
+def louder(parties: int, quorum: float, colluding: float) -> float:
+    """How many times as loud as the whole noise is that of all parties' shares, if all answer.
+
+    Raises `InputError` where no honest party can be counted on.
+
+    Examples:
+        >>> round(louder(1000, quorum=0.9, colluding=0.1), 3)
+        1.118
+    """
+    return math.sqrt(parties / honest(parties, quorum, colluding))
+
+
 class SummedSession(OneRound):
     """Asks once for each epsilon, as every one has noise of its own; the vectors are the same."""
 
     def __init__(self, world: World, summand: Summand, refinement: Refinement, noise: VectorNoise, draws: int) -> None:
         plan = self._plan = world.plan
         self._summand, self._refinement, self._noise = summand, refinement, noise
-        self._spectrum, self._draws = world.views.spectrum, draws
-        contributors = self._contributors = honest(plan.parties, plan.quorum, plan.colluding)
+        self._spectrum = world.views.spectrum
+        contributors = honest(plan.parties, plan.quorum, plan.colluding)
         question = summand.question(
             noise,
             summand.asked,
@@ -69,7 +81,7 @@ class SummedSession(OneRound):
             self._summand.width,
             plan.parties,
             self._spectrum,
-            louder=math.sqrt(plan.parties / self._contributors),
+            louder=louder(plan.parties, plan.quorum, plan.colluding),
         )
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from aggregator.contract.expected import Expected
 from aggregator.contract.option_rules import refuse_misplaced, refuse_public_reach, require_positive
 from aggregator.contract.perturbable import Decoder, Perturbable
 from aggregator.contract.protocol import Place, Rule
@@ -141,6 +142,10 @@ class SoftVote(VoteProtocol):
             key = ("student", self.shape, id(public))
             found = world.once(key, lambda: student_of(world.views, public, self.shape))
         return found or super().refinement(world, public)
+
+    def expected_error(self, public: PublicNumbers, epsilon: float) -> Expected | None:
+        """By the noise on the mean of the parties' shares, where these have norm 1."""
+        return self.expected_of_mean(public, epsilon) if self.unit_shares else None
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstCase:
         """Votes of one party that decide."""

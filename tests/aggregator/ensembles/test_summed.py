@@ -126,6 +126,14 @@ def test_noise_that_is_louder_is_foretold(make_plan):
     assert begun(make_plan, SoftVote(trust="secure"), 1e4).outlook() is None
 
 
+def test_what_may_be_expected_is_less_by_the_louder_noise():
+    public = PublicNumbers(1e-6, parties=1000, classes=6, features=5, public_rows=1000, quorum=0.9)
+    for kind in KINDS.values():
+        trusted, secure = (kind(trust=trust).expected_error(public, 0.3) for trust in ("aggregator", "secure"))
+        assert secure.noise == pytest.approx(trusted.noise * (1000 / 800) ** 0.5)
+        assert secure.error > trusted.error
+
+
 def test_releases_are_the_same_bytes_whatever_the_cohorts_and_who_adds(make_plan):
     chosen = make_plan(variants=PLANS, parties=14, quorum=0.7, epsilons=(1.0, 100.0), draws=2)
     some = Reference("support.synthetic:Parties", {"broken": [3]})

@@ -171,6 +171,19 @@ def test_a_disk_that_fails_stops_no_service(served, monkeypatch, caplog):
     assert site.serve(site.asker.letter(VOTES)) == [Status.ANSWER]
 
 
+def test_a_site_that_starts_on_a_busy_machine_is_busy_until_that_is_over(tmp_path, monkeypatch, caplog):
+    settings = Settings.load(site_folder(tmp_path, replaced=[APPROVED_BY_NOBODY]))
+    took = [9.0] * service._LOOKS + [1.0]
+    monkeypatch.setattr(worker, "apart", lambda means, act: (act(), took.pop(0)))
+    monkeypatch.setattr(service.Service, "serve", lambda made, box: (ready.append(made.ready), made.look()))
+    monkeypatch.setattr(service, "Mailbox", lambda *_: Box())
+    ready = []
+    service.run(settings, Agreement.load(settings.plan), Rows())
+    assert ready == [False]
+    assert took == []
+    assert "not ready yet: to read the table takes 9 s" in caplog.text
+
+
 def test_a_table_that_took_long_once_is_read_again(served, monkeypatch):
     site = served(APPROVED_BY_NOBODY)
     took = iter([9.0, 1.0])

@@ -131,6 +131,27 @@ def test_a_table_that_is_no_longer_as_agreed_keeps_a_site_busy_and_tells_nobody_
     assert events == ["table", "approved", "waits for approval", "table", "charged", "begun", "answered"]
 
 
+def test_whatever_is_wrong_with_a_table_the_other_side_gets_as_many_bytes(served):
+    site = served(APPROVED_BY_NOBODY)
+    lengths = set()
+    for cause in (
+        "column 'p' is gone",
+        "row 17: 'n/a' is no number",
+        "the class 'maybe' is not in the plan",
+        "x" * 999,
+    ):
+        site.service.table.change(None, cause)
+        box = Box(site.asker.letter(VOTES))
+        site.service.serve(box)
+        assert site.asker.read(box.sent[0], VOTES)[0] is Status.BUSY
+        lengths.add(len(box.sent[0]["sealed"]))
+    site.service.table.change(Holdings(0, np.eye(3), np.zeros(3)))
+    box = Box(site.asker.letter(VOTES))
+    site.service.serve(box)
+    assert site.asker.read(box.sent[0], VOTES)[0] is Status.ANSWER
+    assert lengths == {len(box.sent[0]["sealed"])}
+
+
 def test_a_table_known_by_another_name_keeps_a_site_from_starting(served, tmp_path):
     site = served(APPROVED_BY_NOBODY)
     path = tmp_path / "site.toml"

@@ -137,7 +137,7 @@ def test_whatever_is_wrong_with_a_table_the_other_side_gets_as_many_bytes(served
     for cause in (
         "column 'p' is gone",
         "row 17: 'n/a' is no number",
-        "the class 'maybe' is not in the plan",
+        "there is no class 'maybe'",
         "x" * 999,
     ):
         site.service.table.change(None, cause)

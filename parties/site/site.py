@@ -133,8 +133,8 @@ class Site:
         """The reply to a question that was not answered before. Raises `FederationError`s where there is none."""
         if key in self._answered:
             raise InputError(
-                f"this question was answered, and {self.answers} lacks the answer: a second one would have other noise, and "
-                "both together tell more; restore the folder"
+                f"this question was answered, and {self.answers} lacks the answer; a second one, with other noise, "
+                "would tell more than was paid for; restore the folder"
             )
         if self.now() > head.closing:
             return self._said(head, Status.EXPIRED)

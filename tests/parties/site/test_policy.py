@@ -5,6 +5,7 @@ import re
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from support.questions import QUESTIONS
 from support.site_folders import site_folder
 
 from federation.letters.agreement import Agreement

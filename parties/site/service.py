@@ -148,13 +148,15 @@ class Service:
 
     def _answer(self, mailbox: Mailbox, letter: Letter) -> None:
         """Serve one letter; what was computed for it leaves when its time is over, whatever happened."""
-        due = time.monotonic() + self.settings.limits.seconds
+        began, seconds = time.monotonic(), self.settings.limits.seconds
         changed = self.table.version() != self._version
         if changed:
             try:
                 self.look()
             except (InputError, OSError) as error:
                 _log.error("not ready: %s", error)
+        looked = math.ceil((time.monotonic() - began) / seconds) if changed else 0
+        due = began + (1 + looked) * seconds  # to read the table takes its time, which tells of it no more than so
         known = len(self.journal.lines)
         try:
             reply = self.site.reply(letter.parts)

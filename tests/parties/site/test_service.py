@@ -3,6 +3,7 @@
 import logging
 import signal
 import threading
+import time
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -190,6 +191,22 @@ def test_a_disk_that_fails_stops_no_service(served, monkeypatch, caplog):
         assert site.serve({}) == []
     assert "nothing is answered until it can be written (read-only)" in caplog.text
     assert site.serve(site.asker.letter(VOTES)) == [Status.ANSWER]
+
+
+def test_how_long_a_changed_table_took_to_read_is_not_told_by_when_the_answer_leaves(served, monkeypatch):
+    site = served(APPROVED_BY_NOBODY)
+    clock, slept = [100.0], []
+    now = SimpleNamespace(monotonic=lambda: clock[0], sleep=slept.append, time=time.time)
+    monkeypatch.setattr(service, "time", now)
+
+    def apart(means, act):
+        clock[0] += 5.0
+        return act(), 5.0
+
+    monkeypatch.setattr(worker, "apart", apart)
+    site.service.table.change(site.service.table.holdings)
+    assert site.serve(site.asker.letter(VOTES)) == [Status.ANSWER]
+    assert slept == [2 * site.service.settings.limits.seconds - 5.0]
 
 
 def test_a_site_that_starts_on_a_busy_machine_is_busy_until_that_is_over(tmp_path, monkeypatch, caplog):

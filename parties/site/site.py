@@ -56,11 +56,13 @@ class Site:
     means: Means
     now: Callable[[], float] = time.time
     _taken: dict[str, str] = field(init=False)
+    _answered: set[str] = field(init=False)
     _times: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         # Of each place in an exchange, and of each query of a release in it, the one question that was answered there.
         self._taken = {slot: line["key"] for line in self.journal.lines for slot in line.get("slots", ())}
+        self._answered = {line["key"] for line in self.journal.lines if line["event"] == ANSWERED}
 
     def reply(self, letter: Mapping[str, bytes]) -> dict[str, bytes] | None:
         """What is sent back; None to what is no question of this agreement to this site.
@@ -129,6 +131,11 @@ class Site:
 
     def _replied(self, head: Head, question: bytes, key: str) -> SealedAnswer:
         """The reply to a question that was not answered before. Raises `FederationError`s where there is none."""
+        if key in self._answered:
+            raise InputError(
+                f"this question was answered, and {self.answers} lacks the answer; a second one, with other noise, "
+                "would tell more than was paid for; restore the folder"
+            )
         if self.now() > head.closing:
             return self._said(head, Status.EXPIRED)
         with read(question, self.agreement, self.cohort, self.means) as (cost, answer):
@@ -150,6 +157,7 @@ class Site:
         sealed = self._sealed(head, packet)
         write_lasting(self.answers / key, sealed.encoded())
         self.journal.add(ANSWERED, key=key, kind=cost.kind, bytes=len(sealed.sealed))
+        self._answered.add(key)
         return sealed
 
     def _has_room(self, length: int) -> bool:

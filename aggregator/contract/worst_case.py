@@ -12,7 +12,6 @@ import numpy as np
 from federation.contract.question import PrivateQuestion, Question
 from federation.contract.roster import COLLUDING, honest
 from federation.contract.submission import Submission
-from federation.questions.moments import SummedQuestion
 
 Seen = Mapping[str, np.ndarray]  # what somebody sees of many runs, by name, with the runs on the first axis
 Statistic = Callable[[Seen], np.ndarray]  # one number for each run
@@ -111,9 +110,9 @@ class SummedWorstCase(PrivateWorstCase):
         """With what parties answer in place of what they should."""
         return replace(self, answered=exact)
 
-    def added(self, question: SummedQuestion) -> int:
+    def added(self, question: PrivateQuestion) -> int:
         """How many parties are added up."""
-        whole = question.contributors or 1
+        whole = question.assumes().honest or 1
         return whole // 2 if self.missing else whole
 
 

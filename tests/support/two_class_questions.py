@@ -32,7 +32,15 @@ def row_moments(noise="gaussian", contributors=0, second=True, feature_map=None,
 
 
 def marginals(
-    noise="pure", protect="row", adjacency="add_remove", asks="errors", queries=2, query=0, seeded=True, **further
+    noise="pure",
+    protect="row",
+    adjacency="add_remove",
+    asks="errors",
+    queries=2,
+    query=0,
+    seeded=True,
+    contributors=0,
+    **further,
 ):
     known = MarginalsNoise(noise, **{"epsilon": 1.0, "delta": 1e-5, **further})
     feature_map = fit(["standardise"], ROWS)
@@ -40,7 +48,7 @@ def marginals(
     hypothesis = Hypothesis.of([np.ones((3, 2)), np.ones((2, 1))], [np.zeros(2), np.zeros(1)])
     release = ReleaseId("an exchange", queries, query)
     return MarginalsQuestion(
-        known, feature_map, bins, asks, hypothesis, protect, adjacency, release=release, seeded=seeded
+        known, feature_map, bins, asks, hypothesis, protect, adjacency, contributors, release=release, seeded=seeded
     )
 
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Rule, Trust
 from aggregator.protocols.error_marginals.exchange_options import ExchangeOptions
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF
+from federation.questions.marginals import PUBLISHED
 
 if TYPE_CHECKING:
     from aggregator.protocols.error_marginals.exchange_session import ExchangeSession
-    from aggregator.protocols.error_marginals.worst_exchange import WorstExchange
+    from aggregator.protocols.error_marginals.worst_exchange import Change, WorstExchange
     from aggregator.world.world import World
+
+_NO_SUM = (
+    "noise: published has every party divide its errors by its rows, and such rates cannot be added; use noise: auto, "
+    "pure or gaussian, or trust: none"
+)
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,12 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         return dict.fromkeys(("protect", "adjacency", "expected_rows"), "noise: off") if self.noise == OFF else {}
 
     def noise_at(self, trust: Trust) -> Place | Refused:
-        """At every party, who trusts nobody."""
-        return Place.NOWHERE if self.noise == OFF else Place.PARTY
+        """At every party, or as shares of one noise where a secure summation is trusted: each query is one sum."""
+        if self.noise == OFF:
+            return Place.NOWHERE
+        if trust is not Trust.SECURE:
+            return Place.PARTY
+        return Refused(_NO_SUM) if self.noise == PUBLISHED else Place.SHARES
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at, for all queries of an exchange together."""
@@ -68,12 +76,11 @@ class ErrorMarginals(ExchangeOptions, Protocol):
         """A session of one exchange for each noise draw."""
         from aggregator.protocols.error_marginals.exchange_session import ExchangeSession
 
-        return ExchangeSession(world, self, epsilon, draws)
+        return ExchangeSession(world, self, epsilon, draws, share=self.place is Place.SHARES)
 
     def worst_case(self, units: int, public: PublicNumbers) -> WorstExchange:
-        """One row or label, and queries that always ask about it."""
-        from aggregator.contract.worst_case import TWO_CLASSES
-        from aggregator.protocols.error_marginals.worst_exchange import DESCRIBED, RUNS, WorstExchange
+        """One row or label, and queries that always ask about it; of shares, half are missing in place of a second."""
+        from aggregator.protocols.error_marginals.worst_exchange import worst_exchange
 
-        change = "label" if self.protect == "label" else self.adjacency
-        return WorstExchange(DESCRIBED, np.eye(2), RUNS, world=TWO_CLASSES, units=units, change=change)
+        change: Change = "label" if self.protect == "label" else self.adjacency
+        return worst_exchange(units, change, shared=self.place is Place.SHARES)

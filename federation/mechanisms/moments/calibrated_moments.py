@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from federation.contract.errors import InputError
-from federation.contract.guarantee import Assumption, Check, Keeper, Unit
+from federation.contract.guarantee import Assumption, Unit
 from federation.contract.randomness import NoiseBits
 from federation.mechanisms.moments import shares
 from federation.mechanisms.noise.additive import AdditiveMechanism, OnAdditive, calibrate_laplace, summation_error
@@ -28,11 +28,6 @@ SumNoiseKind = Literal["auto", _Kind]
 
 _LONGER = 1e-9  # by so much may rounding make a row's norm exceed its bound; charged
 _MOST_STEPS = 2.0**51  # of the noise's grid, in a sum
-
-_HONEST = "at least {} parties add their shares of the noise as drawn, and tell nobody"
-_ONLY_THE_SUM = Assumption(
-    "the summation over the parties reveals the sum of their answers only", Check.DECLARED, Keeper.COORDINATOR
-)
 
 
 @dataclass(frozen=True)
@@ -100,8 +95,7 @@ class SumNoise(OnAdditive):
         """What the guarantee rests on, but for why rows keep their bounds."""
         if not self.contributors:
             return self.additive.assumptions
-        honest = Assumption(_HONEST.format(self.contributors), Check.DECLARED, Keeper.COORDINATOR)
-        return *self.additive.assumptions, honest, _ONLY_THE_SUM, *shares.assumptions(self.additive)
+        return shares.assumptions(self.additive, self.contributors)
 
 
 def calibrate(

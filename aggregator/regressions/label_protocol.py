@@ -10,7 +10,6 @@ from aggregator.contract.promise import Promise, Sent
 from aggregator.contract.protocol import Place, Protocol, Refused, Requires, Trust
 from aggregator.contract.session import Asked, OneRound
 from aggregator.world.public_numbers import PublicNumbers
-from federation.contract.errors import InputError
 from federation.contract.guarantee import Adjacency, Guarantee, NoGuarantee, Unit
 from federation.contract.question import OFF, Noise, ReleaseId
 
@@ -99,12 +98,10 @@ class LabelSession(OneRound):
         from federation.questions.labels import LabelledRows
 
         plan, view = world.plan, world.views.at(OFF, math.inf)
-        if plan.label_range is None:
-            raise InputError(f"'{world.own.name}' needs real labels with a declared range, and the plan has classes")
         self._options, self._seed = options, plan.split
         noise = options.noise_of(epsilon, plan.delta)
         question = options.question(
-            LabelledRows(view.public.feature_map, *plan.label_range, plan.largest_bag),
+            LabelledRows(view.public.feature_map, *world.require_label_range(), plan.largest_bag),
             plan.smallest_bag,
             noise,
             release=world.release(noise, options.asked()),

@@ -57,6 +57,7 @@ PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] =
     ("private_labels", {"noise": "gaussian"}, (2.0, DELTA, "label", "replace"), [(72, False), (8, True)]),
     ("label_sums", {}, (2.0, DELTA, "label", "replace"), SUMS),
     ("label_sums", {"noise": "pure"}, (2.0, 0.0, "label", "replace"), SUMS),
+    ("label_sums", {"trust": "secure"}, (2.0, DELTA, "label", "replace"), SUMS[:3]),
     ("label_sums", {"protect": "row"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
     ("label_sums", {"protect": "row", "trust": "secure"}, (2.0, DELTA, "row", "replace"), [(66, True)]),
     ("noisy_weighted_llp", {"size": 4}, (2.0, DELTA, "label", "replace"), [(72, False), (2, True)]),
@@ -76,6 +77,7 @@ PROMISED: list[tuple[str, dict[str, Any], Any, list[tuple[int | None, bool]]]] =
      (2.0, 0.0, "label", "replace"), [(55, True), (440, False)]),
     ("error_marginals", {}, (2.0, DELTA, "row", "add_remove"), [(None, True)]),
     ("error_marginals", {"noise": "pure", "adjacency": "replace"}, (2.0, 0.0, "row", "replace"), [(None, True)]),
+    ("error_marginals", {"trust": "secure"}, (2.0, DELTA, "row", "add_remove"), [(None, True)]),
     ("error_marginals", {"noise": "published", "protect": "label"}, (2.0, 0.0, "label", "replace"), [(None, True)]),
 ]  # fmt: skip
 

@@ -25,10 +25,12 @@ def moment(noise="pure", protect="label", contributors=0, seeded=True, **further
     return MomentQuestion(known, feature_map, 1, 50, protect, contributors, release=release, seeded=seeded)
 
 
-def row_moments(noise="gaussian", contributors=0, second=True, feature_map=None, label_range=(0.0, 1.0), **further):
+def row_moments(
+    noise="gaussian", contributors=0, second=True, feature_map=None, label_range=(0.0, 1.0), protect="row", **further
+):
     known = RowMomentsNoise(noise, **{"epsilon": 1.0, "delta": 1e-5, **further})
     rows = LabelledRows(feature_map or completed(fit(["standardise"], ROWS)), *label_range, 67)
-    return RowMomentsQuestion(known, rows, contributors, second, release=ReleaseId("a purpose"), seeded=True)
+    return RowMomentsQuestion(known, rows, contributors, second, protect, release=ReleaseId("a purpose"), seeded=True)
 
 
 def marginals(

@@ -149,7 +149,7 @@ def calibrate(
         >>> noise.name, noise.deviation
         ('marginal_shares_discrete_gaussian', 26.72)
         >>> parts = [noise.release(np.array([3, 0]), NoiseBits(1, "example", party)) for party in range(40)]
-        >>> sum(parts) - np.array([120, 0])
+        >>> (sum(parts) - np.array([120, 0])).round(2)
         array([20.57, 20.4 ])
     """
     require_wanted(noise, epsilon, delta, known=("auto", "pure", "gaussian"), with_delta=("gaussian",), pure="pure")

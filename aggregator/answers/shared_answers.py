@@ -13,12 +13,12 @@ from federation.contract.errors import InputError
 from federation.contract.question import PrivateQuestion
 from federation.contract.submission import Submission
 from federation.numerics.arrays import Integers
+from federation.sums.encoding import MOST_STEPS
 
 # As a ledger puts it.
 UNSEEN = (
     "nobody saw a party's answer, so that none was checked: a party that does not cut its rows may move the sum at will"
 )
-_WORDS = 2.0**64
 
 
 class SharedAnswers(CheckedAnswers):
@@ -98,8 +98,6 @@ class SharedAnswers(CheckedAnswers):
 
 
 def _words(steps: np.ndarray) -> Integers:
-    """Whole numbers modulo 2^64, as int64; a hostile party's may be beyond it."""
-    wrapped = np.fmod(np.rint(steps), _WORDS)
-    wrapped = wrapped - _WORDS * (wrapped >= _WORDS / 2) + _WORDS * (wrapped < -_WORDS / 2)
-    words: Integers = wrapped.astype(np.int64)
+    """Whole numbers of steps as a masked sum takes them; a hostile party's as large as they may be."""
+    words: Integers = np.clip(np.rint(steps), -MOST_STEPS, MOST_STEPS).astype(np.int64)
     return words

@@ -50,7 +50,7 @@ class LabelTotalsSession(OneRound):
             draws=draws,
             seeded=plan.noise_seed is not None,
         )
-        promised = local_guarantee(plan, question.promise(), summed(plan))
+        promised = local_guarantee(plan, question.promise(), summed(plan, question.mechanism().additive))
         asked = Asked(question, view.training, SharedLabelSums(question, plan))
         super().__init__(feature_map, [asked], promised, question.release)
 

@@ -90,6 +90,11 @@ class MarginalsQuestion(PrivateQuestion):
                 "about the same features".format(*features)
             )
 
+    @property
+    def takes_features_as_public(self) -> bool:
+        """Unless whole rows are protected."""
+        return protected(self.protect) is Unit.LABEL
+
     def fields(self) -> dict[str, Field]:
         """The arrays an answer may carry, of as many entries as there are bins; as published, errors are rates."""
         counts = within(LARGEST_COUNT, self.bins.total)

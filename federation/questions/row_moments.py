@@ -97,6 +97,11 @@ class RowMomentsQuestion(SummedQuestion):
         return protected(self.protect) is Unit.LABEL
 
     @property
+    def takes_features_as_public(self) -> bool:
+        """Unless whole rows are protected."""
+        return self.labels_only
+
+    @property
     def statistic(self) -> RowStatistic:
         """What is summed."""
         return RowStatistic(self.rows.feature_map.dimension, self.second)

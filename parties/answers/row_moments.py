@@ -9,7 +9,7 @@ from federation.numerics.norms import within_norm
 from federation.questions.row_moments import RowMomentsQuestion
 from parties.answers.moments import GRID, noisy_sum, require_declared
 from parties.answers.rows import from_minus_one, labelled, real_labels
-from parties.guard.answering import Arrays, NoisyAct, require_public_features
+from parties.guard.answering import Arrays, NoisyAct
 from parties.holdings.cohort import Cohort
 
 
@@ -17,8 +17,7 @@ def answer(cohort: Cohort, question: RowMomentsQuestion) -> NoisyAct:
     """Size and noisy sums of every party, over rows that are cut to norm 1 and labels from -1 to 1.
 
     Nothing in a row or a label makes a party fail, but for several rows of one person. Where labels alone are
-    protected, rows keep their length and weigh less, and what they say without labels comes as it is; raises
-    `InputError` then at a deployed node whose features are not declared public.
+    protected, rows keep their length and weigh less, and what they say without labels comes as it is.
     """
     if question.labels_only:
         return _of_labels(cohort, question)
@@ -36,8 +35,6 @@ def answer(cohort: Cohort, question: RowMomentsQuestion) -> NoisyAct:
 
 
 def _of_labels(cohort: Cohort, question: RowMomentsQuestion) -> NoisyAct:
-    require_public_features(cohort)
-
     def act(party: int, bits: NoiseBits) -> Arrays:
         rows, labels = labelled(cohort, party, question.rows)
         weights = 1 / np.maximum(1.0, np.linalg.norm(rows, axis=1))

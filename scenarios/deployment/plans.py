@@ -109,7 +109,7 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         private_rows=len(known.sites) * rows[0] if rows[0] == rows[1] and bags is None else 0,
         in_letters=True,
     )
-    asked, promises, remarks, public_count = begun(plan, public.parent)
+    asked, promises, remarks, public_count, public_features = begun(plan, public.parent)
     agreement = Agreement(
         version=1,
         name=scenario.name,
@@ -132,12 +132,14 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         options=dict(variant.options),
         asked=asked,
         promises=promises,
+        public_features=public_features,
     )
     return Deployment(agreement, plan, remarks)
 
 
-def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int]:
-    """What a plan will ask and promise, what public numbers say of it, and how many public rows there are.
+def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int, bool]:
+    """What a plan will ask and promise, what public numbers say of it, how many public rows there are, and whether it
+    takes the sites' features as public.
 
     Raises `InputError` where real sites would refuse.
     """
@@ -172,7 +174,8 @@ def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
         )
     asked = tuple(Asked(kind=question.kind, times=_times(question), same=terms(question)) for question in questions)
     remarks = (*views.remarks(), *told(started.outlooks(), plan.parties))
-    return asked, tuple(promises), remarks, len(views.table.rows)
+    features = any(question.takes_features_as_public for question in questions)
+    return asked, tuple(promises), remarks, len(views.table.rows), features
 
 
 def _times(question: Question) -> int:

@@ -24,6 +24,7 @@ from federation.contract.guarantee import Guarantee, NoGuarantee
 from federation.contract.question import OFF, ReleaseId
 from federation.contract.roster import honest
 from federation.features.feature_map import FeatureMap
+from federation.mechanisms.marginals.shared_noise import SharedMarginalNoise
 from federation.questions.hypotheses import Hypothesis
 from federation.questions.marginals import MarginalsQuestion, exchange_noise
 
@@ -75,7 +76,9 @@ class ExchangeSession(Session):
     def guarantee(self) -> Guarantee | NoGuarantee:
         """Of all queries of one exchange."""
         plan = self._world.plan
-        return local_guarantee(plan, self._first.payment(), summed(plan) if self._contributors else LOCAL)
+        noise = self._first.mechanism() if self._noise.aims else None
+        whose = summed(plan, noise.additive) if isinstance(noise, SharedMarginalNoise) else LOCAL
+        return local_guarantee(plan, self._first.payment(), whose)
 
     @property
     def checks(self) -> tuple[str, ...]:

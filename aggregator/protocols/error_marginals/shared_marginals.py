@@ -10,12 +10,11 @@ from aggregator.answers.honest_range import REACH
 from aggregator.answers.shared_answers import SharedAnswers
 from aggregator.protocols.error_marginals.marginal_answers import possible_rows
 from aggregator.world.plan import WorldPlan
-from federation.contract.errors import FederationError, InputError
+from federation.contract.errors import FederationError
 from federation.contract.submission import Submission
 from federation.mechanisms.marginals.shared_noise import SharedMarginalNoise
 from federation.questions.marginals import MarginalsQuestion
-
-_MOST_STEPS = 2.0**61  # of a sum over all parties: with the noise, which is far less, it is below 2^62
+from federation.sums.encoding import require_room
 
 
 class SharedMarginals(SharedAnswers):
@@ -32,11 +31,7 @@ class SharedMarginals(SharedAnswers):
         noise = question.mechanism()
         assert isinstance(noise, SharedMarginalNoise), "parties share it"
         self._most, self._deviation = most, noise.deviation
-        if plan.parties * most > noise.step * _MOST_STEPS:
-            raise InputError(
-                f"counts over {plan.parties} parties of {most} rows do not fit the grid of noise as little as "
-                f"epsilon={noise.epsilon:g} needs; lower epsilon"
-            )
+        require_room(most / noise.step, noise.additive, noise.contributors, plan.parties, self.numbers)
 
     @property
     def errors(self) -> np.ndarray | None:

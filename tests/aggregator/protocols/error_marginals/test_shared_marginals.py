@@ -83,5 +83,5 @@ def test_public_numbers_of_rows_are_checked_of_each_party():
 
 
 def test_counts_that_might_wrap_around_are_refused_before_anybody_is_asked():
-    with pytest.raises(InputError, match="do not fit the grid"):
-        SharedMarginals(marginals("pure", contributors=4, epsilon=1000.0), plan(parties=10**6), 10**9)
+    with pytest.raises(InputError, match="does not fit into 64 bits"):
+        SharedMarginals(marginals("pure", contributors=4, epsilon=100.0), plan(parties=10**6), 10**9)

@@ -31,6 +31,7 @@ class LabelProtocol(Protocol):
     )
     task: ClassVar[str] = "regression"
     model: ClassVar[str] = "regression"
+    cannot_add: ClassVar[str] = ""  # why answers are worth nothing in a sum over parties, where they must not be seen
 
     noise: Any
 
@@ -72,8 +73,10 @@ class LabelProtocol(Protocol):
         return "noise is off" if self.noise == OFF else None
 
     def noise_at(self, trust: Trust) -> Place | Refused:
-        """At every party, who trusts nobody."""
-        return Place.NOWHERE if self.noise == OFF else Place.PARTY
+        """At every party, who trusts nobody; refused where a summation is trusted that would make no sense."""
+        if self.noise == OFF:
+            return Place.NOWHERE
+        return Refused(self.cannot_add) if self.cannot_add and trust is Trust.SECURE else Place.PARTY
 
     def promise(self, public: PublicNumbers, epsilon: float, trust: Trust) -> Promise:
         """The epsilon that it aims at, for one unit."""

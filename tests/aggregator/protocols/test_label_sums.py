@@ -176,9 +176,7 @@ def test_shares_of_one_noise_are_expected_to_cost_less_and_shrinking_never_more(
     from dataclasses import replace
 
     known = replace(KNOWN, parties=50)
-    alone, shared = (
-        NoisyLabelSums(protect="row", trust=how).expected_error(known, 1.0) for how in ("none", "secure")
-    )
+    alone, shared = (NoisyLabelSums(protect="row", trust=how).expected_error(known, 1.0) for how in ("none", "secure"))
     assert shared.error < alone.error
     shrunk, plain = (NoisyLabelSums(shrink=how).expected_error(known, 1.0) for how in (True, False))
     assert shrunk.error < plain.error

@@ -11,7 +11,7 @@ from aggregator.sums.summation import Summation, summation_of
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import InputError
 from federation.contract.question import PrivateQuestion
-from federation.contract.submission import Submission
+from federation.contract.submission import Submission, check_submission
 from federation.numerics.arrays import Integers
 
 # As a ledger puts it.
@@ -65,10 +65,22 @@ class SharedAnswers(CheckedAnswers):
 
         Raises `InputError` as `add`, and where the open answer of a party in the sum is refused.
         """
-        hidden = {name: np.zeros((len(opened.parties), *self._fields[name].shape)) for name in self._steps}
-        if self.add(replace(opened, arrays={**opened.arrays, **hidden})):
+        if self.add(self._completed(opened)):
             raise InputError("parties are in the masked sum whose open answers are refused; ask again without them")
         self._whole = whole
+
+    def refused(self, opened: Submission) -> dict[int, str]:
+        """Whose open answers `take_total` would refuse, and why: they are left out before they are in a sum.
+
+        Raises `InputError` as `add`.
+        """
+        whole = self._completed(opened)
+        check_submission(self.question, whole)
+        return {int(party): why for why, bad in self._faults(whole).items() for party in whole.parties[bad]}
+
+    def _completed(self, opened: Submission) -> Submission:
+        hidden = {name: np.zeros((len(opened.parties), *self._fields[name].shape)) for name in self._steps}
+        return replace(opened, arrays={**opened.arrays, **hidden})
 
     def _split(self) -> dict[str, np.ndarray]:
         found, start = {}, 0

@@ -26,6 +26,7 @@ from aggregator.contract.ledger import Budget
 from aggregator.exchange.exchange import Exchange
 from aggregator.exchange.letter_grid import LetterGrid
 from aggregator.exchange.spent import Spent
+from aggregator.exchange.sums import LetterSums
 from aggregator.node.app import run_plan
 from aggregator.world.plan import WorldPlan
 from federation.contract.errors import FederationError, InputError, told
@@ -78,11 +79,12 @@ def run_exchange(grid: Grid, folder: Path, number: str, patience: float, wait: f
     set_aside(agreement, spent, name, budget)
     nodes = read_object(folder / NODES, "run `federation collect` on the folder, which writes it")
     working.mkdir(mode=0o700, exist_ok=True)
-    letters = LetterGrid(grid, exchange, [int(nodes[site.name]) for site in agreement.sites], patience, wait)
+    known = exchange, [int(nodes[site.name]) for site in agreement.sites], patience, wait
+    letters, sums = LetterGrid(grid, *known), LetterSums(grid, *known) if agreement.secure else None
     public = replace(plan.public, arguments={**plan.public.arguments, "folder": str(folder)})
     # Questions are made on one thread, as those were that sites have agreed to.
     with closing(letters), threadpool_limits(1):
-        run_plan(letters, replace(plan, directory=str(working), public=public))
+        run_plan(letters, replace(plan, directory=str(working), public=public), sums)
     summary = read_object(working / "world.json", "collect again")
     guarantees = [Guarantee.from_dict(entry["guarantee"]) for entry in summary["ledger"]["releases"]]
     spent.charge(name, guarantees, budget)

@@ -28,21 +28,22 @@ from federation.letters.letters import Head
 from parties.guard.registry import answerer
 from parties.holdings.cohort import Cohort, Holdings
 from parties.site import worker
-from parties.site.accounts import Accounts
+from parties.site.accounts import CHARGED, Accounts
 from parties.site.approvals import APPROVED, DENIED, PENDING, Approvals, Decision
 from parties.site.identity import Contents, Identity, contents
 from parties.site.journal import Journal
 from parties.site.mailbox import Closed, Letter, Mailbox
 from parties.site.policy import objections
 from parties.site.settings import MARGIN, Settings
-from parties.site.site import AGAIN, BEGUN, REFUSED, WAITING, Site
+from parties.site.site import AGAIN, BEGUN, REFUSED, SUMMED, WAITING, Site
 from parties.site.state import State
 from parties.site.words import said
 
 _PAUSE = 0.5  # seconds between looks into an empty mail box
 _DAY = 86_400.0  # seconds
 _SHARE_FOR_ROWS = 0.5  # of a question's time, at most, that it may take to read the rows
-_FREE = (REFUSED, AGAIN, WAITING)  # events of replies that nothing was computed for
+# Events of replies that nothing was computed from rows for, or long before.
+_FREE = (REFUSED, AGAIN, WAITING, SUMMED, CHARGED)
 _log = logging.getLogger(__name__)
 
 
@@ -81,7 +82,7 @@ class Service:
     _stands: dict[str, str] = field(default_factory=dict, init=False)  # of decisions, by id
 
     def __post_init__(self) -> None:
-        wrong = [*objections(self.settings, self.agreement, self.key.public_key())]
+        wrong = [*objections(self.settings, self.agreement, self.key)]
         if wrong:
             raise InputError("\n".join(wrong))
         self.journal = self.state.journal()
@@ -98,6 +99,7 @@ class Service:
             self.state.answers,
             self._approved,
             self.settings.means,
+            colluding=self.settings.policy.colluding,
         )
 
     def look(self) -> None:
@@ -201,7 +203,8 @@ def cohort(settings: Settings, agreement: Agreement, reference: str) -> Cohort:
     """This site as a node of its own, with all that the agreement says of its table."""
     bags = agreement.bags.most if agreement.bags else 1
     try:
-        honest = counted_on(len(agreement.sites), agreement.quorum, agreement.colluding)
+        colluding = max(settings.policy.colluding, agreement.colluding)
+        honest = counted_on(len(agreement.sites), agreement.quorum, colluding)
     except InputError:
         honest = 0  # nobody's shares of a noise may be counted on
     declared = Declared(

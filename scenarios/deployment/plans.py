@@ -170,9 +170,16 @@ def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promi
                 unit=spent.unit, adjacency=spent.adjacency, epsilon=spent.epsilon, delta=spent.delta, trusted=trusted
             )
         )
-    asked = tuple(Asked(kind=question.kind, times=_times(question), same=terms(question)) for question in questions)
+    asked = tuple(
+        Asked(kind=question.kind, times=_times(question), same=terms(question), masked=_masked(question))
+        for question in questions
+    )
     remarks = (*views.remarks(), *told(started.outlooks(), plan.parties))
     return asked, tuple(promises), remarks, len(views.table.rows)
+
+
+def _masked(question: Question) -> bool:
+    return isinstance(question, PrivateQuestion) and question.shared
 
 
 def _times(question: Question) -> int:
@@ -181,12 +188,7 @@ def _times(question: Question) -> int:
 
 def _refused(question: PrivateQuestion) -> str | None:
     """Why a real site would refuse, in words for who wrote the scenario."""
-    if question.shared:
-        return (
-            "summation: secure has each site add a share of one noise, which hides nothing where somebody can see the "
-            "answers one by one, and there is no summation yet that hides them; use summation: parties"
-        )
-    return question.simulated_only()
+    return None if question.shared else question.simulated_only()
 
 
 def _released(scenario: Scenario) -> list[Variant]:

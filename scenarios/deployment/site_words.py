@@ -51,7 +51,7 @@ def outlook(settings: Settings, agreement: Agreement) -> Outlook:
     identity = Identity(state.folder / "tables", journal)
     found.lines += [*_who(agreement), *_what(agreement)]
     key = load_key(settings.connection.key, EllipticCurvePrivateKey)  # type: ignore[type-abstract]
-    found.errors += objections(settings, agreement, key.public_key())
+    found.errors += objections(settings, agreement, key)
     own = accounts(settings, identity)
     found.spent = _spent(settings, own)
     found.lines += _costs(agreement, settings, found.spent)

@@ -22,7 +22,7 @@ def wrong(tmp_path):
         text = json.loads(settings.plan.read_text())
         agreement = Agreement.model_validate_json(json.dumps(text | dict(plan)))
         return [
-            *objections(settings, agreement, load_key(settings.connection.key, EllipticCurvePrivateKey).public_key())
+            *objections(settings, agreement, load_key(settings.connection.key, EllipticCurvePrivateKey))
         ]
 
     return found

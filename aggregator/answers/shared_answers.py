@@ -93,7 +93,7 @@ class SharedAnswers(CheckedAnswers):
     def _impossible(self, submission: Submission) -> np.ndarray:
         bad = np.zeros(len(submission.parties), dtype=bool)
         for name in self._steps:  # what is no number cannot be masked
-            bad |= ~np.isfinite(submission.arrays[name]).reshape(len(bad), -1).all(axis=1)
+            bad |= ~np.isfinite(submission.arrays[name]).all(axis=tuple(range(1, submission.arrays[name].ndim)))
         for name, declared in self._open.items():
             bad |= declared.invalid(submission.arrays[name])
         return bad
@@ -101,7 +101,8 @@ class SharedAnswers(CheckedAnswers):
     def _keep(self, parties: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
         for name, total in self._totals.items():
             total += arrays[name].sum(axis=0)
-        words = [_words(arrays[name] / step).reshape(len(parties), -1) for name, step in self._steps.items()]
+        widths = {name: self._fields[name].numbers for name in self._steps}
+        words = [_words(arrays[name] / step).reshape(-1, widths[name]) for name, step in self._steps.items()]
         parts = np.hstack(words)
         self._whole = self._whole + parts.sum(axis=0)
         if self._parts is not None:

@@ -38,7 +38,7 @@ class SharedMoments(SharedAnswers, MomentTotals):
         found: np.ndarray = super().total(name)
         if name == "sums":
             largest = self.rows * self.question.longest * (1 + ROUNDING) + REACH * math.sqrt(self.summed_variance)
-            if not (np.abs(found) <= largest).all():
+            if not bool((np.abs(found) <= largest).all()):
                 raise FederationError(
                     f"the sum over {self.answered} parties is beyond what honest ones can have: some sent something "
                     "else, and who did cannot be seen; nothing is learned from it"
@@ -47,4 +47,4 @@ class SharedMoments(SharedAnswers, MomentTotals):
 
     def _impossible(self, submission: Submission) -> np.ndarray:
         sizes = submission.arrays["size"]
-        return super()._impossible(submission) | (sizes != np.floor(sizes))
+        return np.asarray(super()._impossible(submission) | (sizes != np.floor(sizes)))

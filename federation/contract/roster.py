@@ -36,6 +36,6 @@ def honest(parties: int, quorum: float, colluding: float) -> int:
         raise InputError(
             f"shares of noise need a party that answers and colludes with nobody: a quorum of {quorum:g} of {parties} "
             f"parties is {least}, and {most} of them may collude; raise parties.quorum, lower parties.colluding, or "
-            "let parties add noise of their own (summation: parties)"
+            "let parties add noise of their own (trust: none)"
         )
     return least - most

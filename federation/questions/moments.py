@@ -104,7 +104,7 @@ class SummedQuestion(PrivateQuestion):
     @property
     def steps(self) -> Mapping[str, float]:
         """That of the noise which is shared, if any is."""
-        return {"sums": self.mechanism().additive.step} if self.contributors else {}
+        return {"sums": self.mechanism().additive.step} if self.contributors and self.noise.aims else {}
 
 
 @dataclass(frozen=True)

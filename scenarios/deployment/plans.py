@@ -25,6 +25,8 @@ from federation.contract.guarantee import NoGuarantee
 from federation.contract.question import PrivateQuestion, Question, TrustedQuestion
 from federation.contract.reference import Reference
 from federation.letters.agreement import Agreement, Asked, Bags, Label, Member, Promise, Public, terms
+from federation.letters.sum_letters import sum_plan
+from federation.sums.plan import KEY, Roster
 from scenarios.data.catalogue import is_file_name
 from scenarios.deployment.public_file import feature_columns, public_rows, sha256
 from scenarios.runs.world import class_names, public_file_premise
@@ -133,7 +135,22 @@ def deployment(scenario: Scenario, known: Terms, public: Path) -> Deployment:
         asked=asked,
         promises=promises,
     )
-    return Deployment(agreement, plan, remarks)
+    return Deployment(agreement, plan, (*remarks, *(_summed(agreement) if agreement.secure else ())))
+
+
+def _summed(agreement: Agreement) -> Iterator[str]:
+    """What public numbers say of secure sums. Raises `InputError` where these sites can have none."""
+    sites = len(agreement.sites)
+    try:
+        plan = sum_plan(agreement, Roster((bytes(KEY),) * sites), b"", 1)
+    except InputError as error:
+        raise InputError(f"trust: secure: {error}") from error
+    spare = plan.neighbours - plan.threshold
+    if plan.neighbours == sites - 1 and sites - plan.least > spare:
+        yield (
+            f"by parties.quorum {sites - plan.least} of {sites} sites may stay away, but a secure sum of so few ends "
+            f"when more than {spare} do; raise parties.quorum to {(sites - spare) / sites:.3g}: the noise gets less"
+        )
 
 
 def begun(plan: WorldPlan, folder: Path) -> tuple[tuple[Asked, ...], tuple[Promise, ...], tuple[str, ...], int]:

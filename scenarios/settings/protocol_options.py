@@ -45,6 +45,7 @@ _EXAMPLES = (None, False, True, 1, 2, 10, 100, 0.01, 0.1, 0.5)  # of what option
 
 DEFAULT = "default"  # stands for the default variant on the command line
 _OWN = {"kind", "name"}  # keys of an entry that are no options
+_TRUST = "trust"  # an option of every protocol, which a scenario says once for all
 
 
 class _Options(Section):
@@ -107,7 +108,7 @@ class Protocol:
 
     def untrusted(self) -> list[str]:
         """Why variants cannot work under the trust that they are given; none if they can."""
-        found = {str(options["trust"]): place(self.kind, options) for options, _ in self.choices() if options}
+        found = {options.get(_TRUST): place(self.kind, options) for options, _ in self.choices()}
         return [f"trust: {trust}: {one.reason}" for trust, one in found.items() if isinstance(one, Refused)]
 
     def to_plain(self) -> dict[str, Any]:
@@ -116,14 +117,14 @@ class Protocol:
         return {"kind": self.kind, **({} if self.name is None else {"name": self.name}), **self.options, **lists}
 
     def shown(self) -> dict[str, Any]:
-        """As `to_plain`, without the options that do not apply; `parse` of it is this entry."""
+        """As `to_plain`, without trust in the aggregator and options that do not apply; `parse` of it is this entry."""
         defaults = _defaults(self.kind)
         hidden = [
             name
             for name, value in self.options.items()
             if name not in self.sweeps
             and value == defaults[name]
-            and not any(_applies(self.kind, name, options) for options, _ in self.choices())
+            and (name == _TRUST or not any(_applies(self.kind, name, options) for options, _ in self.choices()))
         ]
         return {name: value for name, value in self.to_plain().items() if name not in hidden}
 
@@ -210,10 +211,10 @@ def variant_name(kind: str, options: Mapping[str, Any], name: str | None = None)
     return "-".join(parts)
 
 
-def is_default(kind: str, options: Mapping[str, Any]) -> bool:
-    """Whether every option has its default, whomever parties trust."""
-    kept = {"trust": options["trust"]} if "trust" in options else {}
-    return dict(options) == {**_defaults(kind), **kept}
+def is_default(kind: str, options: Mapping[str, Any], trust: str = "aggregator") -> bool:
+    """Whether every option has its default, and parties have the trust that the scenario says."""
+    defaults = _defaults(kind)
+    return dict(options) == {**defaults, **({_TRUST: trust} if _TRUST in defaults else {})}
 
 
 def default_kind(protocols: Iterable[Protocol]) -> str | None:

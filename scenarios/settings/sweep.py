@@ -112,7 +112,7 @@ def variants(scenario: Scenario) -> list[Variant]:
             kind=protocol.kind,
             options=options,
             swept={f"protocols.{option}": value for option, value in swept.items()},
-            default=protocol.kind == first and is_default(protocol.kind, options),
+            default=protocol.kind == first and is_default(protocol.kind, options, scenario.trust),
             key=variant_name(protocol.kind, options),
         )
         for protocol in scenario.protocols

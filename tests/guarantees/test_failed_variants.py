@@ -42,7 +42,7 @@ def broken(monkeypatch):
     def make(session, method, error):
         whole = getattr(session, method)
 
-        def failing(self, *arguments):
+        def failing(self, *arguments, **options):
             if self._world.plan.split == 1:
                 raise error
             return whole(self, *arguments)
@@ -130,7 +130,7 @@ def test_a_variant_that_cannot_begin_in_a_later_world_costs_the_others_nothing(w
 
 
 def test_a_variant_that_cannot_begin_in_the_first_world_ends_the_run(monkeypatch, tmp_path):
-    def failing(self, *arguments):
+    def failing(self, *arguments, **options):
         raise InputError("too few rows")
 
     monkeypatch.setattr(ExchangeSession, "__init__", failing)
@@ -160,7 +160,7 @@ def test_budgets_and_quorums_end_the_run_and_name_the_variant(broken, tmp_path, 
 
 @pytest.mark.parametrize(("method", "error"), [("learn", InputError("no")), ("__init__", InputError("no"))])
 def test_a_world_without_any_variant_left_ends_the_run(monkeypatch, tmp_path, method, error):
-    def failing(self, *arguments):
+    def failing(self, *arguments, **options):
         raise error
 
     monkeypatch.setattr(MomentSession, method, failing)
@@ -171,7 +171,7 @@ def test_a_world_without_any_variant_left_ends_the_run(monkeypatch, tmp_path, me
 
 @pytest.mark.parametrize("method", ["learn", "__init__"])
 def test_what_nobody_foresaw_names_the_variant_or_is_debugged(monkeypatch, tmp_path, method):
-    def failing(self, *arguments):
+    def failing(self, *arguments, **options):
         raise ZeroDivisionError
 
     monkeypatch.setattr(MomentSession, method, failing)
@@ -209,7 +209,7 @@ def test_a_reference_that_nobody_asked_for_costs_nothing_when_it_fails(tmp_path,
         self.chosen = variant
         made(self, world, variant, inquiry)
 
-    def failing(self, *arguments):
+    def failing(self, *arguments, **options):
         variant = arguments[1] if method == "__init__" else self.chosen
         if variant.reference:
             raise InputError("not without noise")

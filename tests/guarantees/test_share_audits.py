@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from support.two_class_questions import moment
 from support.worst_pairs import audited, pair_of, sum_of
 
 from aggregator.answers.moment_answers import MomentAnswers
+from aggregator.answers.shared_moments import SharedMoments
 from aggregator.world.public_numbers import PublicNumbers
 from federation.contract.randomness import NoiseBits
 from federation.contract.reference import Reference
@@ -133,10 +135,12 @@ def test_the_variance_that_is_reported_is_that_of_the_shares_that_came(noise, pr
     reference = Reference("support.two_class_parties:Parties", {"broken": list(range(present, PARTIES))})
     cohort = Cohort(reference.to_json(), 0, PARTIES, 3)
 
+    plan = SimpleNamespace(summation="", parties=PARTIES, quorum=0.5, colluding=0.1)
+
     def asked(kind, draws):
         question = moment(kind, contributors=3)
         question = replace(question, most=100, draws=draws)
-        collected = MomentAnswers(question, PARTIES, None)
+        collected = SharedMoments(question, plan) if question.shared else MomentAnswers(question, PARTIES, None)
         sent: Submission = answered(cohort, question)
         assert not collected.add(sent)
         assert collected.answered == present

@@ -61,15 +61,15 @@ def test_accuracies_at_three_epsilons(tmp_path, source):
 def test_shares_of_one_noise_cost_nothing_for_a_thousand_parties(tmp_path):
     one = ["parties.count=1", "protocols=[{kind: mean_operator, noise: [sums, pure]}]"]
     trusted = ["parties.count=1024", "parties.quorum=1", "parties.colluding=0"]
-    trusted.append("protocols=[{kind: mean_operator, noise: [sums, pure], summation: [parties, secure]}]")
+    trusted.append("protocols=[{kind: mean_operator, noise: [sums, pure], trust: [none, secure]}]")
     run_one, many = (
         accuracies("adult-mean-operator", tmp_path / name, ["privacy.epsilon=[1]", *options], needed_data())
         for name, options in (("one", one), ("many", trusted))
     )
     for noise in ("sums", "pure"):
-        alone, shared = run_one[f"mean_operator-{noise}", 1], many[f"mean_operator-{noise}-secure", 1]
+        alone, shared = run_one[f"mean_operator-{noise}", 1], many[f"mean_operator-secure-{noise}", 1]
         assert shared > alone - 0.005
-        assert many[f"mean_operator-{noise}", 1] < alone - 0.02  # every party's own noise
+        assert many[f"mean_operator-none-{noise}", 1] < alone - 0.02  # every party's own noise
 
 
 @pytest.mark.reproduction

@@ -39,14 +39,11 @@ def test_the_estimate_is_the_mean_over_the_rows_of_those_who_answered():
     assert collector.noise_variance == 0
 
 
-def test_noise_of_all_parties_adds_up_and_shares_are_parts_of_one():
+def test_noise_of_all_parties_adds_up():
     own = answers()
     sent(own, [0, 1, 2], np.zeros((3, 4)), [10, 20, 20])
     alone = own.question.mechanism().variance()
     assert own.noise_variance == pytest.approx(3 * alone / 50**2)
-    shared = answers(noise="gaussian", contributors=2)
-    sent(shared, [0, 1, 2], np.zeros((3, 4)), [10, 20, 20])
-    assert shared.noise_variance == pytest.approx(3 / 2 * shared.question.mechanism().variance() / 50**2)
 
 
 @pytest.mark.parametrize(("largest", "taken"), [(10.0, True), (-10.0, True), (10.001, False), (-10.001, False)])
@@ -103,7 +100,7 @@ class TestPrivateRows:
     @staticmethod
     def answers(**options):
         question = row_moments(**options)
-        return MomentAnswers(question, 4, question.promise() if question.noise.aims and not question.shared else None)
+        return MomentAnswers(question, 4, question.promise() if question.noise.aims else None)
 
     @staticmethod
     def sent(collector, parties, last, sizes):
@@ -120,12 +117,11 @@ class TestPrivateRows:
         assert self.sent(collector, [0, 3], [4.0, 6.0], [10, 30]) == {}
         assert (collector.rows, collector.total("sums")[0, -1], collector.summed_variance) == (40, 10.0, 0.0)
 
-    def test_noise_of_all_parties_adds_up_and_shares_are_parts_of_one(self):
-        own, shared = self.answers(), self.answers(contributors=2)
-        for collector, wholes in ((own, 3), (shared, 3 / 2)):
-            self.sent(collector, [0, 1, 2], [0.0, 0.0, 0.0], [10, 20, 20])
-            assert collector.summed_variance == pytest.approx(wholes * collector.question.mechanism().variance())
-            assert collector.response_variance == 0
+    def test_noise_of_all_parties_adds_up(self):
+        collector = self.answers()
+        self.sent(collector, [0, 1, 2], [0.0, 0.0, 0.0], [10, 20, 20])
+        assert collector.summed_variance == pytest.approx(3 * collector.question.mechanism().variance())
+        assert collector.response_variance == 0
 
     @pytest.mark.parametrize(("largest", "taken"), [(26.45, True), (-26.45, True), (26.5, False)])
     def test_without_noise_no_entry_exceeds_what_the_rows_can_add(self, largest, taken):
@@ -174,12 +170,11 @@ def test_hostile_sums_are_scaled_and_clipped_and_honest_ones_are_as_they_were(no
     assert cost[True] < (14 * deviation + 20) * len(hostile)
 
 
-def test_shares_of_a_noise_and_exact_sums_are_summed_as_they_come():
-    for options in ({"noise": "off"}, {"noise": "gaussian", "contributors": 2}):
-        collector = answers(parties=40, **options)
-        assert collector.changes is None
-        sent(collector, range(40), np.zeros((40, 4)), [10] * 40)
-        np.testing.assert_array_equal(collector.total("sums"), np.zeros((collector.question.draws, 4)))
+def test_exact_sums_are_summed_as_they_come():
+    collector = answers(parties=40, noise="off")
+    assert collector.changes is None
+    sent(collector, range(40), np.zeros((40, 4)), [10] * 40)
+    np.testing.assert_array_equal(collector.total("sums"), np.zeros((collector.question.draws, 4)))
 
 
 def test_a_response_is_scaled_by_what_responses_reach_and_not_by_noise_on_the_sum():

@@ -7,7 +7,7 @@ import pytest
 from support.label_answers import PARTIES, collected, question
 from support.linear_labels import RANGE, draw
 
-from aggregator.contract.protocol import Place, Refused, Trust
+from aggregator.contract.protocol import Place, Trust
 from aggregator.learners.shrinkage import shrink
 from aggregator.protocols.label_sums import NoisyLabelSums
 from aggregator.world.public_numbers import PublicNumbers
@@ -108,27 +108,20 @@ class TestRows:
         [sent] = promised.sends
         assert (sent.numbers, sent.private) == (21, True)  # of five features at most, X'X, X'y and y'y
 
-    @pytest.mark.parametrize(
-        ("summation", "places"),
-        [("parties", [Place.PARTY] * 3), ("secure", [Place.SHARES, Place.SHARES, Refused])],
-    )
-    def test_shares_need_somebody_who_sums(self, summation, places):
-        found = [NoisyLabelSums(protect="row", summation=summation).noise_at(trust) for trust in Trust]
-        assert [Refused if isinstance(place, Refused) else place for place in found] == places
+    def test_shares_are_of_a_secure_summation(self):
+        found = [NoisyLabelSums(protect="row").noise_at(trust) for trust in Trust]
+        assert found == [Place.PARTY, Place.SHARES, Place.PARTY]
 
     def test_without_noise_nothing_is_promised_and_nobody_shares(self):
         options = NoisyLabelSums(protect="row", noise="off")
-        assert options.noise_at(Trust.NONE) is Place.NOWHERE
+        assert [options.noise_at(trust) for trust in Trust] == [Place.NOWHERE] * 3
         assert isinstance(options.promise(PublicNumbers(0.0), 1.0, Trust.NONE).spends, NoGuarantee)
-        assert options.idle() == {"summation": "noise: off"}
-        assert NoisyLabelSums(protect="row").idle() == {}
 
     @pytest.mark.parametrize(
         ("options", "words"),
         [
             ({"protect": "row", "noise": "pure"}, "noise: pure cannot protect a row"),
             ({"protect": "row", "shape": "isotropic"}, "shape belongs to protect: label"),
-            ({"trust": "secure"}, "summation belongs to protect: row"),
         ],
     )
     def test_options_that_clash_are_refused(self, options, words):

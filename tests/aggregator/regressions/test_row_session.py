@@ -91,13 +91,13 @@ def test_the_middle_of_the_range_is_an_intercept(world):
 
 def test_with_noise_it_learns_and_shares_of_one_noise_learn_more(world):
     found = {}
-    for summation in ("parties", "secure"):
-        session = begun(world({"summation": summation}, draws=20), 30.0)
+    for trust in ("none", "secure"):
+        session = begun(world({"trust": trust}, draws=20), 30.0)
         learned(session)
-        found[summation] = np.mean([errors(session, session.learn(draw)) for draw in range(20)])
+        found[trust] = np.mean([errors(session, session.learn(draw)) for draw in range(20)])
         assert 0 < session.diagnostics()["public_share"] < 0.8
     labels = linear_labels.draw(1000, 500)[1]
-    assert found["secure"] < found["parties"] < labels.var() / 2
+    assert found["secure"] < found["none"] < labels.var() / 2
 
 
 def test_shrinkage_can_be_turned_off(world):
@@ -123,8 +123,8 @@ def test_what_is_asked_names_the_release(world):
 
 
 def test_its_guarantee_is_for_one_replaced_row(world):
-    for summation, words in (("parties", "trusts nobody"), ("secure", "secure summation")):
-        promised = begun(world({"summation": summation})).guarantee
+    for trust, words in (("none", "trusts nobody"), ("secure", "secure summation")):
+        promised = begun(world({"trust": trust})).guarantee
         assert isinstance(promised, Guarantee)
         assert (promised.unit, promised.epsilon, promised.delta) == (Unit.ROW, 5.0, 1e-3)
         assert any(words in assumption.text for assumption in promised.assumptions)

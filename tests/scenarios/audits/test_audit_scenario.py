@@ -111,7 +111,7 @@ def test_a_mixed_scenario_is_audited_by_what_each_variant_protects(audited):
     code, found = audited(TWO_CLASSES, entries, 10_000)
     assert code == 0
     assert exposed(found) == {"mean_operator-off", "error_marginals-off", "soft_vote-off", "pooled", "constant"}
-    for name in ("mean_operator-laplace", "mean_operator-laplace-secure", "error_marginals-pure"):
+    for name in ("mean_operator-laplace", "mean_operator-secure-laplace", "error_marginals-pure"):
         assert (found[name]["epsilon"], found[name]["delta"]) == (1.0, 0.0)
         assert found[name]["verdict"] == "stands"
         assert found[name]["half_the_noise_caught"]

@@ -43,7 +43,7 @@ def test_show_says_why_the_default_is_one_and_hides_what_does_not_apply(
     assert call(monkeypatch, "show", "quickstart") == 0
     lines = capsys.readouterr().out.splitlines()
     start = lines.index("protocols:")
-    listed = lines[start + 1 : lines.index("baselines: true") - 2]
+    listed = lines[start + 1 : lines.index("trust: aggregator") - 1]
     entries = [line for line in listed if line.startswith("  - ")]
     reason = listed[: listed.index(entries[0])]
     assert all(line.startswith("  # ") for line in reason)

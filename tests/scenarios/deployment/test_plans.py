@@ -93,10 +93,10 @@ def test_rows_of_a_site_are_those_of_the_scenario_where_nothing_else_is_said(tmp
         ({"privacy": {"epsilon": [1, 2]}}, "privacy.epsilon: real sites spend one epsilon"),
         ({"rows": None}, "parties.rows: say with --rows"),
         ({"options": {"noise": "off"}}, "promises nothing with these options"),
-        ({"kind": "mean_operator", "options": {"trust": "secure"}}, "no summation yet.*use summation: parties"),
+        ({"kind": "mean_operator", "options": {"trust": "secure"}}, "no summation yet.*use trust: none"),
         (
             {"kind": "label_sums", "options": {"protect": "row", "trust": "secure"}, "data": REAL},
-            "no summation yet.*use summation: parties",
+            "no summation yet.*use trust: none",
         ),
         ({"kind": "class_ratio", "options": {"noise": "dirichlet_floor", "floor": 20}}, "a floor protects only where"),
     ],

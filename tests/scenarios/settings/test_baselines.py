@@ -41,7 +41,7 @@ def test_those_of_the_task_that_are_not_listed(kinds: list[str], alone: bool, be
         ([{"kind": "soft_vote", "noise": ["off", "gaussian"]}], "soft_vote-gaussian", {}),
         ([{"kind": "soft_vote", "submit": "votes"}, {"kind": "soft_vote"}], "soft_vote", {"submit": "statistic"}),
         ([{"kind": "soft_vote", "submit": "votes"}], "soft_vote-submit=votes", {"submit": "votes"}),
-        ([{"kind": "mean_operator", "trust": "secure"}], "mean_operator-secure", {"summation": "secure"}),
+        ([{"kind": "mean_operator", "trust": "secure"}], "mean_operator-secure", {"trust": "secure"}),
     ],
 )
 def test_it_is_the_default_or_the_first_that_adds_noise_with_all_its_options(

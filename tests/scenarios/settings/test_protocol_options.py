@@ -39,7 +39,7 @@ def _problems(entry: Any) -> dict[str, str]:
 def test_defaults_are_filled_in_and_baselines_take_no_options() -> None:
     protocol = Protocol.parse({"kind": "soft_vote", "rounds": 5})
     assert protocol.options == {
-        "perturb": "statistic", "sensitivity": None, "noise": "pure", "relabel": "on", "regularisation": None,
+        "trust": "aggregator", "perturb": "statistic", "sensitivity": None, "noise": "pure", "relabel": "on", "regularisation": None,
         "rounds": 5, "fast": False, "bins": [1, 2], "note": "",
     }  # fmt: skip
     assert Protocol.parse({"kind": "pooled"}).options == {}
@@ -123,7 +123,7 @@ _OPTIONS = st.fixed_dictionaries(
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(_OPTIONS, _OPTIONS)
 def test_names_are_folder_names_and_tell_variants_apart(a: dict[str, Any], b: dict[str, Any]) -> None:
-    full = [{**a, "bins": [1, 2], "note": ""}, {**b, "bins": [1, 2], "note": ""}]
+    full = [{"trust": "secure", "bins": [1, 2], "note": "", **options} for options in (a, b)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "protocol", KINDS.__getitem__)
         names = [variant_name("soft_vote", options) for options in full]
@@ -211,7 +211,8 @@ class Ruled(Fake):
 def test_what_does_not_apply_is_not_shown(monkeypatch: pytest.MonkeyPatch, entry: Any, hidden: set[str]) -> None:
     monkeypatch.setitem(KINDS, "ruled", Ruled)
     protocol = Protocol.parse(entry)
-    assert protocol.to_plain().keys() - protocol.shown().keys() == hidden
+    always = set() if entry["kind"] == "pooled" else {"trust"}
+    assert protocol.to_plain().keys() - protocol.shown().keys() == hidden | always
     assert Protocol.parse(protocol.shown()) == protocol
 
 

@@ -35,7 +35,7 @@ def test_both_kinds_say_how_and_at_what_cost() -> None:
     many = summation(200).told(answered)
     assert many.startswith("shares were added in clear")
     assert "bytes with one server that may do what it likes, 128 bytes with two servers" in many
-    assert "no single server could do it" in summation(200, 0.3, 0.1).told(np.arange(200) < 70)
+    assert "no single server could do it" in summation(200, 0.4, 0.1).told(np.arange(200) < 90)
 
 
 @pytest.mark.parametrize(

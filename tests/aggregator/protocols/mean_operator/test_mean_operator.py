@@ -105,7 +105,7 @@ def test_guarantees_say_what_is_protected_and_who_is_trusted(plan):
 def test_what_is_called_idle_makes_no_difference(plan):
     linear = {"loss": "unhinged", "noise": "laplace"}
     pairs = {
-        "summation": ({"noise": "off"}, {"noise": "off", "trust": "secure"}),
+        "denoise": ({"noise": "off"}, {"noise": "off", "denoise": False}),
         "unlabelled": (linear, {**linear, "unlabelled": "own"}),
     }
     for name, both in pairs.items():
@@ -113,7 +113,7 @@ def test_what_is_called_idle_makes_no_difference(plan):
         for options in both:
             chosen = plan(variants=(VariantPlan("same", "mean_operator", options),))
             _, summary = run(open_grid("inline"), chosen, 6, HONEST)
-            assert summary["bytes_per_party"]["same"][0] < 500 or name == "summation"  # no row is sent
+            assert summary["bytes_per_party"]["same"][0] < 500 or name == "denoise"  # no row is sent
             weights.append(models(chosen, "same").weights[0])
         np.testing.assert_array_equal(*weights)
         assert MeanOperator(**both[0]).idle().keys() == {name, "denoise"}

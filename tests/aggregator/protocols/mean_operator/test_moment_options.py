@@ -22,7 +22,6 @@ from federation.contract.errors import InputError
         ({"expansion": "polynomial", "degree": 4}, "degree"),
         ({"protect": "row", "unlabelled": "own"}, "auxiliary"),
         ({"protect": "row", "noise": "randomised_response"}, "protect: label"),
-        ({"trust": "secure", "noise": "randomised_response"}, "summation"),
         ({"l1_bound": 1.0, "noise": "gaussian"}, "noise: auto, sums, laplace"),
         ({"l1_bound": -1.0, "noise": "laplace"}, "l1_bound"),
     ],
@@ -57,12 +56,13 @@ def test_the_loss_has_its_parameter():
 
 
 def test_what_is_only_learned_with_is_not_asked():
-    usual = MomentOptions().asked()
+    usual = MomentOptions().asked(shared=False)
     for options in ({"loss": "square"}, {"regularisation": 0.1}, {"unlabelled": "auxiliary"}):
-        assert MomentOptions(**options).asked() == usual
+        assert MomentOptions(**options).asked(shared=False) == usual
     others = [
-        {"l1_bound": 1.5}, {"protect": "row"}, {"trust": "secure"}, {"expansion": "polynomial"},
+        {"l1_bound": 1.5}, {"protect": "row"}, {"expansion": "polynomial"},
         {"expansion": "polynomial", "degree": 3}, {"expansion": "fourier", "dimensions": 20},
         {"expansion": "fourier", "bandwidth": 2.0},
     ]  # fmt: skip
-    assert len({usual, *(MomentOptions(**options).asked() for options in others)}) == len(others) + 1
+    asked = [MomentOptions(**options).asked(shared=False) for options in others]
+    assert len({usual, MomentOptions().asked(shared=True), *asked}) == len(others) + 2

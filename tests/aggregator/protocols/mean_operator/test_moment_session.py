@@ -13,7 +13,6 @@ from support.worlds import run
 from aggregator.learners.mean_operators.bounds import predicted_accuracy
 from aggregator.protocols.mean_operator import moment_session
 from aggregator.protocols.mean_operator.mean_operator import MeanOperator
-from aggregator.protocols.mean_operator.moment_session import MomentSession
 from aggregator.releases.models import ReleasedModels
 from aggregator.world.plan import VariantPlan
 from aggregator.world.views import Views
@@ -51,7 +50,7 @@ plan = plan_fixture("mean_operator", VARIANTS)
 def test_rows_are_asked_for_where_they_may_be_used_and_the_sum_comes_last(plan, options, kinds):
     chosen = plan("auto")
     variant = VariantPlan("one", "mean_operator", options)
-    session = MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(**options), 1.0, 2)
+    session = MeanOperator(**options).begin(World(chosen, Views(chosen)).of(variant), 1.0, 2)
     assert [asked.question.kind for asked in session.questions()] == kinds
     assert session.questions() == []
 
@@ -94,7 +93,7 @@ def test_maps_with_too_many_features_are_left_as_they_are(plan, monkeypatch, mos
 def test_shares_of_one_noise_are_taken_where_they_are_less_than_all_responses(plan, rows, kind):
     chosen = plan("secure", private_rows=rows)
     variant = VariantPlan("one", "mean_operator", {"trust": "secure"})
-    session = MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(trust="secure"), 1.0, 1)
+    session = MeanOperator(trust="secure").begin(World(chosen, Views(chosen)).of(variant), 1.0, 1)
     question = session.questions()[-1].question
     assert (question.noise.kind, question.contributors) == (kind, 2 if kind == "auto" else 0)
     texts = " ".join(one.text for one in session.guarantee.assumptions)
@@ -106,7 +105,7 @@ def test_the_weight_of_responses_comes_from_the_public_rows(plan):
     chosen = plan("auto")
     for options, other in (({}, False), ({"unlabelled": "auxiliary"}, True), ({"protect": "row"}, True)):
         variant = VariantPlan("one", "mean_operator", options)
-        session = MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(**options), 1.0, 1)
+        session = MeanOperator(**options).begin(World(chosen, Views(chosen)).of(variant), 1.0, 1)
         assert (session.questions()[-1].question.weight == 1.0) == other
 
 
@@ -114,7 +113,7 @@ def test_where_nobody_is_left_to_share_a_noise_it_is_refused(plan):
     chosen = plan("secure", colluding=0.5)
     variant = VariantPlan("one", "mean_operator", {"trust": "secure"})
     with pytest.raises(InputError, match=r"a quorum of 0\.5 of 6 parties is 3, and 3 of them may collude"):
-        MomentSession(World(chosen, Views(chosen)).of(variant), MeanOperator(trust="secure"), 1.0, 1)
+        MeanOperator(trust="secure").begin(World(chosen, Views(chosen)).of(variant), 1.0, 1)
 
 
 def test_the_noise_is_that_of_all_parties_over_all_rows(plan):

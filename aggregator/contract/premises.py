@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from aggregator.world.plan import WorldPlan
 from federation.contract.guarantee import Assumption, Check, Guarantee, Keeper, NoGuarantee
-from federation.contract.roster import colluders
+from federation.contract.roster import colluders, honest
+from federation.mechanisms.moments.colluders import weakened
+from federation.mechanisms.noise.additive import AdditiveMechanism
 
 COUNTED_ONCE = Assumption(
     "every party counts once, and a node answers for its own parties only; that a node's parties are different "
@@ -26,14 +28,22 @@ PUBLIC_CHOICES = Assumption(
 )
 
 
-def summed(plan: WorldPlan) -> Assumption:
-    """Who makes the noise where parties share one, and how many of them may collude."""
+def summed(plan: WorldPlan, whole: AdditiveMechanism) -> Assumption:
+    """Who makes the noise, of which `whole` is all, where parties share one, and how many of them may collude."""
     quorum, most = math.ceil(plan.quorum * plan.parties), colluders(plan.parties, plan.colluding)
+    counted = honest(plan.parties, plan.quorum, plan.colluding)
+    simulated = ", which is simulated here," if plan.simulation else ""
     text = (
-        "every party adds a share of the noise, and a secure summation, which is simulated here, shows the aggregator "
-        f"nothing but the sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them "
-        "collude with whoever sees the sum"
+        f"every party adds a share of the noise, and a secure summation{simulated} shows the aggregator nothing but "
+        f"the sum over all parties; at least {quorum} of {plan.parties} answer, and at most {most} of them collude "
+        "with whoever sees the sum"
     )
+    if most:
+        left = max(0, counted - most) / counted
+        epsilon = weakened(whole, left) if left else math.inf
+        told = f"epsilon would be {epsilon:.3g}" if epsilon < math.inf else "no epsilon would be promised"
+        law = "" if whole.name == "discrete_gaussian" or epsilon == math.inf else ", by the continuous law of the noise"
+        text += f"; if {2 * most} did, {told}{law}"
     return Assumption(text, Check.DECLARED, Keeper.COORDINATOR)
 
 

@@ -59,7 +59,8 @@ class RowSession(OneRound):
         if noise.aims and self._public_enough(chosen, plan):
             chosen = question(False)
         self._statistic = chosen.statistic
-        promised = local_guarantee(plan, chosen.promise(), summed(plan) if chosen.shared else LOCAL)
+        whose = summed(plan, chosen.mechanism().additive) if chosen.shared else LOCAL
+        promised = local_guarantee(plan, chosen.promise(), whose)
         collector: MomentAnswers | SharedMoments
         if chosen.shared:
             collector = SharedMoments(chosen, plan)

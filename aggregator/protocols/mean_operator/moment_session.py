@@ -45,10 +45,11 @@ class MomentSession(OneRound):
         self._most = world.plan.bags * world.plan.largest_bag
         self._view = world.views.at(OFF, math.inf)
         self._question = self._noisy_question(epsilon)
-        shared = self._question.shared
-        promised = local_guarantee(world.plan, self._question.promise(), summed(world.plan) if shared else LOCAL)
+        question = self._question
+        whose = summed(world.plan, question.mechanism().additive) if question.shared else LOCAL
+        promised = local_guarantee(world.plan, question.promise(), whose)
         asked = [*self._ask_for_rows(), self._ask(promised)]
-        super().__init__(self._features, asked, promised, self._question.release)
+        super().__init__(self._features, asked, promised, question.release)
 
     @property
     def checks(self) -> tuple[str, ...]:

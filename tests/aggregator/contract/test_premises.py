@@ -6,7 +6,11 @@ import pytest
 
 from aggregator.contract.premises import ATTENDANCE, COUNTED_ONCE, LOCAL, local_guarantee, plan_premises, summed
 from federation.contract.guarantee import Adjacency, Assumption, Check, Guarantee, Keeper, NoGuarantee, Unit
+from federation.mechanisms.moments.colluders import weakened
+from federation.mechanisms.noise.additive import calibrate
 
+GAUSSIAN = calibrate("gaussian", sensitivity=1.0, dimension=4, epsilon=1.0, delta=1e-6)
+PURE = calibrate("pure", sensitivity=1.0, dimension=4, epsilon=1.0)
 OWN = Assumption("of the mechanism", Check.ENFORCED)
 PROMISED = Guarantee(1.0, 0.0, Unit.LABEL, Adjacency.REPLACE, "some noise", {"scale": 2.0}, (OWN,))
 
@@ -26,7 +30,7 @@ def test_several_draws_are_a_premise(make_plan, draws):
 @pytest.mark.parametrize("shared", [False, True])
 def test_premises_come_after_those_of_the_mechanism_and_change_nothing_else(make_plan, shared):
     plan = make_plan()
-    whose = summed(plan) if shared else LOCAL
+    whose = summed(plan, GAUSSIAN) if shared else LOCAL
     found = local_guarantee(plan, PROMISED, whose)
     assert found.assumptions[:2] == (OWN, whose)
     assert {COUNTED_ONCE, ATTENDANCE, *plan_premises(plan)} <= set(found.assumptions)
@@ -34,9 +38,23 @@ def test_premises_come_after_those_of_the_mechanism_and_change_nothing_else(make
 
 
 def test_who_shares_a_noise_counts_on_a_quorum_less_those_that_collude(make_plan):
-    known = summed(make_plan(parties=25, quorum=0.7, colluding=0.1))
+    known = summed(make_plan(parties=25, quorum=0.7, colluding=0.1), GAUSSIAN)
     assert "at least 18 of 25 answer, and at most 3 of them collude" in known.text
     assert known.check is Check.DECLARED
+
+
+@pytest.mark.parametrize(
+    ("whole", "colluding", "told"),
+    [
+        (GAUSSIAN, 0.1, f"; if 6 did, epsilon would be {weakened(GAUSSIAN, 12 / 15):.3g}"),
+        (PURE, 0.04, f"; if 2 did, epsilon would be {weakened(PURE, 16 / 17):.3g}, by the continuous law of the noise"),
+        (PURE, 0.1, "; if 6 did, no epsilon would be promised"),
+        (GAUSSIAN, 0.45, "; if 24 did, no epsilon would be promised"),
+        (GAUSSIAN, 0.0, "collude with whoever sees the sum"),
+    ],
+)
+def test_it_is_said_what_twice_as_many_would_leave(make_plan, whole, colluding, told):
+    assert summed(make_plan(parties=25, quorum=0.7, colluding=colluding), whole).text.endswith(told)
 
 
 def test_by_default_parties_trust_nobody(make_plan):

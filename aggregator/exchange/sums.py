@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, Protocol, cast
 
@@ -18,7 +18,7 @@ import numpy as np
 from flwr.app import Message
 from flwr.serverapp import Grid
 
-from aggregator.exchange.exchange import Exchange
+from aggregator.exchange.exchange import LEFT_OUT, QUESTION, REPLY, Exchange
 from aggregator.exchange.letter_grid import LetterGrid
 from aggregator.sums.masked_sum import MaskedSum
 from federation.contract.collector import Collector
@@ -39,9 +39,10 @@ from federation.letters.sum_letters import (
     sum_plan,
 )
 from federation.numerics.arrays import Integers
-from federation.sums.messages import KEYS, MASKED
+from federation.sums.messages import KEYS, MASKED, UNMASK
 from federation.sums.plan import SumPlan
 
+QUERIES = UNMASK + 1  # of a sum with one server that may do what it likes
 SUMS = "sums"  # folder of an exchange, in which each sum has one
 OVER, CLOSED = "over.json", ".closed"  # files of a sum; the second after the number of a query
 
@@ -223,6 +224,32 @@ def over(exchange: Path) -> dict[str, object] | None:
     for found in sorted((exchange / SUMS).glob(f"*/{OVER}")):
         return read_object(found, _AGAIN)
     return None
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How far a sum is, by its folder: over answers to which `kind` of question, and which `query` is being asked."""
+
+    folder: Path
+    kind: str
+    query: int
+
+    def lacking(self, sites: int) -> list[tuple[int, bool]]:
+        """Which sites of so many have not answered the query, by number, and whether they are not waited for."""
+        names = {site: f"{self.query * sites + site:05d}-{site:05d}" for site in range(sites)}
+        asked = {site: (self.folder / f"{self.query * sites + site:05d}{QUESTION}").exists() for site in names}
+        found = [site for site, name in names.items() if not (self.folder / f"{name}{REPLY}").exists()]
+        return [(site, not asked[site] or (self.folder / f"{names[site]}{LEFT_OUT}").exists()) for site in found]
+
+
+def last_sum(exchange: Path) -> Stand | None:
+    """Of an exchange's folder; None where no sum has begun."""
+    found = sorted((exchange / SUMS).glob(f"*/{_QUESTION}"))
+    if not found:
+        return None
+    folder = found[-1].parent
+    closed = len([*folder.glob(f"*{CLOSED}")])
+    return Stand(folder, kind_of(found[-1].read_bytes()), min(closed, QUERIES - 1))
 
 
 def _message(letters: LetterGrid, query: SumQuery, site: int) -> Message:

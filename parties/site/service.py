@@ -203,8 +203,7 @@ def cohort(settings: Settings, agreement: Agreement, reference: str) -> Cohort:
     """This site as a node of its own, with all that the agreement says of its table."""
     bags = agreement.bags.most if agreement.bags else 1
     try:
-        colluding = max(settings.policy.colluding, agreement.colluding)
-        honest = counted_on(len(agreement.sites), agreement.quorum, colluding)
+        honest = counted_on(len(agreement.sites), agreement.quorum, agreement.colluding)
     except InputError:
         honest = 0  # nobody's shares of a noise may be counted on
     declared = Declared(

@@ -18,6 +18,11 @@ from federation.numerics.arrays import Integers
 UNSEEN = (
     "nobody saw a party's answer, so that none was checked: a party that does not cut its rows may move the sum at will"
 )
+MASKED = (
+    "shares were added by a masked sum with one server that may do what it likes, in letters between real parties; "
+    "parts are hidden as long as X25519, HKDF, ChaCha20, AES-GCM and Ed25519 are what they are taken for, the parties' "
+    "keys are theirs, and none puts back an older copy of what it knows of the sum"
+)
 _WORDS = 2.0**64
 
 
@@ -38,6 +43,7 @@ class SharedAnswers(CheckedAnswers):
         self._totals = {name: np.zeros(field.shape) for name, field in self._open.items()}
         self.numbers = sum(self._fields[name].numbers for name in self._steps)
         self._whole = np.zeros(self.numbers, dtype=np.int64)
+        self._taken = False
         self._summation: Summation | None = summation_of(plan, question, self.numbers)
         masked = self._summation is not None and self._summation.masked
         self._parts = np.zeros((plan.parties, self.numbers), dtype=np.int64) if masked else None
@@ -45,7 +51,9 @@ class SharedAnswers(CheckedAnswers):
     @property
     def told(self) -> tuple[str, ...]:
         """How the sum was made, in public words."""
-        return (UNSEEN,) if self._summation is None else (UNSEEN, self._summation.told(self._answered))
+        if self._summation is not None:
+            return UNSEEN, self._summation.told(self._answered)
+        return (UNSEEN, MASKED) if self._taken else (UNSEEN,)
 
     @property
     def wholes(self) -> float:
@@ -67,7 +75,7 @@ class SharedAnswers(CheckedAnswers):
         """
         if self.add(self._completed(opened)):
             raise InputError("parties are in the masked sum whose open answers are refused; ask again without them")
-        self._whole = whole
+        self._whole, self._taken = whole, True
 
     def refused(self, opened: Submission) -> dict[int, str]:
         """Whose open answers `take_total` would refuse, and why: they are left out before they are in a sum.

@@ -81,9 +81,13 @@ class SumAnswer:
     body: bytes
     opened: bytes = b""
 
+    def records(self) -> RecordDict:
+        """As a message."""
+        return RecordDict({SUM: ConfigRecord(dict(vars(self)))})
+
     def packet(self) -> bytes:
         """As a reply."""
-        return padded_answer(records_packet(RecordDict({SUM: ConfigRecord(dict(vars(self)))})), 0)
+        return padded_answer(records_packet(self.records()), 0)
 
     @classmethod
     def read(cls, records: RecordDict) -> SumAnswer:

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 from flwr.app import ConfigRecord, Message, RecordDict
 from support.letter_sites import FIRST_NODE, Post, deployed
-
 from support.masked_sums import World
 from threadpoolctl import threadpool_limits
 
@@ -41,7 +40,7 @@ from federation.sums.messages import KEYS
 from parties.guard.answering import answered
 from parties.guard.registry import question_type
 from parties.holdings.cohort import Cohort
-from parties.site import summing
+from parties.site import site, summing
 from parties.site.accounts import Account, Accounts, Allowances
 from parties.site.journal import Journal
 from parties.site.site import Site
@@ -119,6 +118,7 @@ def _read_here(town, packet, agreement, cohort, means):
     question = read_question(packet, question_type(kind_of(packet)))
     require_agreed(question, agreement)
     cost = cost_of(question, cohort)
+    assert cohort.masked  # or nobody would have been told what it costs
     name = agreement.sites[cohort.first].name
 
     def made():
@@ -141,7 +141,8 @@ def town(folder, monkeypatch, sites=SITES, **changed) -> Town:
         folder, sites, kind="mean_operator", options=options, parties=parties, privacy=privacy, **changed
     )
     found = Town(made, keys)
-    monkeypatch.setattr(summing, "read", partial(_read_here, found))
+    for module in (summing, site):
+        monkeypatch.setattr(module, "read", partial(_read_here, found))
     return found
 
 
